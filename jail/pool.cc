@@ -246,6 +246,9 @@ std::map<Language, Pool::Stock> Pool::stock() const {
     stock.wanted += static_cast<uint32_t>(shelf.target());
     stock.zygotes += shelf.zygote ? 1 : 0;
     stock.bytes += shelf.held();
+    stock.starting += key == building_ ? 1 : 0;
+    stock.fewest += shelf.rules.min_idle;
+    stock.most += shelf.max_idle();
   }
   return all;
 }
@@ -284,11 +287,13 @@ Task<> Pool::keep_filled() {
       std::string key;
       for (const auto& [name, candidate] : shelves_)
         if (&candidate == shelf) key = name;
+      building_ = key;
       if (shelf->wants_zygote()) {
         co_await start_zygote(std::move(key));
       } else {
         co_await add_one(std::move(key));
       }
+      building_.clear();
       continue;
     }
     Event work;

@@ -46,7 +46,9 @@ class Pool {
     uint32_t jails = 0;
     uint32_t wanted = 0;
     uint32_t zygotes = 0;
-    uint64_t bytes = 0;  // memory that they hold, as far as known
+    uint64_t bytes = 0;             // memory that they hold, as far as known
+    uint32_t starting = 0;          // jails and zygotes that are being built
+    uint32_t fewest = 0, most = 0;  // bounds of `wanted`: the policies' min_idle and max_idle
   };
   std::map<Language, Stock> stock() const;
   // What cannot be built ahead of time now, and why. Executions still start, in another way.
@@ -90,6 +92,7 @@ class Pool {
   Limits limits_;
   uint32_t running_ = 0;
   uint64_t next_name_ = 0;
+  std::string building_;  // key of the shelf that a jail or zygote is built for; empty: none
   uint64_t cleared_ = 0;  // how often clear() was called: a jail begun before the last call is not used
   std::map<std::string, Shelf> shelves_;
   Event* idle_ = nullptr;  // of the filler task, while it has no work

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "supervisor/base/loopback.h"
 #include "supervisor/base/version.h"
 #include "supervisor/configuration/reader.h"
 #include "supervisor/traces/collector.h"
@@ -25,7 +26,7 @@ Result<> check_folder(const char* flag, const std::string& folder, const char* r
 
 Result<> check_flags(const Flags& flags) {
   CHECKED(of_flag("--socket", flags.socket, configuration::check_socket_path(flags.socket)));
-  CHECKED(of_flag("--metrics", flags.metrics, configuration::check_socket_path(flags.metrics)));
+  CHECKED(of_flag("--metrics", flags.metrics, configuration::check_metrics(flags.metrics)));
   CHECKED(of_flag("--bus", flags.bus, configuration::check_bus(flags.bus)));
   CHECKED(of_flag("--log-level", flags.log_level, configuration::check_log_level(flags.log_level)));
   CHECKED(of_flag("--journal", flags.journal, configuration::check_durability(flags.journal)));
@@ -62,8 +63,9 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
   }
   line.invocation = configuration::invocation_of(std::move(flags));
   Flags& given = line.invocation.flags;
-  for (std::string* path : {&given.config, &given.socket, &given.state, &given.catalog, &given.metrics})
+  for (std::string* path : {&given.config, &given.socket, &given.state, &given.catalog})
     *path = configuration::absolute_path(*path, line.invocation);
+  if (!is_tcp_address(given.metrics)) given.metrics = configuration::absolute_path(given.metrics, line.invocation);
   given.policies = configuration::absolute_folders(given.policies, line.invocation);
   CHECKED(check_flags(given));
   if (given.check) line.action = CommandLine::Action::check;

@@ -31,8 +31,9 @@ void declare_flags(CLI::App& app, Flags& flags) {
   app.add_option("--log-level", flags.log_level, "The lowest level that is logged")
       ->type_name("error|warning|notice|info|debug");
   app.add_option("--metrics", flags.metrics,
-                 "The Unix socket that serves OpenMetrics text to the daemon's user and group")
-      ->type_name("PATH");
+                 "The Unix socket that serves OpenMetrics text to the daemon's user and group, or 127.0.0.1:PORT or "
+                 "[::1]:PORT, which serves it to every user of this machine, without the tenants")
+      ->type_name("PATH|ADDRESS");
   app.add_option("--traces", flags.traces,
                  "The collector that receives the spans of executions, by OTLP/HTTP: http://HOST:PORT, https://..., "
                  "unix:///SOCKET")

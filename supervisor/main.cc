@@ -13,6 +13,7 @@
 #include "jail/jailer.h"
 #include "jail/template.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/loopback.h"
 #include "supervisor/base/path.h"
 #include "supervisor/command_line.h"
 #include "supervisor/configuration/last_good.h"
@@ -99,7 +100,11 @@ Result<Fd> lock_state(const Options& options) {
 // policies decide about its requests.
 Result<ServiceManager::Passed> make_sockets(const Options& options, const DaemonIdentity& identity) {
   TRY(ServiceManager::Passed passed, ServiceManager::take_descriptors());
-  if (passed.metrics.empty() && !options.metrics.empty()) {
+  if (passed.metrics.empty() && is_tcp_address(options.metrics)) {
+    TRY(const LoopbackAddress address, parse_loopback(options.metrics));
+    TRY(Fd socket, listen_on(address));
+    passed.metrics.push_back(std::move(socket));
+  } else if (passed.metrics.empty() && !options.metrics.empty()) {
     TRY(Fd socket, mcp::listen_at(options.metrics, identity.root ? 0660 : 0600));
     if (identity.root && ::lchown(options.metrics.c_str(), identity.uid, identity.gid) < 0)
       return fail_errno(errno, fmt::format("give {} to the daemon's group", options.metrics));

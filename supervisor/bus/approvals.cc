@@ -43,15 +43,13 @@ void BusObjects::approval(const calls::Approval& approval, calls::Approvals::Wha
   if (subscribers_.empty() || connection_.congested()) return;
   const bool asked = what == calls::Approvals::What::asked;
   const std::string outcome(how);
-  // All clients of the bus can receive signals, so they hold no arguments. ListApprovals gives the details.
-  if (asked) {
-    sd_bus_emit_signal(connection_.get(), kPath, kManager, "ApprovalRequested", "ssst", approval.id.c_str(),
-                       approval.execution.c_str(), approval.tenant.c_str(),
-                       static_cast<uint64_t>(approval.expires_ms) * 1000);
-  } else {
-    sd_bus_emit_signal(connection_.get(), kPath, kManager, "ApprovalSettled", "ssss", approval.id.c_str(),
-                       approval.execution.c_str(), approval.tenant.c_str(), outcome.c_str());
-  }
+  // Signals hold no arguments of the call. ListApprovals gives the details.
+  tell(approval.tenant, kPath, kManager, asked ? "ApprovalRequested" : "ApprovalSettled", [&](sd_bus_message* to) {
+    const int r =
+        sd_bus_message_append(to, "sss", approval.id.c_str(), approval.execution.c_str(), approval.tenant.c_str());
+    if (r < 0 || !asked) return r < 0 ? r : append(to, outcome);
+    return append(to, static_cast<uint64_t>(approval.expires_ms) * 1000);
+  });
 }
 
 Task<Result<MessagePtr>> BusObjects::list_approvals(MessagePtr call) {

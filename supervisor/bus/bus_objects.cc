@@ -35,36 +35,12 @@ std::string decoded(const char* path, const char* prefix) {
   return text;
 }
 
-char** copy_of(const std::vector<std::string>& paths) {
-  auto** list = static_cast<char**>(std::calloc(paths.size() + 1, sizeof(char*)));
-  for (size_t i = 0; list && i < paths.size(); i++) list[i] = ::strdup(paths[i].c_str());
-  return list;
-}
-
-int list_execution_paths(sd_bus*, const char*, void* data, char*** nodes, sd_bus_error*) {
-  std::vector<std::string> paths;
-  for (const auto& execution : static_cast<BusObjects*>(data)->services().executions.all())
-    paths.push_back(path_of(*execution));
-  *nodes = copy_of(paths);
-  return *nodes ? 0 : -ENOMEM;
-}
-
-int list_tenant_paths(sd_bus*, const char*, void* data, char*** nodes, sd_bus_error*) {
-  std::vector<std::string> paths;
-  for (const auto& name : static_cast<BusObjects*>(data)->services().registry.names())
-    paths.push_back(path_of_tenant(name));
-  *nodes = copy_of(paths);
-  return *nodes ? 0 : -ENOMEM;
-}
-
-int find_execution(sd_bus*, const char* path, const char*, void* data, void** found, sd_bus_error*) {
+// Every name passes, so that Introspect does not say which objects exist. The handlers of methods look themselves, and
+// properties are answered by handle_read().
+template <const char* Folder>
+int find_below(sd_bus*, const char* path, const char*, void* data, void** found, sd_bus_error*) {
   *found = data;
-  return static_cast<BusObjects*>(data)->execution_at(path) ? 1 : 0;
-}
-
-int find_tenant(sd_bus*, const char* path, const char*, void* data, void** found, sd_bus_error*) {
-  *found = data;
-  return static_cast<BusObjects*>(data)->tenant_at(path) ? 1 : 0;
+  return decoded(path, Folder).empty() ? 0 : 1;
 }
 
 int name_answered(sd_bus_message* reply, void* data, sd_bus_error*) {
@@ -90,7 +66,7 @@ BusObjects::BusObjects(const DaemonServices& services, BusConnection& connection
     : services_(services),
       connection_(connection),
       failed_(std::move(failed)),
-      authority_(connection, std::move(rules)),
+      authority_(services.loop, connection, std::move(rules)),
       tasks_(services.loop) {}
 
 Result<> BusObjects::keep(int result, sd_bus_slot* slot, const char* what) {
@@ -108,14 +84,17 @@ Result<> BusObjects::begin(std::string reload_problem) {
   CHECKED(keep(r, slot, kManager));
   r = sd_bus_add_object_manager(bus, &slot, kPath);
   CHECKED(keep(r, slot, "the object manager"));
-  r = sd_bus_add_fallback_vtable(bus, &slot, kExecutionPath, kExecution, kExecutionTable, find_execution, this);
+  r = sd_bus_add_object(bus, &slot, kPath, handle_read, this);
+  CHECKED(keep(r, slot, "reads of all objects"));
+  r = sd_bus_add_fallback(bus, &slot, kExecutionPath, handle_read, this);
+  CHECKED(keep(r, slot, "reads of executions"));
+  r = sd_bus_add_fallback_vtable(bus, &slot, kExecutionPath, kExecution, kExecutionTable, find_below<kExecutionPath>,
+                                 this);
   CHECKED(keep(r, slot, kExecution));
-  r = sd_bus_add_node_enumerator(bus, &slot, kExecutionPath, list_execution_paths, this);
-  CHECKED(keep(r, slot, "executions"));
-  r = sd_bus_add_fallback_vtable(bus, &slot, kTenantPath, kTenant, kTenantTable, find_tenant, this);
+  r = sd_bus_add_fallback(bus, &slot, kTenantPath, handle_read, this);
+  CHECKED(keep(r, slot, "reads of tenants"));
+  r = sd_bus_add_fallback_vtable(bus, &slot, kTenantPath, kTenant, kTenantTable, find_below<kTenantPath>, this);
   CHECKED(keep(r, slot, kTenant));
-  r = sd_bus_add_node_enumerator(bus, &slot, kTenantPath, list_tenant_paths, this);
-  CHECKED(keep(r, slot, "tenants"));
   r = sd_bus_add_object(bus, &slot, kLogPath, handle_log_control, this);
   CHECKED(keep(r, slot, kLogControl));
   r = sd_bus_add_object_vtable(bus, &slot, kLogPath, kLogControl, kLogControlTable, this);
@@ -123,7 +102,6 @@ Result<> BusObjects::begin(std::string reload_problem) {
   r = sd_bus_request_name_async(bus, &slot, kName, 0, name_answered, &failed_);
   CHECKED(keep(r, slot, kName));
   announced_ = properties();
-  for (const auto& name : services_.registry.names()) tenants_[name] = seen(*services_.registry.find({name}));
   look();
   return {};
 }
@@ -195,43 +173,12 @@ void BusObjects::send_news() {
   }
 }
 
-void BusObjects::send_news_of(const News& news) {
-  sd_bus* bus = connection_.get();
-  const executions::ExecutionRecord& execution = *news.execution;
-  const std::string path = path_of(execution);
-  if (news.forgotten) {
-    sd_bus_emit_interfaces_removed(bus, path.c_str(), kExecution, nullptr);
-    return;
-  }
-  if (news.added) {
-    sd_bus_emit_interfaces_added(bus, path.c_str(), kExecution, nullptr);
-  } else if (news.changed) {
-    sd_bus_emit_properties_changed(bus, path.c_str(), kExecution, "State", "Approvals", "Outcome", "Message",
-                                   "EndedUSec", "Receipt", nullptr);
-  }
-  if (news.started) {
-    sd_bus_emit_signal(bus, kPath, kManager, "ExecutionStarted", "soss", execution.id.c_str(), path.c_str(),
-                       execution.tenant.account.c_str(), execution.language.c_str());
-  }
-  if (news.ended) {
-    const jail::JailUsage& usage = execution.usage;
-    sd_bus_emit_signal(bus, kPath, kManager, "ExecutionFinished", "sossttt", execution.id.c_str(), path.c_str(),
-                       execution.tenant.account.c_str(), execution.outcome.c_str(),
-                       static_cast<uint64_t>(usage.wall_ms * 1000), usec_or_unknown(usage.cpu_ms),
-                       known_bytes(usage.memory_peak_bytes));
-  }
-}
-
-void BusObjects::limit_reached(const executions::ExecutionRecord& execution, const std::string& limit) {
-  if (subscribers_.empty() || connection_.congested()) return;
-  sd_bus_emit_signal(connection_.get(), kPath, kManager, "LimitReached", "sss", execution.id.c_str(),
-                     execution.tenant.account.c_str(), limit.c_str());
-}
-
 void BusObjects::reloaded(const std::string& problem) {
   reload_problem_ = problem;
   properties_at_.reset();
   if (!problem.empty()) return;
+  // Other rules may give other tenants.
+  for (auto& [name, subscriber] : subscribers_) subscriber->viewer = authority_.known_view(name).value_or(Viewer{});
   sd_bus_message* message = nullptr;
   if (sd_bus_message_new_signal(connection_.get(), &message, kPath, kManager, "PolicyReloaded") < 0) return;
   MessagePtr signal(message);
@@ -247,34 +194,8 @@ void BusObjects::look() {
     sd_bus_emit_properties_changed_strv(connection_.get(), kPath, kManager, const_cast<char**>(names.data()));
   }
   look_at_tenants();
+  refresh_subscribers();
   looking_ = Deadline(services_.loop, kLookEvery, [this] { look(); });
-}
-
-BusObjects::TenantSeen BusObjects::seen(tenants::Tenant& tenant) const {
-  const auto& usage = tenant.workspace().quota().usage();
-  return {services_.executions.count(tenant.name(), executions::Stage::running),
-          services_.executions.count(tenant.name(), executions::Stage::waiting),
-          services_.members.of(tenant.name()).count,
-          services_.executions.totals_of(tenant.name()).executions,
-          usage.bytes,
-          usage.files};
-}
-
-void BusObjects::look_at_tenants() {
-  for (const auto& name : services_.registry.names()) {
-    const TenantSeen now = seen(*services_.registry.find({name}));
-    auto [known, is_new] = tenants_.try_emplace(name, now);
-    if (!is_new && known->second == now) continue;
-    if (connection_.congested()) return;
-    known->second = now;
-    const std::string path = path_of_tenant(name);
-    if (is_new) {
-      sd_bus_emit_interfaces_added(connection_.get(), path.c_str(), kTenant, nullptr);
-    } else {
-      sd_bus_emit_properties_changed(connection_.get(), path.c_str(), kTenant, "Running", "Waiting", "Connections",
-                                     "Executions", "WorkspaceBytes", "WorkspaceFiles", nullptr);
-    }
-  }
 }
 
 }  // namespace bus

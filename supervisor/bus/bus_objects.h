@@ -1,9 +1,10 @@
 // BusObjects: the daemon's D-Bus objects on one connection: the objects below /org/warder/Warder1, their signals, and
 // the clients that subscribed to the signals. service.cc makes new BusObjects for each connection.
 //
-// Properties are read from memory. Signals about single executions and approvals are sent only while a client has
-// called Subscribe(). Changed properties of the Manager and of tenants are announced at most once a second.
-// The interfaces: units/org.warder.Warder1.*.xml. A test compares those files with the tables here.
+// Properties are read from memory. A reader sees the Manager, and the executions and the tenant that it may see
+// (caller.h). Signals about executions, approvals and tenants go to the clients that have called Subscribe() and may
+// see them. Changed properties of the Manager are announced to all, those of tenants to subscribers, once a second at
+// most. The interfaces: units/org.warder.Warder1.*.xml. A test compares those files with the tables here.
 #pragma once
 #include <functional>
 #include <map>
@@ -73,6 +74,8 @@ struct ManagerProperties : executions::Statistics {
   bool operator==(const ManagerProperties&) const = default;
 };
 
+struct ObjectKind;
+
 class BusObjects {
  public:
   // `failed` is called from the loop if the daemon cannot get its name on the bus.
@@ -96,6 +99,10 @@ class BusObjects {
   const DaemonServices& services() const { return services_; }
   Authority& authority() { return authority_; }
 
+  Task<Result<MessagePtr>> get_property(MessagePtr call);
+  Task<Result<MessagePtr>> get_properties(MessagePtr call);
+  Task<Result<MessagePtr>> get_objects(MessagePtr call);
+  Task<Result<MessagePtr>> introspect_folder(MessagePtr call);
   Task<Result<MessagePtr>> list_executions(MessagePtr call);
   Task<Result<MessagePtr>> list_tenants(MessagePtr call);
   Task<Result<MessagePtr>> get_execution(MessagePtr call);
@@ -130,6 +137,8 @@ class BusObjects {
     BusObjects& owner;
     std::string name;
     uid_t uid = 0;
+    Viewer viewer;
+    bool is_refreshing = false;
     SlotPtr gone;  // NameOwnerChanged
   };
   struct News {
@@ -148,8 +157,17 @@ class BusObjects {
   Task<Result<executions::ExecutionRecordPtr>> allowed_here(MessagePtr call);  // the execution at the call's path
   // The tenant that stores the execution's output, if the caller may read it.
   Task<Result<std::shared_ptr<tenants::Tenant>>> readable(MessagePtr call, std::string id);
-  // Whether the caller may read the records of `asked`: a tenant; nullopt: its own tenant's; empty: all. Returns the
-  // tenant, or empty for all. Errors: denied.
+  std::string account_at(const char* path) const;
+  std::vector<std::string> paths_for(const Viewer& viewer, const ObjectKind& kind) const;
+  // Sends a signal to each subscriber that may see the tenant. `write` appends the values; the signal is left out if it
+  // fails.
+  using AppendValues = std::function<int(sd_bus_message* to)>;
+  void tell(std::string_view account, const char* path, const char* interface, const char* member,
+            const AppendValues& write);
+  void refresh_subscribers();
+  Task<> refresh(std::string name);
+  // Whether the caller may read the records of `asked`: a tenant; empty: all; nullopt: all that it sees, which are its
+  // own tenant's unless it sees all. Returns the tenant, or empty for all. Errors: denied.
   Task<Result<std::string>> readable_records(MessagePtr call, std::optional<std::string> asked);
   // Settles an approval, if the caller may. At an execution's path, the approval must belong to that execution.
   Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);
@@ -171,8 +189,8 @@ class BusObjects {
   std::string reload_problem_;
   ManagerProperties properties_, announced_;
   std::optional<Monotonic::time_point> properties_at_;
-  std::map<std::string, TenantSeen> tenants_;
-  Scope tasks_;  // last: cancelled first
+  std::optional<std::map<std::string, TenantSeen>> tenants_;  // nullopt while no client subscribes
+  Scope tasks_;                                               // last: cancelled first
 };
 
 // Flags of the tables' members. sd-bus lets all callers in; caller.h checks the caller's rights later, without
@@ -186,6 +204,8 @@ extern const sd_bus_vtable kTenantTable[];
 extern const sd_bus_vtable kLogControlTable[];
 // The names of the Manager's properties that differ.
 std::vector<const char*> changed_properties(const ManagerProperties& before, const ManagerProperties& after);
+// Handles reads of executions and tenants, which sd-bus would have answered to every user (read_objects.cc).
+int handle_read(sd_bus_message* call, void* objects, sd_bus_error* error);
 // Handles org.freedesktop.DBus.Properties.Set of the log level, which sd-bus would have answered at once.
 int handle_log_control(sd_bus_message* call, void* objects, sd_bus_error* error);
 

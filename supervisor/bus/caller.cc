@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace bus {
 namespace {
 
@@ -11,10 +13,21 @@ constexpr auto kBusPatience = 10s;
 constexpr auto kPersonPatience = 120s;  // a person may have to type a password
 constexpr uint32_t kAskedAtOnce = 16;   // calls of one sender, or questions of one user
 
+constexpr auto kPolkitAnswerUsed = 60s;
+constexpr size_t kMostKnown = 4096;       // names on the bus
+constexpr size_t kWaitingOfSender = 128;  // calls of one name that wait for the same answer
+
+std::string sender_of(sd_bus_message* call) {
+  const char* name = sd_bus_message_get_sender(call);
+  return name ? name : "";
+}
+
 std::string action_of(Right right) {
   switch (right) {
     case Right::manage_executions:
       return "org.warder.Warder1.manage-executions";
+    case Right::see_all:
+      return "org.warder.Warder1.see-all";
     case Right::approve_calls:
       return "org.warder.Warder1.approve-calls";
     case Right::reveal_personal_data:
@@ -69,9 +82,78 @@ struct Authority::Turn {
   bool too_many() const { return authority.asking_.at(sender) > kAskedAtOnce; }
 };
 
+Task<Result<Viewer>> Authority::view(MessagePtr call) {
+  auto viewer = co_await view_of(sender_of(call.get()));
+  co_return viewer;
+}
+
+Task<Result<Viewer>> Authority::view_of(std::string sender) {
+  if (is_stale(sender)) {
+    auto [waiting, is_first] = learning_.try_emplace(sender);
+    if (is_first) {
+      auto learned = co_await learn(sender);
+      for (const auto& one : std::exchange(learning_[sender], {})) one.resolve(learned);
+      learning_.erase(sender);
+      CO_CHECKED(std::move(learned));
+    } else {
+      if (waiting->second.size() >= kWaitingOfSender)
+        co_return fail(Code::exhausted, "too many calls at once", "wait for the answers");
+      OneShot<Result<>> learned(loop_, fail(Code::unavailable, "the caller's rights could not be read"));
+      waiting->second.push_back(learned.resolver());
+      CO_CHECKED(co_await learned);
+    }
+  }
+  const auto known = known_.find(sender);
+  if (known == known_.end()) co_return fail(Code::exhausted, "too many callers at once", "call again");
+  known->second.used = Monotonic::now();
+  co_return viewer(known->second);
+}
+
+// Reads who the sender is, and whether it sees all tenants.
+Task<Result<>> Authority::learn(std::string sender) {
+  CO_TRY(policies::Peer peer, co_await identify_name(sender));
+  KnownSender known;
+  known.peer = peer;
+  known.sees_all = is_master(peer);
+  known.used = Monotonic::now();
+  if (!known.sees_all && rules_.polkit) {
+    auto granted = co_await ask_polkit(sender, false, peer.uid, Right::see_all);
+    known.sees_all = granted.has_value();
+    const bool was_asked = granted || granted.error().code == Code::denied;
+    known.until = Monotonic::now() + (was_asked ? kPolkitAnswerUsed : 0s);
+  }
+  known_.insert_or_assign(sender, std::move(known));
+  forget_oldest();
+  co_return Result<>{};
+}
+
+void Authority::forget_oldest() {
+  if (known_.size() <= kMostKnown) return;
+  const auto oldest = std::min_element(known_.begin(), known_.end(), [](const auto& one, const auto& other) {
+    return one.second.used < other.second.used;
+  });
+  known_.erase(oldest);
+}
+
+Viewer Authority::viewer(const KnownSender& known) const { return {known.peer, tenant_of(known.peer), known.sees_all}; }
+
+std::optional<Viewer> Authority::known_view(std::string_view sender) const {
+  const auto known = known_.find(sender);
+  if (known == known_.end()) return {};
+  return viewer(known->second);
+}
+
+bool Authority::is_stale(std::string_view sender) const {
+  const auto known = known_.find(sender);
+  return known == known_.end() || (known->second.until && *known->second.until < Monotonic::now());
+}
+
 Task<Result<policies::Peer>> Authority::identify(MessagePtr call) {
-  const char* name = sd_bus_message_get_sender(call.get());
-  const std::string sender = name ? name : "";
+  auto peer = co_await identify_name(sender_of(call.get()));
+  co_return peer;
+}
+
+Task<Result<policies::Peer>> Authority::identify_name(std::string sender) {
   Turn turn(*this, sender);
   if (turn.too_many()) co_return fail(Code::exhausted, "too many calls at once", "wait for the answers");
   CO_TRY(MessagePtr question, new_call(connection_, "org.freedesktop.DBus", "/org/freedesktop/DBus",
@@ -103,27 +185,27 @@ Task<Result<policies::Peer>> Authority::allow(MessagePtr call, Right right, std:
   if (is_master(peer)) co_return peer;
   if (!tenant.empty() && tenant_of(peer) == tenant) co_return peer;
   if (rules_.polkit) {
-    CO_CHECKED(co_await ask_polkit(std::move(call), peer.uid, right));
+    const bool may_ask = sd_bus_message_get_allow_interactive_authorization(call.get()) > 0;
+    CO_CHECKED(co_await ask_polkit(sender_of(call.get()), may_ask, peer.uid, right));
     co_return peer;
   }
   co_return fail(Code::denied, fmt::format("user {} has no permission for this call", peer.uid),
                  tenant.empty() ? "call as root or as the daemon's user"
-                                : "it belongs to tenant '" + tenant + "'; call as root or as the daemon's user");
+                                : "it belongs to another tenant; call as root or as the daemon's user");
 }
 
 // A person may take minutes or never answer. So the questions of one user are bounded over all connections.
-Task<Result<>> Authority::ask_polkit(MessagePtr call, uid_t user, Right right) {
-  const std::string action = action_of(right), sender = sd_bus_message_get_sender(call.get());
+Task<Result<>> Authority::ask_polkit(std::string sender, bool may_ask_person, uid_t user, Right right) {
+  const std::string action = action_of(right);
   Turn turn(*this, fmt::format("user {}", user));
   if (turn.too_many()) co_return fail(Code::exhausted, "too many questions to polkit at once", "wait for the answers");
   CO_TRY(MessagePtr question,
          new_call(connection_, "org.freedesktop.PolicyKit1", "/org/freedesktop/PolicyKit1/Authority",
                   "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization"));
-  const bool may_ask = sd_bus_message_get_allow_interactive_authorization(call.get()) > 0;
   int r = sd_bus_message_append(question.get(), "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s", sender.c_str(),
-                                action.c_str(), 0, may_ask ? 1u : 0u, "");
+                                action.c_str(), 0, may_ask_person ? 1u : 0u, "");
   if (r < 0) co_return fail_errno(-r, "ask polkit");
-  auto answer = co_await connection_.call(std::move(question), kPersonPatience);
+  auto answer = co_await connection_.call(std::move(question), may_ask_person ? kPersonPatience : kBusPatience);
   if (!answer) {
     co_return fail(Code::denied, fmt::format("only root may do this: polkit did not answer ({})", answer.error().what),
                    "install polkitd, or call as root");

@@ -162,9 +162,9 @@ Task<Result<MessagePtr>> BusObjects::thaw(MessagePtr call) {
 Task<Result<MessagePtr>> BusObjects::set_limits(MessagePtr call) {
   CO_TRY(jail::LimitChange change, read_change(call.get()));
   CO_TRY(executions::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
-  // Beyond the policy's ceilings the tenant itself has no right; only an administrator may.
+  // Beyond the policy's ceilings neither the tenant nor an operator has a right: only an administrator may.
   if (auto within = check_ceilings(change, *execution->policy); !within) {
-    auto caller = co_await authority_.allow(share(call.get()), Right::manage_executions, std::string());
+    auto caller = co_await authority_.allow(share(call.get()), Right::configure, std::string());
     if (!caller) co_return tl::unexpected<Error>(caller.error().code == Code::denied ? within.error() : caller.error());
   }
   CO_CHECKED(execution->handle.change(change));

@@ -1,5 +1,6 @@
-// Looking back over D-Bus: ListHistory and GetRecord, from the journal. A caller gets the executions of its own tenant.
-// Root, the daemon's user, and callers with org.warder.Warder1.manage-executions get those of all tenants.
+// Looking back over D-Bus: ListHistory and GetRecord, from the journal. A caller gets the executions that it would also
+// see while they run (caller.h): those of its own tenant, or with org.warder.Warder1.see-all those of all tenants. A
+// caller without that right may get them with org.warder.Warder1.manage-executions, which can ask for a password.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ constexpr size_t kMostFilterText = 256;
 
 struct AskedHistory {
   journal::HistoryFilter filter;
-  std::optional<std::string> tenant;  // nullopt: the caller's own
+  std::optional<std::string> tenant;  // nullopt: all that the caller may see
 };
 
 tl::unexpected<Error> bad_filter(const std::string& what) {
@@ -100,10 +101,9 @@ void add_output(const tenants::Registry& registry, const std::string& tenant_nam
 }  // namespace
 
 Task<Result<std::string>> BusObjects::readable_records(MessagePtr call, std::optional<std::string> asked) {
-  CO_TRY(policies::Peer caller, co_await authority_.identify(share(call.get())));
-  if (authority_.is_master(caller)) co_return asked.value_or(std::string());
-  const std::string own = authority_.tenant_of(caller);
-  if (!own.empty() && (!asked || *asked == own)) co_return own;
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  if (viewer.sees_all) co_return asked.value_or(std::string());
+  if (!viewer.tenant.empty() && (!asked || *asked == viewer.tenant)) co_return viewer.tenant;
   auto admin = co_await authority_.allow(std::move(call), Right::manage_executions, std::string());
   if (!admin) co_return tl::unexpected<Error>(std::move(admin).error());
   co_return asked.value_or(std::string());

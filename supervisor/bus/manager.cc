@@ -193,9 +193,11 @@ const sd_bus_vtable kManagerTable[] = {
 };
 
 Task<Result<MessagePtr>> BusObjects::list_executions(MessagePtr call) {
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "(sosssu)");
   for (const auto& execution : services_.executions.all()) {
+    if (!viewer.sees(execution->tenant.account)) continue;
     const std::string path = path_of(*execution), stage(executions::stage_name(execution->stage));
     if (r >= 0)
       r = sd_bus_message_append(reply.get(), "(sosssu)", execution->id.c_str(), path.c_str(),
@@ -208,10 +210,12 @@ Task<Result<MessagePtr>> BusObjects::list_executions(MessagePtr call) {
 }
 
 Task<Result<MessagePtr>> BusObjects::list_tenants(MessagePtr call) {
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "(so)");
   for (const auto& name : services_.registry.names()) {
-    if (r >= 0) r = sd_bus_message_append(reply.get(), "(so)", name.c_str(), path_of_tenant(name).c_str());
+    if (r >= 0 && viewer.sees(name))
+      r = sd_bus_message_append(reply.get(), "(so)", name.c_str(), path_of_tenant(name).c_str());
   }
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
   if (r < 0) co_return fail_errno(-r, "list the tenants");
@@ -220,8 +224,9 @@ Task<Result<MessagePtr>> BusObjects::list_tenants(MessagePtr call) {
 
 Task<Result<MessagePtr>> BusObjects::get_execution(MessagePtr call) {
   CO_TRY(std::string id, read_text(call.get()));
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
   const auto execution = services_.executions.find(id);
-  if (!execution) co_return unknown_execution(id);
+  if (!execution || !viewer.sees(execution->tenant.account)) co_return unknown_execution(id);
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   sd_bus_message_append(reply.get(), "o", path_of(*execution).c_str());
   co_return reply;
@@ -229,7 +234,9 @@ Task<Result<MessagePtr>> BusObjects::get_execution(MessagePtr call) {
 
 Task<Result<MessagePtr>> BusObjects::get_tenant(MessagePtr call) {
   CO_TRY(std::string name, read_text(call.get()));
-  if (!services_.registry.find_text(name))
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  const auto tenant = services_.registry.find_text(name);
+  if (!tenant || !viewer.sees(tenant->account()))
     co_return fail(Code::not_found, "no tenant of that name has connected since the daemon started",
                    "list them with ListTenants");
   CO_TRY(MessagePtr reply, reply_to(call.get()));
@@ -331,7 +338,9 @@ Task<Result<MessagePtr>> BusObjects::subscribe(MessagePtr call) {
   const char* sender = sd_bus_message_get_sender(call.get());
   const std::string name = sender ? sender : "";
   if (subscribers_.contains(name)) co_return reply_to(call.get());
-  auto made = std::unique_ptr<Subscriber>(new Subscriber{*this, name, 0, nullptr});
+  // Before the match: a sender that leaves during a question to polkit must not be added afterwards.
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  auto made = std::unique_ptr<Subscriber>(new Subscriber{*this, name, 0, std::move(viewer), false, nullptr});
   const std::string rule = fmt::format(
       "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{}"
       "'",

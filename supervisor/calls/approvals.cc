@@ -66,8 +66,9 @@ class Approvals::Place {
   Place(const Place&) = delete;
   ~Place() {
     waiting_->expiry = Deadline();
-    if (approvals_.waiting_.erase(waiting_->approval.id) > 0)
-      approvals_.notify(waiting_->approval, What::settled, kind_name(ApprovalVerdict::Kind::withdrawn));
+    if (approvals_.waiting_.erase(waiting_->approval.id) == 0) return;
+    approvals_.count(ApprovalVerdict::Kind::withdrawn);
+    approvals_.notify(waiting_->approval, What::settled, kind_name(ApprovalVerdict::Kind::withdrawn));
   }
 
  private:
@@ -92,8 +93,10 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
   approval.id = "a" + random_hex(8);
   waiting->approval = std::move(approval);
   if (waiting->approval.by == policies::ApprovalRules::By::tenant) ask_client(waiting, client);
-  if (!waiting->question && !an_observer_can_decide())
+  if (!waiting->question && !an_observer_can_decide()) {
+    count(ApprovalVerdict::Kind::unasked);
     co_return ApprovalVerdict{ApprovalVerdict::Kind::unasked, {}, {}};
+  }
   Place place(*this, waiting);
   waiting->expiry = Deadline(loop_, lasts, [this, id = waiting->approval.id] {
     (void)settle(id, ApprovalVerdict{ApprovalVerdict::Kind::expired, {}, {}});
@@ -123,6 +126,7 @@ Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
     return fail(Code::not_found, fmt::format("no call with the id '{}' waits for an approval", printable(id, 64)),
                 "list the waiting calls: warder approvals");
   const std::shared_ptr<Waiting> waiting = node.mapped();
+  count(verdict.kind);
   notify(waiting->approval, What::settled, kind_name(verdict.kind));
   waiting->settled.resolve(std::move(verdict));
   return {};

@@ -6,6 +6,7 @@
 // supervisor/daemon/. Errors: unavailable: the daemon is ending; exhausted: too many calls wait (64 of one tenant,
 // 1,000 in all).
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -46,6 +47,8 @@ struct ApprovalVerdict {
   std::string reason;  // of a denial or withdrawal; may be empty
 };
 std::string_view kind_name(ApprovalVerdict::Kind kind);
+// The number of kinds; Kind counts from 0.
+inline constexpr size_t kApprovalKinds = static_cast<size_t>(ApprovalVerdict::Kind::withdrawn) + 1;
 
 class Approvals {
  public:
@@ -79,6 +82,8 @@ class Approvals {
   // Like refuse_all(); later calls of ask() fail.
   void close(const std::string& why);
 
+  // How many questions were settled since the start, by kind; also those that no person could be asked.
+  const std::array<uint64_t, kApprovalKinds>& settled() const { return settled_; }
   const Approval* find(const std::string& id) const;
   std::vector<const Approval*> all() const;  // oldest first
   // Ids of the approvals that one execution waits for, oldest first.
@@ -89,11 +94,13 @@ class Approvals {
   class Place;
   void ask_client(const std::shared_ptr<Waiting>& waiting, mcp::RequestContext& client);
   bool an_observer_can_decide() const;
+  void count(ApprovalVerdict::Kind kind) { settled_[static_cast<size_t>(kind)]++; }
   void notify(const Approval& approval, What what, std::string_view how) const;
 
   Loop& loop_;
   Observers observers_;
   std::map<std::string, std::shared_ptr<Waiting>, std::less<>> waiting_;
+  std::array<uint64_t, kApprovalKinds> settled_{};
   std::string closed_;  // the reason of close(); empty: not closed
 };
 

@@ -14,7 +14,7 @@
 
 struct Options {
   std::string socket;   // ignored when systemd passes one
-  std::string metrics;  // the socket for metrics, ignored when systemd passes one; empty: none
+  std::string metrics;  // Unix socket or loopback address for metrics, ignored when systemd passes one; empty: none
   std::optional<traces::Collector> traces;
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones

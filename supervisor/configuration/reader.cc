@@ -9,6 +9,7 @@
 #include "policies/store.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/loopback.h"
 
 namespace configuration {
 namespace {
@@ -70,7 +71,7 @@ class OptionsReader {
   void read() {
     (void)in_.find("$schema");
     path("socket", options_.socket, check_socket_path);
-    path("metrics", options_.metrics, check_socket_path);
+    metrics();
     path("state", options_.state);
     path("catalog", options_.catalog);
     policies();
@@ -113,6 +114,11 @@ class OptionsReader {
   void path(const char* key, std::string& into, Check* check = nullptr) {
     text(key, into, check);
     into = absolute_path(into, invocation_);
+  }
+
+  void metrics() {
+    text("metrics", options_.metrics, check_metrics);
+    if (!is_tcp_address(options_.metrics)) options_.metrics = absolute_path(options_.metrics, invocation_);
   }
 
   void policies() {
@@ -268,6 +274,13 @@ Result<> check_bus(const std::string& bus) {
 Result<> check_socket_path(const std::string& path) {
   // sockaddr_un(7): 108 bytes with the NUL.
   if (path.size() > 107) return fail(Code::invalid, "longer than 107 bytes", "choose a shorter path");
+  return {};
+}
+
+Result<> check_metrics(const std::string& place) {
+  if (!is_tcp_address(place)) return check_socket_path(place);
+  auto address = parse_loopback(place);
+  if (!address) return tl::unexpected<Error>(std::move(address).error());
   return {};
 }
 

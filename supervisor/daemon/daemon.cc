@@ -10,6 +10,7 @@
 #include "jail/jail.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
+#include "supervisor/daemon/message_ids.h"
 
 namespace {
 
@@ -202,9 +203,10 @@ Task<> Daemon::drain(std::chrono::milliseconds most) {
 Task<> Daemon::end_without_jailer() {
   status_ = 1;
   co_await sleep_for(loop_, kEndOfJailer);
-  log_error(
-      "the jailer process ended{}, and all jails ended with it: the daemon answers its calls, ends, and is restarted "
-      "by systemd; without systemd, start it again",
-      how_child_ended());
+  log_fields(LogLevel::error, kJailerEndedId,
+             fmt::format("the jailer process ended{}, and all jails ended with it: the daemon answers its calls, ends, "
+                         "and is restarted by systemd; without systemd, start it again",
+                         how_child_ended()),
+             {});
   if (!std::exchange(ending_, true)) co_await drain(kLastAnswersLimit);
 }

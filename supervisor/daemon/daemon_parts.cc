@@ -8,6 +8,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
+#include "supervisor/daemon/message_ids.h"
 #include "supervisor/daemon/workspace_quotas.h"
 #include "supervisor/executions/jail_spec.h"
 #include "supervisor/tenants/vault.h"
@@ -84,6 +85,14 @@ upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared) {
   return settings;
 }
 
+std::vector<LogField> fields_of(const calls::Approval& approval) {
+  return {{"WARDER_APPROVAL_ID", approval.id},
+          {"WARDER_EXECUTION_ID", approval.execution},
+          {"WARDER_TENANT", approval.tenant},
+          {"WARDER_TOOL", approval.tool},
+          {"WARDER_RULE", approval.rule}};
+}
+
 skills::Shared load_shared_skills(const Options& options) {
   skills::Shared shared;
   if (!options.skills.empty()) {
@@ -142,6 +151,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
           }),
       admission_(loop, kMostExecutions),
       executions_(loop),
+      busiest_tenants_(executions_),
       approvals_(loop),
       approvals_noted_(
           approvals_.observe({.changed = [this](const calls::Approval& approval, calls::Approvals::What what,
@@ -225,6 +235,7 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   skills_.forget(id);
   vaults_.forget(id);
   learning_.forget(id.text());
+  if (id.workspace.empty()) busiest_tenants_.forget(id.account);
 }
 
 void DaemonParts::disconnect_tenant(const std::string& tenant) {
@@ -411,10 +422,13 @@ Task<> DaemonParts::finish_calls() {
 
 void DaemonParts::note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {
   if (what == calls::Approvals::What::asked) {
-    log_notice("approval {}: tenant {} waits for approval of {} ({})", approval.id, approval.tenant, approval.tool,
-               approval.rule);
+    log_fields(LogLevel::notice, kApprovalRequestedId,
+               fmt::format("approval {}: tenant {} waits for approval of {} ({})", approval.id, approval.tenant,
+                           approval.tool, approval.rule),
+               fields_of(approval));
   } else {
-    log_notice("approval {}: {}", approval.id, how);
+    log_fields(LogLevel::notice, kApprovalSettledId, fmt::format("approval {}: {}", approval.id, how),
+               fields_of(approval));
   }
   if (!approval.execution.empty()) executions_.waits(approval.execution, approvals_.of(approval.execution));
 }

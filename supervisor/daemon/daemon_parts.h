@@ -26,6 +26,8 @@
 #include "supervisor/executions/sessions.h"
 #include "supervisor/http/endpoint.h"
 #include "supervisor/mcp/listener.h"
+#include "supervisor/metrics/busiest_tenants.h"
+#include "supervisor/metrics/fleet.h"
 #include "supervisor/systemd/fd_store.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog/call_tool.h"
@@ -109,6 +111,7 @@ class DaemonParts {
   void expect_executions(const policies::Policy& policy);
   Result<> listen();
   Result<> open_metrics();
+  metrics::FleetNumbers fleet_numbers(bool shows_tenants) const;
   traces::Queue* spans_queue() { return spans_ ? &spans_->queue() : nullptr; }
 
   Loop& loop_;
@@ -124,6 +127,7 @@ class DaemonParts {
   StateDisk state_disk_;
   executions::Admission admission_;
   executions::ExecutionRegistry executions_;
+  metrics::BusiestTenants busiest_tenants_;
   calls::Approvals approvals_;
   calls::Approvals::Observers::Place approvals_noted_;
   jail::Pool pool_;

@@ -1,21 +1,114 @@
-// The daemon's metrics: a socket that systemd passed, or one that main.cc made for --metrics.
+// The daemon's metrics: sockets that systemd passed, or one that main.cc made for --metrics.
+#include <sys/socket.h>
+
 #include <ctime>
 
+#include "supervisor/base/loopback.h"
 #include "supervisor/daemon/daemon_parts.h"
 #include "supervisor/metrics/exposition.h"
 
+namespace {
+
+// Owner, group and mode of a Unix socket's file decide who reads it. Every user of the machine can connect to TCP.
+bool is_unix_socket(const Fd& socket) {
+  int family = 0;
+  socklen_t size = sizeof family;
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX;
+}
+
+std::vector<metrics::ServerNumbers> server_numbers(const upstream::UpstreamServers& upstream) {
+  std::vector<metrics::ServerNumbers> all;
+  upstream.each_counted([&](const std::string& name, const upstream::ServerCounts& counts, uint64_t running) {
+    all.push_back({name, running, counts.calls_ok, counts.calls_error, counts.calls_failed, counts.call_us,
+                   counts.starts_ok, counts.starts_failed, counts.losses});
+  });
+  return all;
+}
+
+struct TenantSources {
+  const metrics::BusiestTenants& busiest;
+  const executions::ExecutionRegistry& executions;
+  const bus::Members& members;
+  const tenants::Registry& registry;
+};
+
+// The tenants with a name, and at the end the sum of the others. Its cost does not depend on the number of tenants.
+std::vector<metrics::TenantNumbers> tenant_numbers(const TenantSources& from) {
+  std::map<std::string, metrics::TenantNumbers, std::less<>> named;
+  metrics::TenantNumbers others;
+  others.name = metrics::kOtherTenants;
+  others.sum = from.busiest.others();
+  from.busiest.each_named([&](std::string_view name, const metrics::BusiestTenants::Sum& sum) {
+    metrics::TenantNumbers& tenant = named[std::string(name)];
+    tenant.name = name;
+    tenant.sum = sum;
+    tenant.connections = from.members.of(tenant.name).count;
+    const auto opened = from.registry.find({tenant.name});
+    if (!opened) return;
+    const tenants::Quota& quota = opened->workspace().quota();
+    tenant.has_workspace = true;
+    tenant.workspace_bytes = quota.usage().bytes;
+    tenant.workspace_files = quota.usage().files;
+    tenant.workspace_limit_bytes = quota.limits().bytes;
+    tenant.workspace_limit_files = quota.limits().files;
+  });
+  from.executions.each_living([&](const executions::ExecutionRecord& execution) {
+    const auto found = named.find(execution.tenant.account);
+    metrics::TenantNumbers& tenant = found == named.end() ? others : found->second;
+    (execution.stage == executions::Stage::waiting ? tenant.waiting : tenant.running)++;
+  });
+  std::vector<metrics::TenantNumbers> all;
+  for (auto& [name, tenant] : named) all.push_back(std::move(tenant));
+  all.push_back(std::move(others));
+  return all;
+}
+
+}  // namespace
+
+metrics::FleetNumbers DaemonParts::fleet_numbers(bool shows_tenants) const {
+  metrics::FleetNumbers fleet;
+  fleet.shows_tenants = shows_tenants;
+  fleet.tenants_known = busiest_tenants_.known();
+  if (shows_tenants) fleet.tenants = tenant_numbers({busiest_tenants_, executions_, members_, registry_});
+  fleet.servers = server_numbers(upstream_);
+  for (const auto& [language, stock] : pool_.stock())
+    fleet.pool.push_back({std::string(jail::language_name(language)), stock.starting, stock.fewest, stock.most});
+  for (const calls::Approval* waiting : approvals_.all())
+    (waiting->by == policies::ApprovalRules::By::tenant ? fleet.approvals_for_tenants
+                                                        : fleet.approvals_for_administrators)++;
+  for (size_t i = 0; i < calls::kApprovalKinds; i++)
+    fleet.approvals.emplace_back(calls::kind_name(static_cast<calls::ApprovalVerdict::Kind>(i)),
+                                 approvals_.settled()[i]);
+  const tenants::QuotaRefusals refused = tenants::quota_refusals();
+  fleet.quota_refusals = {{"bytes", refused.bytes}, {"files", refused.files}};
+  return fleet;
+}
+
 Result<> DaemonParts::open_metrics() {
-  auto answer = [this,
-                 started = static_cast<int64_t>(::time(nullptr))](const http::HttpRequest& asked) -> http::Response {
-    const Doing doing(LoopWork::metrics);
-    if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
-    const metrics::DaemonNumbers numbers{started, server_.unread()->bytes(), state_disk_.trouble().has_value(),
-                                         loop_.busy_time().longest(),
-                                         !prepared_.configuration.degraded() && !reload_failed_};
-    return {"200 OK", metrics::kContentType, metrics::exposition(executions_, &pool_, spans_queue(), numbers), {}};
+  const auto started = static_cast<int64_t>(::time(nullptr));
+  const auto answer_with = [this, started](bool is_tcp, bool shows_tenants) {
+    return [this, started, is_tcp, shows_tenants](const http::HttpRequest& asked) -> http::Response {
+      const Doing doing(LoopWork::metrics);
+      if (is_tcp && !is_loopback_host(asked.host))
+        return http::refusal("403 Forbidden", "name this server by its address: http://127.0.0.1:PORT/metrics");
+      if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
+      const metrics::DaemonNumbers numbers{started,
+                                           server_.unread()->bytes(),
+                                           state_disk_.trouble().has_value(),
+                                           loop_.busy_time().longest(),
+                                           !prepared_.configuration.degraded() && !reload_failed_,
+                                           fleet_numbers(shows_tenants)};
+      return {"200 OK", metrics::kContentType, metrics::exposition(executions_, &pool_, spans_queue(), numbers), {}};
+    };
   };
   for (Fd& socket : std::exchange(prepared_.passed.metrics, {})) {
-    TRY(auto endpoint, http::Endpoint::open(loop_, std::move(socket), answer));
+    const bool is_tcp = !is_unix_socket(socket);
+    TRY(auto endpoint, http::Endpoint::open(loop_, std::move(socket), answer_with(is_tcp, !is_tcp)));
+    metrics_.push_back(std::move(endpoint));
+  }
+  for (Fd& socket : std::exchange(prepared_.passed.tenant_metrics, {})) {
+    const bool is_tcp = !is_unix_socket(socket);
+    TRY(auto endpoint, http::Endpoint::open(loop_, std::move(socket), answer_with(is_tcp, true)));
     metrics_.push_back(std::move(endpoint));
   }
   return {};

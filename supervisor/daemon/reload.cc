@@ -5,6 +5,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/daemon.h"
+#include "supervisor/daemon/message_ids.h"
 
 namespace {
 
@@ -73,8 +74,7 @@ Task<Result<>> Daemon::reload_once() {
     answer.lines = std::move(adopted->at_restart);
   } else {
     answer.lines = configuration::lines_of(with_hint(adopted.error()));
-    for (const auto& line : answer.lines)
-      log_error("the reload failed, the former configuration stays in force: {}", line);
+    log_problem(kReloadFailedId, "the reload failed, the former configuration stays in force", adopted.error());
   }
   service_.ready(status());
   parts_->show_reload(adopted ? std::string() : adopted.error().what);
@@ -135,5 +135,5 @@ void Daemon::deny_executions(const Error& why) {
             "executions are denied, because the self-test of jails fails on this machine: " + why.what,
             "ask the administrator to correct the cause, and then to run `systemctl reload warder`",
             {}};
-  log_error("executions are denied until a reload passes the self-test of jails: {}", with_hint(why));
+  log_problem(kSelfTestFailedId, "executions are denied until a reload passes the self-test of jails", why);
 }

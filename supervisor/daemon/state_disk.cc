@@ -11,6 +11,7 @@
 #include "supervisor/base/durable.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/log.h"
+#include "supervisor/daemon/message_ids.h"
 
 namespace {
 
@@ -105,13 +106,18 @@ void StateDisk::begin(int error) {
   trouble_ = Trouble{
       fmt::format("the state folder's disk takes no writes ({}: {})", state_, std::generic_category().message(error)),
       remedy_for(error, state_)};
-  log_error("{}: calls that cannot be recorded are refused meanwhile; {}", trouble_->what, trouble_->remedy);
+  log_fields(
+      LogLevel::error, kDiskFailingId,
+      fmt::format("{}: calls that cannot be recorded are refused meanwhile; {}", trouble_->what, trouble_->remedy), {});
   told_();
 }
 
 void StateDisk::end() {
   ended_at_ = Monotonic::now();
   trouble_.reset();
-  log_notice("the state folder's disk takes writes again ({}, after {:.0f} s)", state_, ms_since(began_at_) / 1000);
+  log_fields(LogLevel::notice, kDiskWritesAgainId,
+             fmt::format("the state folder's disk takes writes again ({}, after {:.0f} s)", state_,
+                         ms_since(began_at_) / 1000),
+             {});
   told_();
 }

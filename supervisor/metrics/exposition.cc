@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -10,53 +9,12 @@
 #include "supervisor/base/durable.h"
 #include "supervisor/base/version.h"
 #include "supervisor/executions/statistics.h"
+#include "supervisor/metrics/text.h"
 
 namespace metrics {
 namespace {
 
-using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
-
-std::string labels_text(Labels labels) {
-  std::string out;
-  for (const auto& [name, value] : labels) {
-    out += fmt::format("{}{}=\"", out.empty() ? "{" : ",", name);
-    for (const char c : value) {
-      if (c == '\\' || c == '"') out += '\\';
-      out += c == '\n' ? std::string("\\n") : std::string(1, c);
-    }
-    out += '"';
-  }
-  return out.empty() ? out : out + "}";
-}
-
-// "0.005", "10.0": no zeros at the end, but always a fraction, as OpenMetrics requires for bucket bounds.
-std::string seconds_text(uint64_t usec) {
-  std::string text = fmt::format("{}.{:06}", usec / 1'000'000, usec % 1'000'000);
-  while (text.ends_with('0') && !text.ends_with(".0")) text.pop_back();
-  return text;
-}
-
-class Text {
- public:
-  // Begins a metric family. `unit`: the last part of the name, or "".
-  void family(std::string_view name, std::string_view type, std::string_view unit, std::string_view help) {
-    name_ = name;
-    out_ += fmt::format("# TYPE {} {}\n", name, type);
-    if (!unit.empty()) out_ += fmt::format("# UNIT {} {}\n", name, unit);
-    out_ += fmt::format("# HELP {} {}\n", name, help);
-  }
-  void sample(std::string_view suffix, Labels labels, uint64_t value) { line(suffix, labels, std::to_string(value)); }
-  void seconds(std::string_view suffix, Labels labels, uint64_t usec) { line(suffix, labels, seconds_text(usec)); }
-  std::string end() && { return std::move(out_) + "# EOF\n"; }
-
- private:
-  void line(std::string_view suffix, Labels labels, const std::string& value) {
-    out_ += fmt::format("{}{}{} {}\n", name_, suffix, labels_text(labels), value);
-  }
-  std::string out_, name_;
-};
-
-void add_daemon(Text& text, const DaemonNumbers& daemon) {
+void add_daemon(OpenMetricsText& text, const DaemonNumbers& daemon) {
   text.family("warder_build", "info", "", "The daemon's version.");
   text.sample("_info", {{"version", kWarderVersion}}, 1);
   text.family("warder_start_time_seconds", "gauge", "seconds", "When the daemon started, since 1970.");
@@ -77,7 +35,7 @@ void add_daemon(Text& text, const DaemonNumbers& daemon) {
   text.sample("", {}, daemon.configuration_ok ? 1 : 0);
 }
 
-void add_loop(Text& text, const BusyTime::Turn& longest) {
+void add_loop(OpenMetricsText& text, const BusyTime::Turn& longest) {
   text.family(
       "warder_loop_busy_seconds_max", "gauge", "",
       fmt::format(
@@ -88,7 +46,8 @@ void add_loop(Text& text, const BusyTime::Turn& longest) {
   text.seconds("", {{"work", work_name(longest.work)}}, static_cast<uint64_t>(usec));
 }
 
-void add_executions(Text& text, const executions::ExecutionRegistry& executions, const executions::Statistics& now) {
+void add_executions(OpenMetricsText& text, const executions::ExecutionRegistry& executions,
+                    const executions::Statistics& now) {
   text.family("warder_executions", "counter", "", "Executions that ended, by language and outcome.");
   for (const auto& [language, of] : executions.languages())
     for (const auto& [outcome, count] : of.totals.outcomes)
@@ -105,7 +64,7 @@ void add_executions(Text& text, const executions::ExecutionRegistry& executions,
   for (const auto& [kind, count] : now.starts) text.sample("_total", {{"kind", kind}}, count);
 }
 
-void add_times(Text& text, const executions::ExecutionRegistry& executions, std::string_view name,
+void add_times(OpenMetricsText& text, const executions::ExecutionRegistry& executions, std::string_view name,
                std::string_view help, const executions::RecentTimes executions::Sums::*times) {
   text.family(name, "histogram", "seconds", help);
   for (const auto& [language, of] : executions.languages()) {
@@ -121,7 +80,8 @@ void add_times(Text& text, const executions::ExecutionRegistry& executions, std:
   }
 }
 
-void add_usage(Text& text, const executions::ExecutionRegistry& executions, const executions::Statistics& now) {
+void add_usage(OpenMetricsText& text, const executions::ExecutionRegistry& executions,
+               const executions::Statistics& now) {
   text.family("warder_cpu_seconds", "counter", "seconds", "CPU time of executions that ended.");
   for (const auto& [language, of] : executions.languages())
     text.seconds("_total", {{"language", language}}, of.totals.cpu_us);
@@ -137,7 +97,7 @@ void add_usage(Text& text, const executions::ExecutionRegistry& executions, cons
     text.sample("_total", {{"kind", kind}}, now.ledger.at(std::string(kind) + "_bytes"));
 }
 
-void add_spans(Text& text, const traces::Queue& spans) {
+void add_spans(OpenMetricsText& text, const traces::Queue& spans) {
   text.family("warder_spans", "counter", "", "Spans that the collector accepted, and spans that were dropped.");
   text.sample("_total", {{"result", "exported"}}, spans.counts.exported);
   text.sample("_total", {{"result", "dropped"}}, spans.counts.dropped);
@@ -150,7 +110,7 @@ void add_spans(Text& text, const traces::Queue& spans) {
 std::string exposition(const executions::ExecutionRegistry& executions, const jail::Pool* pool,
                        const traces::Queue* spans, const DaemonNumbers& daemon) {
   const executions::Statistics now = executions::take_statistics(executions, pool);
-  Text text;
+  OpenMetricsText text;
   add_daemon(text, daemon);
   add_loop(text, daemon.longest_turn);
   add_executions(text, executions, now);
@@ -158,6 +118,7 @@ std::string exposition(const executions::ExecutionRegistry& executions, const ja
             &executions::Sums::answer_times);
   add_times(text, executions, "warder_program_seconds", "Wall time of programs.", &executions::Sums::wall_times);
   add_usage(text, executions, now);
+  add_fleet(text, daemon.fleet);
   if (spans) add_spans(text, *spans);
   return std::move(text).end();
 }

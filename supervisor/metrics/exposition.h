@@ -8,6 +8,7 @@
 #include "jail/pool.h"
 #include "supervisor/base/busy_time.h"
 #include "supervisor/executions/execution_registry.h"
+#include "supervisor/metrics/fleet.h"
 #include "supervisor/traces/queue.h"
 
 namespace metrics {
@@ -21,6 +22,7 @@ struct DaemonNumbers {
   bool state_disk_failing = false;
   BusyTime::Turn longest_turn;
   bool configuration_ok = true;  // the files are in force, and the last reload succeeded
+  FleetNumbers fleet;
 };
 // `pool` is nullptr before the daemon has made its pool, `spans` is nullptr if no spans are recorded.
 std::string exposition(const executions::ExecutionRegistry& executions, const jail::Pool* pool,

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/loopback.h"
 
 namespace {
 
@@ -19,13 +20,19 @@ void sort_in(std::vector<StoredConnection>& connections, std::string name, Fd fd
   (sd_is_socket(fd.get(), AF_UNIX, SOCK_STREAM, /* listening */ 0) > 0 ? place->socket : place->record) = std::move(fd);
 }
 
+bool is_listening_tcp(int fd) {
+  return sd_is_socket(fd, AF_INET, SOCK_STREAM, /* listening */ 1) > 0 ||
+         sd_is_socket(fd, AF_INET6, SOCK_STREAM, /* listening */ 1) > 0;
+}
+
 }  // namespace
 
 Result<ServiceManager::SocketUse> ServiceManager::use_of(std::string_view name) {
   if (name == "metrics" || name == "warder-metrics.socket") return SocketUse::metrics;
+  if (name == "tenant-metrics") return SocketUse::tenant_metrics;
   if (name == "mcp" || name == "unknown" || name.ends_with(".socket")) return SocketUse::mcp;
   return fail(Code::invalid, fmt::format("'{}' is not the name of a socket that warderd serves", printable(name, 64)),
-              "write FileDescriptorName=mcp or FileDescriptorName=metrics into its socket unit");
+              "write FileDescriptorName=mcp, metrics or tenant-metrics into its socket unit");
 }
 
 Result<ServiceManager::Passed> ServiceManager::take_descriptors() {
@@ -47,11 +54,25 @@ Result<ServiceManager::Passed> ServiceManager::take_descriptors() {
     auto use = use_of(name);
     if (!use)
       return tl::unexpected<Error>(std::move(use).error().within(fmt::format("descriptor {} of LISTEN_FDS", fd.get())));
+    if (*use != SocketUse::mcp && is_listening_tcp(fd.get())) {
+      if (is_loopback_socket(fd.get())) {
+        (*use == SocketUse::metrics ? passed.metrics : passed.tenant_metrics).push_back(std::move(fd));
+      } else {
+        log_error(
+            "metrics are not served on {}: other machines could read them; write ListenStream=127.0.0.1:9460 into the "
+            "socket unit, and put a proxy with authentication before it",
+            bound_address(fd.get()));
+      }
+      continue;
+    }
     if (sd_is_socket(fd.get(), AF_UNIX, SOCK_STREAM, /* listening */ 1) <= 0)
       return fail(Code::invalid,
                   fmt::format("descriptor {} of LISTEN_FDS is not a listening Unix stream socket", fd.get()),
                   "check ListenStream= of warder.socket");
-    (*use == SocketUse::metrics ? passed.metrics : passed.sockets).push_back(std::move(fd));
+    (*use == SocketUse::mcp       ? passed.sockets
+     : *use == SocketUse::metrics ? passed.metrics
+                                  : passed.tenant_metrics)
+        .push_back(std::move(fd));
   }
   return passed;
 }

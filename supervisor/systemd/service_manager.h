@@ -13,19 +13,21 @@
 class ServiceManager {
  public:
   // The use of a passed socket. Its name decides: FileDescriptorName= of its socket unit, systemd.socket(5).
-  enum class SocketUse { mcp, metrics };
+  enum class SocketUse { mcp, metrics, tenant_metrics };
   // A socket unit without FileDescriptorName= passes the unit's file name: metrics for "warder-metrics.socket", mcp for
-  // all other units. mcp also for "unknown", the name of sd_listen_fds_with_names(3) where $LISTEN_FDNAMES is not set.
-  // Errors: invalid, no socket has this name.
+  // all other units. "tenant-metrics" shows tenants by name to every reader. mcp also for "unknown", the name of
+  // sd_listen_fds_with_names(3) where $LISTEN_FDNAMES is not set. Errors: invalid, no socket has this name.
   static Result<SocketUse> use_of(std::string_view name);
 
   struct Passed {
     std::vector<Fd> sockets;                    // for mcp: listening Unix stream sockets; their type was checked
-    std::vector<Fd> metrics;                    // the same, for metrics
+    std::vector<Fd> metrics;                    // listening: Unix stream sockets, or TCP on a loopback address
+    std::vector<Fd> tenant_metrics;             // the same; TCP, too, shows tenants by name
     std::vector<StoredConnection> connections;  // stored by an earlier warderd (fd_store.h)
   };
-  // Takes the descriptors that systemd passed. Errors: those of use_of(); invalid, naming a descriptor that is neither
-  // a stored connection nor a listening Unix stream socket.
+  // Takes the descriptors that systemd passed. A socket for metrics on an address that other machines reach is closed
+  // and logged. Errors: those of use_of(); invalid, naming a descriptor that is neither a stored connection nor a
+  // listening socket of the right kind.
   static Result<Passed> take_descriptors();
 
   void ready(const std::string& status);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <string_view>
 
 namespace tenants {
 namespace {
@@ -13,6 +15,14 @@ uint64_t plus(uint64_t value, int64_t change) {
   if (change >= 0) return value + static_cast<uint64_t>(change);
   uint64_t less = static_cast<uint64_t>(-change);
   return value > less ? value - less : 0;
+}
+
+std::atomic<uint64_t> refused_bytes{0}, refused_files{0};
+
+// Counts the refusal that follows.
+const char* counted_as(const char* rule) {
+  (std::string_view(rule).ends_with("bytes") ? refused_bytes : refused_files)++;
+  return rule;
 }
 
 uint64_t left(uint64_t limit, uint64_t used) { return limit > used ? limit - used : 0; }
@@ -39,24 +49,26 @@ void UsageCount::add(const Entry& entry) {
 
 QuotaLimits Quota::remaining() const { return {left(limits_.bytes, usage_.bytes), left(limits_.files, usage_.files)}; }
 
+QuotaRefusals quota_refusals() { return {refused_bytes, refused_files}; }
+
 Result<> Quota::check(std::string_view path, int64_t bytes, int64_t files) const {
   if (bytes <= 0 && files <= 0) return {};
   if (!usage_.problem.empty())
     return fail(
         Code::exhausted,
         fmt::format("cannot write '{}': the size of the workspace cannot be measured: {}", path, usage_.problem),
-        kFreeUncounted, "quota.workspace_files");
+        kFreeUncounted, counted_as("quota.workspace_files"));
   QuotaLimits free = remaining();
   if (bytes > 0 && static_cast<uint64_t>(bytes) > free.bytes)
     return fail(Code::exhausted,
                 fmt::format("writing '{}' needs {} bytes more, {} of {} are left in this workspace", path, bytes,
                             free.bytes, limits_.bytes),
-                kFreeSome, "quota.workspace_bytes");
+                kFreeSome, counted_as("quota.workspace_bytes"));
   if (files > 0 && static_cast<uint64_t>(files) > free.files)
     return fail(Code::exhausted,
                 fmt::format("writing '{}' adds {} files and folders, {} of {} are left in this workspace", path, files,
                             free.files, limits_.files),
-                kFreeSome, "quota.workspace_files");
+                kFreeSome, counted_as("quota.workspace_files"));
   return {};
 }
 

@@ -39,6 +39,12 @@ class UsageCount {
   std::set<uint64_t> linked_;  // inodes with several names, counted once
 };
 
+// Writes that a quota refused since the start, in all workspaces, by the limit. Counted by Quota::check().
+struct QuotaRefusals {
+  uint64_t bytes = 0, files = 0;
+};
+QuotaRefusals quota_refusals();
+
 // The account of one workspace. It holds numbers only: the caller counts and writes the files.
 class Quota {
  public:

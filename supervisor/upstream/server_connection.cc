@@ -91,6 +91,7 @@ Task<> ServerConnection::begin(Start start) {
 
 void ServerConnection::started(Result<> result) {
   starting_ = false;
+  if (told_.counts) (result ? told_.counts->starts_ok : told_.counts->starts_failed)++;
   if (!result) {
     failures_++;
     not_before_ = Monotonic::now() + pause_after(failures_ + 1);
@@ -170,6 +171,7 @@ Task<> ServerConnection::learn_again() {
 void ServerConnection::client_ended() {
   auto client = std::exchange(client_, nullptr);
   if (!client) return;
+  if (told_.counts) told_.counts->losses++;
   failures_++;
   not_before_ = Monotonic::now() + pause_after(failures_);
   log_warning("upstream server {}: {}", config_.name, client->why_over());

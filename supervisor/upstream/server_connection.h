@@ -15,6 +15,14 @@
 
 namespace upstream {
 
+// ServerCounts: what happened with one server since the daemon started, over all its connections.
+struct ServerCounts {
+  uint64_t calls_ok = 0, calls_error = 0, calls_failed = 0;  // error: the tool's own answer; failed: no answer
+  uint64_t call_us = 0;                                      // of all calls, with the start of the server
+  uint64_t starts_ok = 0, starts_failed = 0;
+  uint64_t losses = 0;  // it ended, or hung, without being asked to end
+};
+
 class ServerConnection {
  public:
   struct Start {
@@ -24,6 +32,7 @@ class ServerConnection {
   };
   struct Told {
     std::function<void(Definitions)> learned;  // at each start, and when the server reports a change
+    ServerCounts* counts = nullptr;            // counts starts and losses; outlives the connection
     // Why a start failed or the server ended by itself; empty after a good start. May be empty itself.
     std::function<void(const std::string& problem)> problem = {};
   };
@@ -38,6 +47,7 @@ class ServerConnection {
   Task<Result<ServerAnswer>> call(Start start, Client::Order order);
   // Ends the server, unless it is busy.
   void rest();
+  // Whether the server runs, or over HTTP: has a session.
   bool is_running() const { return client_ != nullptr; }
   bool is_starting() const { return starting_; }
   // The next start is tried at once, however often earlier ones failed.

@@ -56,6 +56,17 @@ Result<Transport::Arguments> write_arguments(const std::string& tool, const Tool
                               mirror(entry.mirrored, arguments)};
 }
 
+void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monotonic::time_point begun) {
+  counts.call_us += static_cast<uint64_t>(ms_since(begun) * 1000);
+  if (!answer) {
+    counts.calls_failed++;
+  } else {
+    const auto flag = answer->result.find("isError");
+    const bool is_error = answer->is_error || (flag != answer->result.end() && *flag == true);
+    (is_error ? counts.calls_error : counts.calls_ok)++;
+  }
+}
+
 }  // namespace
 
 UpstreamServers::UpstreamServers(jail::Host& host, Settings settings)
@@ -174,6 +185,7 @@ ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& c
   auto& connection = server.connections[who.tenant];
   if (!connection) {
     ServerConnection::Told told;
+    told.counts = &server.counts;
     const bool tenants = server.config.tenants_folder && &who != &settings_.nobody;
     told.learned = [this, &server, tenants](Definitions definitions) {
       // Definitions may depend on a tenant's files. They must not replace those that all tenants see.
@@ -359,7 +371,9 @@ Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::stri
   order.asking = std::move(asking);
   CO_CHECKED(make_room_for(server, caller));                     // other connections may be new meanwhile
   ServerConnection& connection = connection_of(server, caller);  // only now: an idle connection may be removed
+  const auto begun = Monotonic::now();
   auto answer = co_await connection.call(std::move(start_it), std::move(order));
+  count_call(server.counts, answer, begun);
   co_return answer;
 }
 

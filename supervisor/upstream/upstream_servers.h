@@ -85,6 +85,16 @@ class UpstreamServers {
   // Splits "server__tool", "server.tool", "server:tool" or "server/tool" into server and tool. The server is found like
   // in meant_server(). Empty: no known server.
   std::optional<std::pair<std::string, std::string>> split(std::string_view name) const;
+  // Calls `fn(name, counts, running)` for each server, in the order of the names. `running`: its connections with a
+  // running server.
+  template <class Fn>
+  void each_counted(Fn fn) const {
+    for (const auto& [name, server] : servers_) {
+      uint64_t running = 0;
+      for (const auto& [tenant, connection] : server->connections) running += connection->is_running() ? 1 : 0;
+      fn(name, server->counts, running);
+    }
+  }
   // The known tools of each server, and the names of the servers with unknown tools, for the catalog.
   std::vector<std::pair<std::string, catalog::Reading>> readings() const;
   std::vector<std::string> unlearned() const;
@@ -106,6 +116,7 @@ class UpstreamServers {
     ServerConfig config;
     std::optional<Definitions> definitions;
     std::map<std::string, std::unique_ptr<ServerConnection>, std::less<>> connections;  // by tenant
+    ServerCounts counts;
     UnderWay<std::string> writing;  // by tenant: calls with arguments that are being checked and written
     std::string problem;            // ServerStatus::problem
   };

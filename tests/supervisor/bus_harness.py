@@ -197,6 +197,66 @@ class Admin:
         return self.signals
 
 
+class Listener:
+    """A subscriber of another user: a process of its own, which writes each signal of warderd's as a line."""
+
+    PROGRAM = """
+import sys, dbus, dbus.mainloop.glib
+from gi.repository import GLib
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+bus = dbus.bus.BusConnection(sys.argv[1])
+where = ("org.warder.Warder1", "/org/warder/Warder1", "org.warder.Warder1.Manager")
+def heard(*values, member, path, interface, sender):
+    if interface != "org.freedesktop.DBus":
+        print(member, path, repr(values), flush=True)
+# Also for what is sent to others: rules of a match do not hold it back from a bus that would tell everybody.
+bus.add_signal_receiver(heard, member_keyword="member", path_keyword="path", interface_keyword="interface",
+                        sender_keyword="sender")
+bus.call_blocking(*where, "Subscribe", "", ())
+print("subscribed", flush=True)
+def order(source, condition):
+    for _ in range(int(sys.stdin.readline() or 0)):
+        bus.call_blocking(*where, "ListExecutions", "", ())
+    print("read", flush=True)
+    return True
+GLib.io_add_watch(sys.stdin, GLib.IO_IN, order)
+GLib.MainLoop().run()
+"""
+
+    def __init__(self, bus, user):
+        self.command = ["/usr/bin/python3", "-c", self.PROGRAM, bus.address]
+        self.user = user
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                        user=self.user, group=self.user, extra_groups=[])
+        if self.process.stdout.readline() != "subscribed\n":
+            raise RuntimeError("the listener did not subscribe")
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def read(self, times):
+        """Has it call ListExecutions so many times."""
+        print(times, file=self.process.stdin, flush=True)
+        while self.process.stdout.readline() not in ("read\n", ""):
+            pass
+
+    def until_reload(self, admin):
+        """The lines that it wrote, up to the signal of a reload, which everybody receives."""
+        admin.call("Reload")
+        lines = []
+        for line in iter(self.process.stdout.readline, ""):
+            lines.append(line)
+            if line.startswith("PolicyReloaded"):
+                break
+        return lines
+
+
 class Polkit:
     """Plays polkit on the bus: grants the actions it was told, to everybody. A process of its own."""
 
@@ -229,6 +289,9 @@ GLib.MainLoop().run()
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
         self.process.stdout.close()
+
+    def asked_nothing_more(self):
+        return not select.select([self.process.stdout], [], [], 0)[0]
 
     def asked(self):
         """The next question: kind of subject, action, flags."""

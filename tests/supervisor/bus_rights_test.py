@@ -1,16 +1,29 @@
 """Who may do what over D-Bus, callers that mean no good, and a bus that is not there, or dies."""
 import contextlib
+import json
+import os
 import subprocess
 import unittest
+import urllib.request
 
 import dbus
 import dbus.lowlevel
-from bus_harness import (EXECUTION, LOG_CONTROL, LOG_PATH, MANAGER, NAME, PATH, PROPERTIES, TENANT, Admin, Bus, BusDaemon,
-                         Polkit, as_user)
+from bus_harness import (EXECUTION, LOG_CONTROL, LOG_PATH, MANAGER, NAME, OBJECTS, PATH, PROPERTIES, TENANT, Admin, Bus,
+                         BusDaemon, Listener, Polkit, as_user)
 from harness import BUSY, ORDINARY_USER, PATIENCE, ROOT, TOP, Client, Daemon, Policies, eventually
 
 MANAGE, CONFIGURE = f"{NAME}.manage-executions", f"{NAME}.configure"
+SEE_ALL, INTROSPECTABLE = f"{NAME}.see-all", "org.freedesktop.DBus.Introspectable"
 OTHER_USER = 2  # bin: somebody whom /etc/passwd knows
+WARDER = os.environ["WARDER"]
+
+
+def tenant_label(account):
+    return account.replace("-", "_2d")
+
+
+def path_of_tenant(user):
+    return f"{PATH}/tenant/" + tenant_label(f"uid-{user}")
 
 
 @unittest.skipUnless(ROOT, "needs root, to be somebody else")
@@ -43,11 +56,129 @@ class Rights(unittest.TestCase):
         self.admin.call("KillExecution", "s", identity)
         self.assertEqual(self.client.executed(self.request)["outcome"], "cancelled")
 
-    def test_everybody_may_read(self):
+    def seen_by(self, user, path):
+        """Everything that the bus tells this user about executions and tenants, as one text."""
+        tenant = path_of_tenant(ORDINARY_USER)
+        reads = [("ListExecutions",), ("ListTenants",), ("GetExecution", "s", path.rsplit("/", 1)[1]),
+                 ("GetTenant", "s", f"uid-{ORDINARY_USER}")]
+        said = [self.call(user, *words)[1] for words in reads]
+        said.append(self.call(user, "GetManagedObjects", interface=OBJECTS)[1])
+        for folder in ("execution", "tenant"):
+            said.append(self.call(user, "Introspect", path=f"{PATH}/{folder}", interface=INTROSPECTABLE)[1])
+        for where, interface in ((path, EXECUTION), (tenant, TENANT)):
+            for name in ("", interface, PROPERTIES):
+                said.append(self.call(user, "GetAll", "s", name, path=where, interface=PROPERTIES)[1])
+            for name in ("Tenant", "Name", "PID"):
+                said.append(self.call(user, "Get", "ss", interface, name, path=where, interface=PROPERTIES)[1])
+        return said
+
+    def test_a_user_sees_its_own_executions_and_of_others_only_counts(self):
         identity, path = self.begin()
-        done = self.bus.busctl("get-property", NAME, path, EXECUTION, "State", user=OTHER_USER)
-        self.assertEqual(done, 's "running"\n')
-        self.assertIn(identity, self.call(OTHER_USER, "ListExecutions")[1])
+        account = f"uid-{ORDINARY_USER}"
+        own, other, root = (self.seen_by(user, path) for user in (ORDINARY_USER, OTHER_USER, None))
+        for said in (own, root):
+            for text in said[:5]:
+                self.assertTrue(identity in text or account in text or tenant_label(account) in text, text)
+            self.assertIn(identity, said[5])
+            self.assertIn(tenant_label(account), said[6])
+            self.assertIn("running", said[7])
+        for text in other:
+            for secret in (identity, f'"{account}"', tenant_label(account), "running", "python"):
+                if "no execution" not in text:  # which repeats what the caller asked for
+                    self.assertNotIn(secret, text)
+        done = self.bus.busctl("get-property", NAME, PATH, MANAGER, "Running", user=OTHER_USER)
+        self.assertEqual(done, "u 1\n")
+        self.end(identity)
+
+    def shown_by_dashboard(self, user):
+        """The data behind that user's dashboard, when it has asked the daemon."""
+        command = [WARDER, "dashboard", "--json", "--bus", self.bus.address]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, user=user, group=user, extra_groups=[]) as dashboard:
+            try:
+                address = json.loads(dashboard.stdout.readline())["address"]
+
+                def known():
+                    with urllib.request.urlopen(address + "state.json", timeout=PATIENCE) as answer:
+                        text = answer.read().decode()
+                    return text if "manager" in json.loads(text) else None
+                return eventually(known, "the dashboard has asked the daemon")
+            finally:
+                dashboard.terminate()
+
+    def test_the_commands_and_the_dashboard_show_a_user_its_own_only(self):
+        identity, _ = self.begin()
+
+        def shown_to(user):
+            def warder(*words):
+                return subprocess.run([WARDER, *words, "--bus", self.bus.address], capture_output=True, text=True, user=user,
+                                      group=user, extra_groups=[], timeout=PATIENCE, check=True).stdout
+            yield from (warder(*words) for words in (["ps", "--all"], ["top", "--batch", "-n", "1"], ["history", "--json"]))
+            yield self.shown_by_dashboard(user)
+        for text in shown_to(ORDINARY_USER):
+            self.assertIn(identity[:6], text)
+        for text in shown_to(OTHER_USER):
+            self.assertNotIn(identity[:6], text)
+            self.assertNotIn(f"uid-{ORDINARY_USER}", text)
+        self.end(identity)
+
+    def test_what_a_user_may_not_see_is_answered_like_what_does_not_exist(self):
+        identity, path = self.begin()
+        nothing = f"{PATH}/execution/e00"
+        for member, signature, *words in (["Get", "ss", EXECUTION, "State"], ["GetAll", "s", EXECUTION]):
+            said = [self.call(OTHER_USER, member, signature, *words, path=where, interface=PROPERTIES)
+                    for where in (path, nothing)]
+            self.assertEqual(said[0], said[1])
+            self.assertEqual(said[0][0], 1)
+        introspected = [self.call(OTHER_USER, "Introspect", path=where, interface=INTROSPECTABLE) for where in (path, nothing)]
+        self.assertEqual(introspected[0], introspected[1])
+        for known, unknown in ((identity, "e00"), ):
+            said = [self.call(OTHER_USER, "GetExecution", "s", one)[1].replace(one, "ID") for one in (known, unknown)]
+            self.assertEqual(said[0], said[1])
+        self.end(identity)
+
+    def test_signals_go_only_to_subscribers_that_may_see_the_tenant(self):
+        listeners = {user: self.enterContext(Listener(self.bus, user)) for user in (ORDINARY_USER, OTHER_USER)}
+        self.admin.call("Subscribe")
+        identity, path = self.begin()
+        self.end(identity)
+        self.admin.await_member("ExecutionFinished", lambda *args: args[0] == identity)
+        heard = {user: one.until_reload(self.admin) for user, one in listeners.items()}
+        self.assertTrue({"InterfacesAdded", "ExecutionStarted", "PropertiesChanged", "ExecutionFinished"} <=
+                        {line.split()[0] for line in heard[ORDINARY_USER] if identity in line}, heard[ORDINARY_USER])
+        self.assertIn("PolicyReloaded", " ".join(heard[OTHER_USER]))
+        for line in heard[OTHER_USER]:
+            self.assertNotIn(identity, line)
+            self.assertNotIn(tenant_label(f"uid-{ORDINARY_USER}"), line)
+
+    def test_operators_see_all_and_act_and_do_not_configure(self):
+        identity, path = self.begin()
+        with Polkit(self.bus, SEE_ALL, MANAGE) as polkit:
+            self.assertIn(identity, self.call(OTHER_USER, "ListExecutions")[1])
+            self.assertEqual(polkit.asked()[1:], [SEE_ALL, "0"], "without a dialog")
+            status, said = self.call(OTHER_USER, "SetLimits", "a{sv}", "1", "WallUSec", "t", "86400000000", path=path,
+                                     interface=EXECUTION)
+            self.assertEqual(status, 1, said)
+            self.assertIn("more than policy 'default' allows", said)
+            status, said = self.call(OTHER_USER, "SetLimits", "a{sv}", "1", "WallUSec", "t", "100000000", path=path,
+                                     interface=EXECUTION)
+            self.assertEqual(status, 0, said)
+            for member, *words in (["Reload"], ["Drain"], ["RunDoctor"], ["ForgetSearches", "s", ""],
+                                   ["SetLogLevel", "s", "debug"], ["RemoveTenant", "sb", f"uid-{ORDINARY_USER}", "true"]):
+                status, said = self.call(OTHER_USER, member, *words)
+                self.assertEqual(status, 1, member)
+                self.assertIn(f"polkit does not grant {CONFIGURE}", said)
+            self.assertEqual(self.call(OTHER_USER, "Kill", path=path, interface=EXECUTION), (0, ""))
+        self.assertEqual(self.client.executed(self.request)["outcome"], "cancelled")
+
+    def test_polkit_is_asked_once_a_connection_and_never_about_root(self):
+        identity, _ = self.begin()
+        with Polkit(self.bus, SEE_ALL) as polkit:
+            for _ in range(3):
+                self.admin.call("ListExecutions")
+            with Listener(self.bus, OTHER_USER) as one:
+                one.read(5)
+            self.assertEqual(polkit.asked()[1], SEE_ALL)
+            self.assertTrue(polkit.asked_nothing_more())
         self.end(identity)
 
     def test_a_stranger_may_not_touch_an_execution_nor_see_its_output(self):
@@ -95,7 +226,7 @@ class Rights(unittest.TestCase):
 
     def test_nobody_but_admins_configures(self):
         for member, *words in (["Reload"], ["Drain"], ["RunDoctor"], ["ForgetSearches", "s", ""],
-                               ["SetLogLevel", "s", "debug"]):
+                               ["SetLogLevel", "s", "debug"], ["RemoveTenant", "sb", f"uid-{ORDINARY_USER}", "true"]):
             status, said = self.call(ORDINARY_USER, member, *words)
             self.assertEqual(status, 1, said)
         status, said = self.call(ORDINARY_USER, "Set", "ssv", LOG_CONTROL, "LogLevel", "s", "debug", path=LOG_PATH,

@@ -262,12 +262,29 @@ class Shown(unittest.TestCase):
             browser.value(press % "Yes")
             self.assertEqual(client.executed(running)["outcome"], "cancelled")
             browser.wait_for("document.querySelector('#details dl').innerText.includes('ended: cancelled')", "it has ended")
-            done = client.execute("result = 1")
+            done = client.execute("open('/workspace/<b>made', 'w').write('x'); result = 1")
             browser.wait_for(f"document.querySelector('button[data-id=\"{done['execution_id']}\"]') !== null", "another is listed")
             browser.value(f"document.getElementById('details').close(); document.querySelector('button[data-id=\"{done['execution_id']}\"]').click()")
             browser.wait_for("document.querySelector('#details dl.receipt') !== null", "its receipt")
+            browser.wait_for("document.querySelector('#details dl.changed-files')?.innerText.includes('<b>made')", "what it changed")
             # Without cgroups the refusal of the freeze is one.
             self.assertEqual([one for one in browser.complaints if not one.get("entry", {}).get("url", "").endswith("/act")], [])
+
+    def test_what_ended_long_ago_opens_from_the_journal(self):
+        with Client(self.daemon.socket) as client:
+            identity = client.execute("open('/workspace/made', 'w').write('x'); result = 1")["execution_id"]
+        self.daemon.stop()
+        self.daemon.start()  # its objects of ended executions are gone
+        with Dashboard(self.bus) as dashboard:
+            host, _, rest = dashboard.address.removeprefix("http://").partition("/")
+            def told(identity):
+                request = f"GET /{rest}execution.json?id={identity} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+                status, _, body = ask((host.split(":")[0], int(host.split(":")[1])), request)
+                return status, json.loads(body)
+            status, body = eventually(lambda: (lambda found: "200" in found[0] and found)(told(identity)), "the record")
+            self.assertNotIn("execution", body)
+            self.assertEqual((body["record"]["Id"], body["record"]["Files"]["created"]), (identity, ["made"]))
+            self.assertIn("502", told("e" + "0" * 16)[0])
 
     def test_clients_that_come_at_once_and_are_answered_at_once_are_all_answered(self):
         path = self.daemon.directory / "dashboard.sock"

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 import dbus
-from bus_harness import Admin, Bus, BusDaemon
+from bus_harness import NAME, Admin, Bus, BusDaemon, Polkit
 from harness import ORDINARY_USER, PATIENCE, ROOT, Client, Policies, as_user
 
 WARDER = os.environ["WARDER"]
@@ -126,6 +126,27 @@ class LookingBack(unittest.TestCase):
             self.assertIn("only root may do this", self.warder(*words, status=1, **user).stderr)
         unknown = self.warder("show", "e00000000", status=1, **user).stderr
         self.assertEqual(self.warder("show", theirs, status=1, **user).stderr, unknown.replace("e00000000", theirs))
+
+    @unittest.skipUnless(ROOT, "needs root, to be somebody else")
+    def test_who_sees_all_tenants_looks_back_at_all(self):
+        with as_user(ORDINARY_USER, lambda: Client(self.daemon.socket)) as other:
+            mine = other.execute("result = 'mine'")["execution_id"]
+        theirs = self.client.execute("result = 'theirs'")["execution_id"]
+        own, root = f"uid-{ORDINARY_USER}", f"uid-{os.getuid()}"
+
+        def tenants(user):
+            lines = self.warder("tenants", "--json", user=user, group=user, extra_groups=[]).stdout.splitlines()
+            return {json.loads(line)["Name"] for line in lines}
+        self.assertEqual(tenants(ORDINARY_USER), {own})
+        with Polkit(self.bus, f"{NAME}.see-all"):
+            for user in (ORDINARY_USER, OTHER_USER):  # one with a tenant that has executions, one without
+                words = {"user": user, "group": user, "extra_groups": []}
+                self.assertLessEqual({mine, theirs}, {row["Id"] for row in self.history(**words)})
+                self.assertEqual(self.history("--tenant", root, "--limit", "1", **words)[0]["Id"], theirs)
+                self.assertIn(theirs, self.warder("show", theirs, **words).stdout)
+                self.assertLessEqual({own, root}, tenants(user))
+                self.assertEqual(self.warder("logs", theirs, status=1, **words).stdout, "")  # reading output is more
+        self.assertEqual(tenants(ORDINARY_USER), {own})
 
     def test_the_audit_is_listed_exported_and_filtered(self):
         self.client.execute("result = 'listed'")

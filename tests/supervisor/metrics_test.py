@@ -9,12 +9,24 @@ import subprocess
 import time
 import unittest
 
-from harness import PATIENCE, Client, Daemon, Policies
+from harness import BUSY, PATIENCE, Client, Daemon, DaemonFailed, Policies, Service, eventually
 
 WARDER = os.environ["WARDER"]
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\n"])*",?)+)\})? (\d+(?:\.\d+)?)')
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\\n]|\\[\\n"])*)"')
-SUFFIXES = {"counter": ("_total",), "gauge": ("",), "info": ("_info",), "histogram": ("_bucket", "_count", "_sum")}
+SUFFIXES = {"counter": ("_total",), "gauge": ("",), "info": ("_info",), "histogram": ("_bucket", "_count", "_sum"),
+            "summary": ("_count", "_sum")}
+
+OF_THE_MACHINE = {
+    "warder_tenants": "gauge", "warder_pool_limits": "gauge", "warder_pool_starting": "gauge",
+    "warder_quota_refusals": "counter", "warder_approvals_now": "gauge", "warder_approvals": "counter",
+    "warder_upstream_calls": "counter", "warder_upstream_call_seconds": "summary", "warder_upstream_connections": "gauge",
+    "warder_upstream_starts": "counter", "warder_upstream_losses": "counter"}
+OF_TENANTS = {
+    "warder_tenant_executions": "counter", "warder_tenant_cpu_seconds": "counter", "warder_tenant_executions_now": "gauge",
+    "warder_tenant_connections": "gauge", "warder_tenant_workspace_bytes": "gauge",
+    "warder_tenant_workspace_limit_bytes": "gauge", "warder_tenant_workspace_files": "gauge",
+    "warder_tenant_workspace_limit_files": "gauge"}
 
 
 def parse(text):
@@ -145,9 +157,28 @@ class Metrics(unittest.TestCase):
             "warder_executions_now": "gauge", "warder_refusals": "counter", "warder_starts": "counter",
             "warder_answer_seconds": "histogram", "warder_program_seconds": "histogram",
             "warder_cpu_seconds": "counter", "warder_memory_bytes": "gauge", "warder_pool_jails": "gauge",
-            "warder_context_bytes": "counter"})
+            "warder_context_bytes": "counter",
+            **OF_THE_MACHINE, **OF_TENANTS})
         self.assertLessEqual(abs(self.value("warder_start_time_seconds") - time.time()), 3600)
         self.assertEqual(self.value("warder_executions_now", state="running"), 0)
+
+    def test_a_tenant_s_executions_and_workspace_are_there_by_its_name(self):
+        with Client(self.daemon.socket) as client:
+            def of_tenant(family, suffix="", **labels):
+                return self.value(family, suffix, tenant=f"uid-{os.getuid()}", **labels)
+            before = of_tenant("warder_tenant_executions", "_total", result="ok")
+            client.call("write_workspace_file", {"filename": "a", "content": "x" * 1000})
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+            self.assertEqual(of_tenant("warder_tenant_executions", "_total", result="ok"), before + 1)
+            self.assertGreater(of_tenant("warder_tenant_cpu_seconds", "_total"), 0)
+            self.assertEqual(of_tenant("warder_tenant_connections"), 1)
+            self.assertGreaterEqual(of_tenant("warder_tenant_workspace_bytes"), 1000)
+            self.assertGreater(of_tenant("warder_tenant_workspace_limit_bytes"), 1000)
+            self.assertEqual(of_tenant("warder_tenant_executions_now", state="running"), 0)
+            request = client.begin_running(BUSY, timeout_seconds=300)
+            self.assertEqual(of_tenant("warder_tenant_executions_now", state="running"), 1)
+            client.cancel(request)
+        eventually(lambda: of_tenant("warder_tenant_executions", "_total", result="cancelled") == 1, "it is counted")
 
     def test_the_reader_is_strict(self):
         good = '# TYPE a counter\n# HELP a b\na_total{c="d"} 1\n# EOF\n'
@@ -214,6 +245,88 @@ class Metrics(unittest.TestCase):
         self.assertEqual(len(samples), sum(len(samples) for _, samples in self.metrics().values()))
         self.assertIn("--metrics", warder("--from", self.path.parent / "none", status=125).stderr)
         self.assertIn("does not answer with metrics", warder("--from", self.daemon.socket, status=125).stderr)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def read_unix(path):
+    """The text of a metrics socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(PATIENCE)
+        client.connect(str(path))
+        client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        whole = b""
+        while part := client.recv(65536):
+            whole += part
+    return whole.decode().split("\r\n\r\n", 1)[1]
+
+
+def get(port, host=None, path="/metrics"):
+    """Status line and body, by TCP."""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: {host or f'127.0.0.1:{port}'}\r\n\r\n".encode())
+        whole = b""
+        while part := client.recv(65536):
+            whole += part
+    head, body = whole.decode().split("\r\n\r\n", 1)
+    return head.split("\r\n")[0], body
+
+
+class OverTcp(unittest.TestCase):
+    def test_every_user_reads_the_machine_s_numbers_and_no_tenant_s(self):
+        port = free_port()
+        with Daemon(arguments=["--metrics", f"127.0.0.1:{port}"]) as daemon, Client(daemon.socket) as client:
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+            status, body = get(port)
+            self.assertEqual(status, "HTTP/1.0 200 OK")
+            families = parse(body)
+            self.assertLessEqual(OF_THE_MACHINE.keys(), families.keys())
+            self.assertEqual(OF_TENANTS.keys() & families.keys(), set())
+            self.assertNotIn(f"uid-{os.getuid()}", body)
+            self.assertEqual(families["warder_tenants"][1], {("", ()): 1.0})
+            self.assertTrue(get(port, host="attacker.example")[0].startswith("HTTP/1.0 403"))
+
+    def test_clients_that_only_wait_are_bounded_there_as_well(self):
+        port = free_port()
+        with Daemon(arguments=["--metrics", f"127.0.0.1:{port}"]):
+            idle = [self.enterContext(socket.create_connection(("127.0.0.1", port), PATIENCE)) for _ in range(40)]
+
+            def ended(client):
+                try:
+                    return client.recv(1) == b""
+                except ConnectionResetError:
+                    return True
+            self.assertEqual(len([client for client in idle[16:] if ended(client)]), 24)
+
+    def test_an_address_that_other_machines_reach_is_refused(self):
+        for address in ("0.0.0.0:9460", "[::]:9460", "localhost:9460", "127.0.0.1:0"):
+            with self.subTest(address), self.assertRaises(DaemonFailed) as failure:
+                with Daemon(arguments=["--metrics", address]):
+                    pass
+            self.assertIn("--metrics", str(failure.exception))
+            self.assertIn("127.0.0.1:9460", str(failure.exception))
+
+    def test_sockets_of_systemd_are_served_on_loopback_only_and_show_tenants_if_their_name_says_so(self):
+        def listening(address="127.0.0.1"):
+            one = self.enterContext(socket.socket())
+            one.bind((address, 0))
+            one.listen(8)
+            return one
+        plain, named, public = listening(), listening(), listening("0.0.0.0")
+        mcp = self.enterContext(socket.socket(socket.AF_UNIX))
+        daemon = Service(environment={"LISTEN_FDNAMES": "mcp:metrics:tenant-metrics:metrics"})
+        mcp.bind(str(daemon.directory / "mcp"))
+        mcp.listen(8)
+        daemon.sockets = [mcp, plain, named, public]
+        with daemon, Client(daemon.directory / "mcp") as client:
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+            self.assertEqual(OF_TENANTS.keys() & parse(get(plain.getsockname()[1])[1]).keys(), set())
+            self.assertIn(f'tenant="uid-{os.getuid()}"', get(named.getsockname()[1])[1])
+            self.assertIn(f"metrics are not served on 0.0.0.0:{public.getsockname()[1]}", daemon.log_text())
 
 
 if __name__ == "__main__":

@@ -24,7 +24,10 @@ class TenantRemoval(unittest.TestCase):
     def setUp(self):
         self.bus = self.enterContext(Bus())
         self.policies = self.enterContext(Policies(workspaces=["customer-*"]))
-        self.daemon = self.enterContext(BusDaemon(self.bus, system=True, policies=self.policies))
+        self.daemon = BusDaemon(self.bus, system=True, policies=self.policies)
+        self.metrics = self.daemon.socket.parent / "metrics.sock"
+        self.daemon.arguments += ["--metrics", self.metrics]
+        self.enterContext(self.daemon)
         self.client = self.enterContext(Client(self.daemon.socket))
         self.tenants = self.daemon.state / "tenants"
 
@@ -51,6 +54,16 @@ class TenantRemoval(unittest.TestCase):
 
     def left_of(self, name):
         return [path.name for path in self.tenants.iterdir() if path.name.startswith(".") and name in path.name]
+
+    def test_a_removed_tenant_is_no_label_of_the_metrics(self):
+        name = self.fill()
+        label = f'tenant="{name}"'
+        read = ["metrics", "--from", self.metrics]
+        self.assertIn(label, self.warder(*read).stdout)
+        self.on_bus("tenant", "remove", name, "--yes")
+        left = self.warder(*read).stdout
+        self.assertIn('tenant="other"', left)
+        self.assertNotIn(label, left)
 
     def test_tenants_are_listed_with_what_they_have(self):
         name = self.fill()

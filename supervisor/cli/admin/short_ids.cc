@@ -27,7 +27,8 @@ Result<std::string> match_id(std::string_view typed, const std::vector<std::stri
   const std::string names(kind), lists = "list the ids with: " + std::string(list);
   if (typed.empty()) return fail(Code::invalid, "the id of the " + names + " is empty", lists);
   if (fitting.size() == 1) return fitting.front();
-  if (fitting.empty()) return fail(Code::not_found, "no " + names + " has an id that begins so", lists);
+  if (fitting.empty())
+    return fail(Code::not_found, "no " + names + " that you may see has an id that begins so", lists);
   std::string shown;
   for (size_t i = 0; i < fitting.size() && i < kMostCandidates; i++) shown += (i > 0 ? ", " : "") + fitting[i];
   if (fitting.size() > kMostCandidates) shown += ", ...";

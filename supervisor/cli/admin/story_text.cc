@@ -90,6 +90,8 @@ std::vector<std::string> history_table(const std::vector<Json>& rows, size_t wid
   return table(columns, lines, width);
 }
 
+std::string changes_text(const Json& record) { return files_text(member(record, "Files")) + calls_text(record); }
+
 std::string story_text(const Json& record) {
   const Json& ledger = member(record, "Ledger");
   std::string told = one_line("execution", text(record, "Id"));
@@ -110,8 +112,7 @@ std::string story_text(const Json& record) {
                                       bytes_or_dash(ledger, "returned_bytes"), bytes_or_dash(ledger, "printed_bytes"),
                                       bytes_or_dash(ledger, "fetched_bytes"), bytes_or_dash(ledger, "read_bytes")));
   told += one_line("output", output_text(record));
-  told += files_text(member(record, "Files"));
-  told += calls_text(record);
+  told += changes_text(record);
   told += receipt_text(text(record, "Receipt"));
   return told;
 }

@@ -54,6 +54,7 @@ class TopSource {
     const uint64_t from = now_usec() - kHistoryUsec;
     if (auto history = reader_.call(kPath, kManager, "ReadTimeline", {"ttu", {from, uint64_t{0}, kHistoryStep}}))
       model.take_timeline(*history);
+    model.take_servers(reader_.call(kPath, kManager, "ListServers").value_or(Json()));
     return {};
   }
 
@@ -65,6 +66,10 @@ class TopSource {
         found.properties = std::move(*properties);
     } else if (!place) {
       found.problem = place.error().what;
+    }
+    if (!found.properties.is_object() || text(found.properties, "State") == "ended") {
+      auto record = reader_.call(kPath, kManager, "GetRecord", {"s", {id}});
+      if (record && record->is_object()) found.record = std::move(*record);
     }
     read_output(id, "stdout", found.out, found.out_cut, found.problem);
     read_output(id, "stderr", found.err, found.err_cut, found.problem);

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "supervisor/base/json.h"
+#include "supervisor/cli/admin/story_text.h"
 #include "supervisor/cli/admin/text.h"
 #include "supervisor/cli/terminal.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr char kNone[] = "-";
 constexpr size_t kLeastWidth = 30, kLeastHeight = 4;
-constexpr size_t kMostTenants = 5;
+constexpr size_t kMostTenants = 5, kMostServers = 4;
 constexpr size_t kLabel = 9;  // columns before a bar
 
 using Style = TopStyle;
@@ -149,6 +150,32 @@ std::vector<TopLine> pool_lines(const TopModel& model) {
   return {made};
 }
 
+std::vector<TopLine> server_lines(const TopModel& model, size_t most, size_t width) {
+  const auto& servers = model.servers();
+  if (servers.empty()) return {};
+  const std::vector<Column> columns = {{"UPSTREAM SERVER", Align::left, Fit::shrinks},
+                                       {"PLACE"},
+                                       {"STATE"},
+                                       {"TOOLS", Align::right},
+                                       {"TENANTS", Align::right},
+                                       {"PROBLEM", Align::left, Fit::shrinks}};
+  std::vector<Line> rows;
+  for (const TopServer& one : servers) {
+    if (rows.size() >= most) break;
+    rows.push_back({one.name, one.place, one.state, std::to_string(one.tools), std::to_string(one.connections),
+                    one.problem.empty() ? kNone : one.problem});
+  }
+  std::vector<TopLine> lines;
+  for (auto& text : table(columns, rows, width)) {
+    const size_t at = lines.size();
+    const bool bad = at > 0 && servers[at - 1].state == "failed";
+    lines.push_back(line(std::move(text), at == 0 ? Style::heading : bad ? Style::bad : Style::plain));
+  }
+  if (servers.size() > most)
+    lines.push_back(line("and " + std::to_string(servers.size() - most) + " more servers", Style::quiet));
+  return lines;
+}
+
 std::vector<std::string> row_texts(const std::vector<TopRow>& rows, size_t width) {
   const std::vector<Column> columns = {{"ID"},
                                        {"TENANT", Align::left, Fit::shrinks},
@@ -190,7 +217,8 @@ std::vector<TopLine> row_lines(const TopModel& model, TopPage& page, size_t heig
   }
   if (rows.empty()) {
     const bool filtered = !page.filter.words.empty() || !page.filter.tenant.empty();
-    lines.push_back(line(filtered ? "no execution fits the filter" : "no executions now", Style::quiet));
+    lines.push_back(
+        line(filtered ? "no execution fits the filter" : "no executions now that you may see", Style::quiet));
   }
   return lines;
 }
@@ -235,7 +263,7 @@ TopLine order_line(const TopPage& page) {
 std::vector<TopLine> help_lines() {
   static const char* const kHelp[] = {
       "up, down, page up, page down, home, end   choose an execution, or scroll",
-      "Enter    open the chosen execution: its usage, receipt and output",
+      "Enter    open the chosen execution: its usage, output, files, calls and receipt",
       "k        kill the chosen execution; asks first",
       "f        freeze the chosen execution, or thaw it; needs a cgroup",
       "t        show only the tenant of the chosen execution, or all again",
@@ -277,6 +305,16 @@ void add_output(std::vector<TopLine>& lines, const char* name, const std::string
   if (cut) lines.push_back(line("... there is more: warder logs", Style::quiet));
 }
 
+std::vector<std::string> lines_in(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 // The members of a JSON object as lines "a.b: value".
 void add_members(std::vector<TopLine>& lines, const std::string& name, const Json& value, int depth) {
   if (value.is_object() && depth < 8) {
@@ -316,7 +354,12 @@ std::vector<TopLine> execution_lines(const TopModel& model, const TopPage& page,
     lines.push_back(line("waits for approval of " + dump_json(waits), Style::warning));
   add_output(lines, "stdout", execution.out, execution.out_cut, width);
   if (!execution.err.empty()) add_output(lines, "stderr", execution.err, execution.err_cut, width);
-  if (const std::string receipt = text(one, "Receipt"); !receipt.empty()) {
+  if (execution.record.is_object()) {
+    lines.push_back(line("changed files and calls:", Style::heading));
+    for (const std::string& text : lines_in(changes_text(execution.record))) lines.push_back(line("  " + text));
+  }
+  const std::string receipt = text(one.is_object() ? one : execution.record, "Receipt");
+  if (!receipt.empty()) {
     lines.push_back(line("receipt:", Style::heading));
     if (const auto parsed = parse_json(receipt)) {
       add_members(lines, "", *parsed, 0);
@@ -354,6 +397,10 @@ std::vector<TopLine> list_lines(const TopModel& model, TopPage& page, const TopS
   if (tenants > 0 && room(tenants + 3)) {
     lines.push_back(line(""));
     append(lines, tenant_lines(model, page, tenants, size.width));
+  }
+  if (auto servers = server_lines(model, kMostServers, size.width); !servers.empty() && room(servers.size() + 1)) {
+    lines.push_back(line(""));
+    append(lines, std::move(servers));
   }
   if (lines.size() + 2 < body) lines.push_back(order_line(page));
   append(lines, row_lines(model, page, body - lines.size(), size.width));
@@ -394,6 +441,7 @@ std::vector<TopLine> draw_plain_top(const TopModel& model, const TopPage& page, 
   append(lines, history_lines(model, {width, 0, false}));
   append(lines, pool_lines(model));
   append(lines, tenant_lines(model, page, model.tenants().size(), width));
+  append(lines, server_lines(model, model.servers().size(), width));
   lines.push_back(order_line(page));
   TopPage all = page;
   append(lines, row_lines(model, all, model.rows(page.filter).size() + 1, width));

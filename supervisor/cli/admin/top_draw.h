@@ -27,9 +27,10 @@ struct TopSize {
   bool blocks = false;  // the terminal shows block characters
 };
 
-// The open execution: properties as D-Bus has them, null if its record is gone; the start of its output.
+// The open execution: properties as D-Bus has them, null a minute after its end; what is stored of it, null before its
+// end; the start of its output.
 struct TopExecution {
-  Json properties;
+  Json properties, record;
   std::string out, err, problem;
   bool out_cut = false, err_cut = false;  // there is more output
 };

@@ -153,6 +153,15 @@ void TopModel::take_timeline(const Json& answer) {
   }
 }
 
+void TopModel::take_servers(const Json& answer) {
+  servers_.clear();
+  if (!answer.is_array()) return;
+  for (const Json& one : answer)
+    servers_.push_back({text(one, "Name"), text(one, "Place"), text(one, "State"), text(one, "Problem"),
+                        member(one, "Tools").size(), number(one, "Connections")});
+  std::stable_partition(servers_.begin(), servers_.end(), [](const TopServer& one) { return !one.problem.empty(); });
+}
+
 std::vector<TopRow> TopModel::rows(const TopFilter& filter) const {
   std::vector<TopRow> shown;
   for (const TopRow& row : rows_) {

@@ -39,6 +39,11 @@ struct TopPool {
   uint64_t idle = 0, wanted = 0, zygotes = 0, bytes = 0;
 };
 
+struct TopServer {  // an upstream server; state, place: the words of ListServers
+  std::string name, place, state, problem;
+  uint64_t tools = 0, connections = 0;
+};
+
 struct TopMoment {  // a step of the daemon's timeline
   std::optional<double> executions_per_second, failed_per_second;
   std::optional<uint64_t> running;
@@ -59,10 +64,14 @@ class TopModel {
   // An answer of ReadTimeline.
   void take_timeline(const Json& answer);
 
+  // An answer of ListServers; null: the caller may not see it.
+  void take_servers(const Json& answer);
+
   const Json& manager() const { return manager_; }
   const std::vector<Json>& executions() const { return executions_; }
   std::vector<TopRow> rows(const TopFilter& filter) const;
   const std::vector<TopTenant>& tenants() const { return tenants_; }  // the busiest first
+  const std::vector<TopServer>& servers() const { return servers_; }  // those with a problem first
   std::vector<TopPool> pool() const;
   const std::vector<TopMoment>& history() const { return history_; }  // oldest first
   // Of all executions; absent: it is not known of one that runs.
@@ -80,6 +89,7 @@ class TopModel {
   std::vector<Json> executions_;
   std::vector<TopRow> rows_;
   std::vector<TopTenant> tenants_;
+  std::vector<TopServer> servers_;
   std::vector<TopMoment> history_;
   std::map<std::string, Sample> samples_;
   uint64_t now_usec_ = 0;

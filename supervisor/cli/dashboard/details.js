@@ -2,7 +2,7 @@
 "use strict";
 
 const MOST_SHOWN = 1_000_000;  // characters of each stream; older ones are dropped
-let opened = null;  // {id, one, read, streams, pres, gone, problem, asks, looking}
+let opened = null;  // {id, one, record, read, looks, streams, pres, gone, problem, asks, looking}
 
 function facts(pairs, className = "") {
   return element("dl", {className}, ...pairs.flatMap(([name, value]) => {
@@ -43,9 +43,9 @@ function fact_list(one) {
     ["Tenant", tenant_name(one.Tenant)],
     ["Language", one.Language || UNKNOWN],
     ["Policy", one.Policy],
-    ["Client", `user ${one.UID}, process ${one.PID}`],
+    ["Client", `user ${one.UID ?? UNKNOWN}${known(one.PID) ? `, process ${one.PID}` : ""}`],
     ["Asked", new Date(one.AskedUSec / 1000).toLocaleString("en-GB")],
-    ...(ended ? [["Ended", new Date(one.EndedUSec / 1000).toLocaleString("en-GB")]] : []),
+    ...(ended && known(one.EndedUSec) ? [["Ended", new Date(one.EndedUSec / 1000).toLocaleString("en-GB")]] : []),
     ["Wall time", duration(one.WallUSec)],
     ["CPU time", duration(cpu_usec(one))],
     [ended ? "Memory, highest" : "Memory", bytes(one.MemoryBytes || null)],
@@ -111,6 +111,7 @@ function draw_details() {
   if (opened.gone) parts.push(element("p", {className: "quiet", textContent: opened.gone}));
   if (one) parts.push(actions(one), fact_list(one));
   parts.push(...output_parts());
+  if (opened.record) parts.push(...record_parts(opened.record));
   if (one?.State === "ended") {
     const none = opened.read ? "None: no jail was used." : opened.gone ? "Not known: the record was removed." : "Not known yet.";
     parts.push(element("h3", {textContent: "Receipt"}),
@@ -132,6 +133,23 @@ async function read_stream(id, name, stream) {
   }
 }
 
+// What is stored of an execution, as the daemon tells of one that has just ended.
+function as_ended(record) {
+  return {...record, State: "ended", AskedUSec: record.StartedUSec, MemoryBytes: record.MemoryPeakBytes, Tasks: record.TasksPeak};
+}
+
+// Changed files and calls, of an execution that ended.
+function record_parts(record) {
+  const files = ["created", "modified", "deleted"].flatMap((kind) => (record.Files?.[kind] ?? []).map((path) => [kind, path]));
+  if (record.Files?.omitted) files.push(["more", count(record.Files.omitted)]);
+  const calls = (record.Calls ?? []).map((call) => [call.time,
+    `${call.action} ${call.subject}${call.count > 1 ? ` (${call.count} times)` : ""} ${call.details ?? ""}`]);
+  if (record.MoreCalls) calls.push(["more", "warder audit list"]);
+  const part = (title, pairs, none) => [element("h3", {textContent: title}),
+    pairs.length ? facts(pairs, title.toLowerCase().replace(" ", "-")) : element("p", {className: "quiet", textContent: none})];
+  return [...part("Changed files", files, record.Files ? "None." : "Not known."), ...part("Calls", calls, "None.")];
+}
+
 // Reads what is new about the open execution. The record of an execution is kept for one minute after its end.
 async function look_at_details() {
   const mine = opened;
@@ -140,8 +158,10 @@ async function look_at_details() {
   const read_all = mine.read && mine.one?.State === "ended";
   if (!read_all && !mine.gone) {
     try {
-      const {execution} = await get(`execution.json?id=${mine.id}`);
-      if (execution?.Id === mine.id) Object.assign(mine, {one: execution, read: true});
+      const {execution, record} = await get(`execution.json?id=${mine.id}`);
+      if (execution?.Id === mine.id) mine.one = execution;
+      if (record?.Id === mine.id) Object.assign(mine, {record, one: mine.one ?? as_ended(record)});
+      mine.read = Boolean(mine.record) || mine.one?.State !== "ended" || mine.looks++ > 5;
     } catch (error) {
       mine.gone = `Its record cannot be read: ${error.message}`;
     }
@@ -155,7 +175,7 @@ function open_details(id) {
   const stream = () => ({text: "", next: 0});
   const pre = (name) => element("pre", {tabIndex: 0, ariaLabel: name});
   opened = {id, one: state.executions.find((one) => one.Id === id), streams: {stdout: stream(), stderr: stream()},
-            pres: {stdout: pre("stdout"), stderr: pre("stderr")}, asks: false, problem: ""};
+            pres: {stdout: pre("stdout"), stderr: pre("stderr")}, asks: false, problem: "", looks: 0};
   draw_details();
   if (!$("details").open) $("details").showModal();
   look_at_details();

@@ -37,6 +37,7 @@ function show(told) {
   show_numbers();
   show_approvals();
   show_tenants();
+  show_servers();
   show_pool();
   show_executions();
 }

@@ -132,10 +132,20 @@ Task<DashboardAnswer> DashboardRequests::execution(std::string query) {
   question.interface = "org.freedesktop.DBus.Properties";
   question.member = "GetAll";
   question.arguments = {"s", {kExecution}};
-  auto answer = co_await watch_.ask(question);
-  if (!answer) co_return bad_answer(answer.error());
-  make_unknown_null(*answer);
-  co_return good_answer({{"execution", *answer}});
+  auto living = co_await watch_.ask(question);
+  if (living && text(*living, "State") != "ended") {
+    make_unknown_null(*living);
+    co_return good_answer({{"execution", *living}});
+  }
+  question = {};
+  question.member = "GetRecord";
+  question.arguments = {"s", {id}};
+  auto stored = co_await watch_.ask(question);
+  if (!living && !stored) co_return bad_answer(living.error());
+  Json told = Json::object();
+  if (living) make_unknown_null(told["execution"] = std::move(*living));
+  if (stored) make_unknown_null(told["record"] = std::move(*stored));
+  co_return good_answer(std::move(told));
 }
 
 Task<DashboardAnswer> DashboardRequests::output(std::string query) {

@@ -1,4 +1,4 @@
-// The tables: tenants, the warm pool, executions, and calls that wait for an approval.
+// The tables: tenants, upstream servers, the warm pool, executions, and calls that wait for an approval.
 "use strict";
 
 let state = null;       // the newest state.json
@@ -45,7 +45,16 @@ function show_tenants() {
     return row({}, ["", name], ["", one.Policy || UNKNOWN], ["n", count(one.Connections)], ["n", count(one.Running) + most],
                ["n", count(one.Waiting)], ["n", count(one.Executions)], [failed ? "n bad" : "n", count(failed)],
                ["n", duration(one.CPUUsageUSec)], ["", held]);
-  }), "No tenant has connected since the daemon started.");
+  }), "No tenant that you may see has connected since the daemon started.");
+}
+
+function show_servers() {
+  const empty = state.servers ? "No upstream server is configured: warder servers add." :
+    state.servers_problem ? `Not shown: ${state.servers_problem}` : "Not known yet.";
+  fill("servers", (state.servers ?? []).map((one) =>
+    row({}, ["", one.Name], ["", one.Place], [one.State === "failed" ? "bad" : "", one.State],
+        ["n", element("span", {title: one.Tools.join(", "), textContent: count(one.Tools.length)})],
+        ["n", count(one.Connections)], [one.Problem ? "bad" : "", one.Problem])), empty);
 }
 
 function show_pool() {
@@ -66,7 +75,7 @@ function fits(one, filter) {
 function show_executions() {
   const filter = $("filter").value.trim();
   const shown = state.executions.filter((one) => fits(one, filter));
-  const empty = state.executions.length ? "No execution fits the filter." : "No executions now, nor in the last minute.";
+  const empty = state.executions.length ? "No execution fits the filter." : "No executions that you may see, now or in the last minute.";
   const focused = document.activeElement?.dataset?.id;
   fill("executions", shown.map((one) => {
     const ended = one.State === "ended";

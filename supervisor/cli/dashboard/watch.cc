@@ -125,6 +125,10 @@ Task<Result<Json>> Watch::ask_all() {
     auto approvals = co_await call(question);
     approvals_problem_ = approvals ? "" : approvals.error().what;
     approvals_ = approvals && approvals->is_array() ? std::move(*approvals) : Json();
+    question.member = "ListServers";
+    auto servers = co_await call(question);
+    servers_problem_ = servers ? "" : servers.error().what;
+    servers_ = servers && servers->is_array() ? std::move(*servers) : Json();
   }
   manager_ = std::move(manager);
   executions_ = first_of(executions_in(objects));
@@ -144,8 +148,9 @@ Task<> Watch::look() {
   problem_.clear();
   if (looked) co_return;
   problem_ = "warderd does not answer: " + looked.error().what;
-  manager_ = approvals_ = nullptr;
+  manager_ = approvals_ = servers_ = nullptr;
   approvals_problem_.clear();
+  servers_problem_.clear();
   executions_ = tenants_ = Json::array();
   if (const auto line = std::exchange(line_, nullptr)) line->end("warderd does not answer");
   tried_++;
@@ -158,6 +163,8 @@ Json Watch::state() const {
   if (!approvals_problem_.empty()) told["approvals_problem"] = approvals_problem_;
   if (manager_.is_object()) told["manager"] = manager_;
   if (approvals_.is_array()) told["approvals"] = approvals_;
+  if (!servers_problem_.empty()) told["servers_problem"] = servers_problem_;
+  if (servers_.is_array()) told["servers"] = servers_;
   return told;
 }
 

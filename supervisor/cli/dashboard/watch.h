@@ -21,7 +21,8 @@ class Watch {
 
   // Asks the daemon. Done when the daemon has answered, or after 5 seconds without one of its answers.
   Task<> look();
-  // {now, problem?, manager?, executions, tenants, approvals?, approvals_problem?}. `now` is in milliseconds since
+  // {now, problem?, manager?, executions, tenants, approvals?, approvals_problem?, servers?,
+  // servers_problem?}. `now` is in milliseconds since
   // 1970; other values are as D-Bus has them. Executions have no Receipt: they are many, and it is long.
   Json state() const;
 
@@ -61,8 +62,8 @@ class Watch {
   size_t tried_ = 0;
   uint64_t looks_ = 0;
   std::shared_ptr<Line> line_;
-  std::string problem_ = "warderd was not asked yet", approvals_problem_;
-  Json manager_, executions_ = Json::array(), tenants_ = Json::array(), approvals_;
+  std::string problem_ = "warderd was not asked yet", approvals_problem_, servers_problem_;
+  Json manager_, executions_ = Json::array(), tenants_ = Json::array(), approvals_, servers_;
 };
 
 }  // namespace admin

@@ -159,6 +159,38 @@ TEST_CASE("answers of a hostile daemon are no crash", "[top]") {
   }
 }
 
+TEST_CASE("upstream servers with a problem come first", "[top]") {
+  TopModel model = sampled();
+  const auto server = [](const char* name, const char* state, const char* problem) {
+    return Json{{"Name", name},        {"Place", "jail"},   {"State", state},
+                {"Tools", {"a", "b"}}, {"Connections", 3u}, {"Problem", problem}};
+  };
+  model.take_servers(Json::array({server("files", "running", ""), server("web", "failed", "no \x1bsuch host")}));
+  REQUIRE(model.servers().size() == 2);
+  CHECK(model.servers()[0].name == "web");
+  const std::string all = drawn(model, {}, {100, 40, true});
+  CHECK(all.find("no ?such host") != std::string::npos);
+  CHECK(all.find("files") != std::string::npos);
+  model.take_servers(Json::array({"hostile", Json::object(), 1}));
+  CHECK_FALSE(drawn(model, {}, {100, 40, true}).empty());
+  model.take_servers(Json());
+  CHECK(drawn(model, {}, {100, 40, true}).find("UPSTREAM") == std::string::npos);
+}
+
+TEST_CASE("an execution that ended is opened with its files and calls", "[top]") {
+  TopPage page;
+  page.shows = TopPage::Shows::execution;
+  page.chosen = "e7";
+  TopExecution open;
+  open.record = {{"Id", "e7"},
+                 {"Receipt", R"({"start":"cold"})"},
+                 {"Files", {{"created", {"made\n"}}, {"omitted", 2u}}},
+                 {"Calls", {{{"time", "12:00"}, {"action", "call"}, {"subject", "files.read"}, {"count", 3u}}}}};
+  const std::string all = drawn(sampled(), page, {100, 40, true}, open);
+  for (const char* shown : {"created made?", "and 2 more", "call files.read (3 times)", "start: cold"})
+    CHECK(all.find(shown) != std::string::npos);
+}
+
 TEST_CASE("killing asks first, and only y kills", "[top]") {
   const auto rows = sampled().rows({});
   TopPage page;

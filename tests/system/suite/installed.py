@@ -2,8 +2,10 @@
 import grp
 import json
 import pathlib
+import shutil
 import subprocess
 import unittest
+import urllib.request
 
 from suite.service import InstalledService, connect, show, systemctl
 from suite.warder import META, wait_until
@@ -93,8 +95,40 @@ class Metrics(InstalledService):
         socket = pathlib.Path("/run/warder/metrics.sock")
         status = socket.stat()
         self.assertEqual((status.st_mode & 0o777, status.st_uid, grp.getgrgid(status.st_gid).gr_name),
-                         (0o660, 0, "warder"))
+                         (0o660, 0, "warder-operator"))
         done = run("warder", "metrics")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stdout.endswith("# EOF\n"), done.stdout[-200:])
         self.assertIn("# TYPE warder_executions counter", done.stdout)
+        self.assertIn('tenant="uid-0"', done.stdout)
+
+    def test_the_example_serves_them_on_loopback_although_the_unit_has_no_network(self):
+        unit = pathlib.Path("/etc/systemd/system/warder-metrics-tcp.socket")
+        shutil.copy("/usr/share/warder/monitoring/warder-metrics-tcp.socket", unit)
+
+        def remove():
+            systemctl("disable", "--now", unit.name, check=False)
+            unit.unlink()
+            systemctl("daemon-reload")
+        self.addCleanup(remove)
+        systemctl("daemon-reload")
+        systemctl("enable", "--now", unit.name)
+        with connect() as client:
+            self.assertEqual(client.execute("1")["outcome"], "ok")
+            with urllib.request.urlopen("http://127.0.0.1:9460/metrics", timeout=60) as answer:
+                text = answer.read().decode()
+        self.assertIn("warder_executions_total", text)
+        self.assertNotIn("uid-0", text)
+        systemctl("stop", "warder.service", unit.name)
+
+
+class Catalog(InstalledService):
+    def test_the_journal_explains_an_entry(self):
+        with connect() as client:
+            identity = client.execute("1")["execution_id"]
+
+        def explained():
+            return run("journalctl", "-x", "--no-pager", f"WARDER_EXECUTION_ID={identity}").stdout
+        wait_until("the entry", lambda: "started" in explained())
+        self.assertIn("An execution started", explained())
+        self.assertIn("of tenant uid-0 has its", explained())

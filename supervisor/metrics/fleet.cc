@@ -1,0 +1,104 @@
+#include "supervisor/metrics/fleet.h"
+
+#include <algorithm>
+
+namespace metrics {
+namespace {
+
+void add_tenants(OpenMetricsText& text, const FleetNumbers& fleet) {
+  text.family("warder_tenant_executions", "counter", "",
+              "Executions that ended, by tenant and result: limit (of the policy), quota (of the workspace), refused.");
+  for (const TenantNumbers& tenant : fleet.tenants)
+    for (size_t i = 0; i < tenant.sum.ends.size(); i++)
+      text.sample("_total", {{"tenant", tenant.name}, {"result", BusiestTenants::kEndNames[i]}}, tenant.sum.ends[i]);
+  text.family("warder_tenant_cpu_seconds", "counter", "seconds", "CPU time of a tenant's executions that ended.");
+  for (const TenantNumbers& tenant : fleet.tenants)
+    text.seconds("_total", {{"tenant", tenant.name}}, tenant.sum.cpu_us);
+  text.family("warder_tenant_executions_now", "gauge", "", "A tenant's executions that wait for a place, or run.");
+  for (const TenantNumbers& tenant : fleet.tenants) {
+    text.sample("", {{"tenant", tenant.name}, {"state", "waiting"}}, tenant.waiting);
+    text.sample("", {{"tenant", tenant.name}, {"state", "running"}}, tenant.running);
+  }
+  text.family("warder_tenant_connections", "gauge", "", "Connected clients of a tenant.");
+  for (const TenantNumbers& tenant : fleet.tenants)
+    if (tenant.has_workspace) text.sample("", {{"tenant", tenant.name}}, tenant.connections);
+}
+
+void add_workspaces(OpenMetricsText& text, const FleetNumbers& fleet) {
+  const struct {
+    const char *name, *unit, *help;
+    uint64_t TenantNumbers::*number;
+  } families[] = {
+      {"warder_tenant_workspace_bytes", "bytes", "Size of a tenant's default workspace, as last counted.",
+       &TenantNumbers::workspace_bytes},
+      {"warder_tenant_workspace_limit_bytes", "bytes", "Quota of that workspace.",
+       &TenantNumbers::workspace_limit_bytes},
+      {"warder_tenant_workspace_files", "", "Files and folders in a tenant's default workspace, as last counted.",
+       &TenantNumbers::workspace_files},
+      {"warder_tenant_workspace_limit_files", "", "Quota of files and folders of that workspace.",
+       &TenantNumbers::workspace_limit_files},
+  };
+  for (const auto& family : families) {
+    text.family(family.name, "gauge", family.unit, family.help);
+    for (const TenantNumbers& tenant : fleet.tenants)
+      if (tenant.has_workspace) text.sample("", {{"tenant", tenant.name}}, tenant.*family.number);
+  }
+}
+
+void add_servers(OpenMetricsText& text, const FleetNumbers& fleet) {
+  const auto end = fleet.servers.begin() + static_cast<ptrdiff_t>(std::min(fleet.servers.size(), kMostServers));
+  const auto each = [&](auto fn) { std::for_each(fleet.servers.begin(), end, fn); };
+  text.family("warder_upstream_calls", "counter", "",
+              "Calls of upstream servers' tools: ok, error (the tool's own answer), failed (no answer).");
+  each([&](const ServerNumbers& server) {
+    text.sample("_total", {{"server", server.name}, {"result", "ok"}}, server.calls_ok);
+    text.sample("_total", {{"server", server.name}, {"result", "error"}}, server.calls_error);
+    text.sample("_total", {{"server", server.name}, {"result", "failed"}}, server.calls_failed);
+  });
+  text.family("warder_upstream_call_seconds", "summary", "seconds", "Time of these calls, with a start of the server.");
+  each([&](const ServerNumbers& server) {
+    text.sample("_count", {{"server", server.name}}, server.calls_ok + server.calls_error + server.calls_failed);
+    text.seconds("_sum", {{"server", server.name}}, server.call_us);
+  });
+  text.family("warder_upstream_connections", "gauge", "", "Running processes of, or sessions with, upstream servers.");
+  each([&](const ServerNumbers& server) { text.sample("", {{"server", server.name}}, server.connections); });
+  text.family("warder_upstream_starts", "counter", "", "Starts of upstream servers.");
+  each([&](const ServerNumbers& server) {
+    text.sample("_total", {{"server", server.name}, {"result", "ok"}}, server.starts_ok);
+    text.sample("_total", {{"server", server.name}, {"result", "failed"}}, server.starts_failed);
+  });
+  text.family("warder_upstream_losses", "counter", "", "Upstream servers that ended or hung without being asked to.");
+  each([&](const ServerNumbers& server) { text.sample("_total", {{"server", server.name}}, server.losses); });
+}
+
+void add_approvals(OpenMetricsText& text, const FleetNumbers& fleet) {
+  text.family("warder_approvals_now", "gauge", "", "Calls that wait for an approval, by the user who may decide.");
+  text.sample("", {{"by", "tenant"}}, fleet.approvals_for_tenants);
+  text.sample("", {{"by", "administrator"}}, fleet.approvals_for_administrators);
+  text.family("warder_approvals", "counter", "", "Approvals that were settled, by decision.");
+  for (const auto& [decision, count] : fleet.approvals) text.sample("_total", {{"decision", decision}}, count);
+}
+
+}  // namespace
+
+void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet) {
+  text.family("warder_tenants", "gauge", "", "Tenants with an execution that ended since the daemon started.");
+  text.sample("", {}, fleet.tenants_known);
+  text.family("warder_pool_limits", "gauge", "",
+              "The fewest and the most waiting jails that policies allow, by language.");
+  for (const PoolNumbers& pool : fleet.pool) {
+    text.sample("", {{"language", pool.language}, {"bound", "min"}}, pool.min);
+    text.sample("", {{"language", pool.language}, {"bound", "max"}}, pool.max);
+  }
+  text.family("warder_pool_starting", "gauge", "", "Jails that are being built in advance, by language.");
+  for (const PoolNumbers& pool : fleet.pool) text.sample("", {{"language", pool.language}}, pool.starting);
+  text.family("warder_quota_refusals", "counter", "", "Writes into workspaces that a quota refused, by limit.");
+  for (const auto& [limit, count] : fleet.quota_refusals) text.sample("_total", {{"limit", limit}}, count);
+  add_approvals(text, fleet);
+  add_servers(text, fleet);
+  if (!fleet.shows_tenants) return;
+  add_tenants(text, fleet);
+  add_workspaces(text, fleet);
+}
+
+}  // namespace metrics

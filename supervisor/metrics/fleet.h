@@ -1,0 +1,54 @@
+// FleetNumbers: numbers by tenant, upstream server and approval, as a scrape needs them. Source: the daemon's parts,
+// gathered by supervisor/daemon/metrics_sockets.cc for one scrape. Used by: exposition.cc. No errors.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "supervisor/metrics/busiest_tenants.h"
+#include "supervisor/metrics/text.h"
+
+namespace metrics {
+
+struct TenantNumbers {
+  std::string name;
+  BusiestTenants::Sum sum;
+  uint64_t running = 0, waiting = 0;  // executions now
+  uint64_t connections = 0;
+  // Of its default workspace, as last counted. has_workspace is false for the sum of other tenants.
+  bool has_workspace = false;
+  uint64_t workspace_bytes = 0, workspace_limit_bytes = 0, workspace_files = 0, workspace_limit_files = 0;
+};
+
+struct ServerNumbers {
+  std::string name;
+  uint64_t connections = 0;  // running servers, or sessions over HTTP
+  uint64_t calls_ok = 0, calls_error = 0, calls_failed = 0;
+  uint64_t call_us = 0;  // of all calls
+  uint64_t starts_ok = 0, starts_failed = 0, losses = 0;
+};
+
+struct PoolNumbers {
+  std::string language;
+  uint64_t starting = 0, min = 0, max = 0;
+};
+
+struct FleetNumbers {
+  bool shows_tenants = false;  // whether the reader may see the tenants' names
+  uint64_t tenants_known = 0;
+  std::vector<TenantNumbers> tenants;  // the last one is the sum of all others
+  std::vector<ServerNumbers> servers;
+  std::vector<PoolNumbers> pool;
+  uint64_t approvals_for_tenants = 0, approvals_for_administrators = 0;  // waiting
+  std::vector<std::pair<std::string_view, uint64_t>> approvals;          // settled, by decision
+  std::vector<std::pair<std::string_view, uint64_t>> quota_refusals;     // writes, by limit
+};
+
+// The text of these numbers. At most kMostServers servers have names of their own; the others are left out.
+inline constexpr size_t kMostServers = 200;
+void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet);
+
+}  // namespace metrics

@@ -1,0 +1,31 @@
+// OpenMetricsText: writes metric families as OpenMetrics 1.0 text, in the order of the calls.
+// Used by: exposition.cc, fleet.cc. No errors: every label value is escaped.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace metrics {
+
+using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+// "0.005", "10.0": no zeros at the end, but always a fraction, as OpenMetrics requires for bucket bounds.
+std::string seconds_text(uint64_t usec);
+
+class OpenMetricsText {
+ public:
+  // Begins a metric family. `unit`: the last part of the name, or "".
+  void family(std::string_view name, std::string_view type, std::string_view unit, std::string_view help);
+  // Adds a sample of the family that was begun last.
+  void sample(std::string_view suffix, Labels labels, uint64_t value);
+  void seconds(std::string_view suffix, Labels labels, uint64_t usec);
+  std::string end() && { return std::move(out_) + "# EOF\n"; }
+
+ private:
+  void line(std::string_view suffix, Labels labels, const std::string& value);
+  std::string out_, name_;
+};
+
+}  // namespace metrics
