@@ -66,7 +66,7 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
        remove_server,
        "SERVER...",
        "Names of servers that `warder servers` added",
-       "Remove upstream servers, and the rules that --call has written for them. Running calls are finished",
+       "Remove upstream servers, and the rules that were written for them. Running calls are finished",
        {kPolicyFolders, kConfig}},
       {"servers test",
        run_server_test,
