@@ -175,6 +175,8 @@ class BusObjects {
   void send_news_of(const News& news);
   void look();  // once a second
   void look_at_tenants();
+  void note_tenants_of(const Viewer& viewer);
+  void tell_removed_tenants(const std::vector<std::string>& names);
   TenantSeen seen(tenants::Tenant& tenant) const;
 
   const DaemonServices& services_;

@@ -13,9 +13,9 @@ constexpr auto kBusPatience = 10s;
 constexpr auto kPersonPatience = 120s;  // a person may have to type a password
 constexpr uint32_t kAskedAtOnce = 16;   // calls of one sender, or questions of one user
 
-constexpr auto kPolkitAnswerUsed = 60s;
-constexpr size_t kMostKnown = 4096;       // names on the bus
-constexpr size_t kWaitingOfSender = 128;  // calls of one name that wait for the same answer
+constexpr auto kGrantUsed = 60s, kDenialUsed = 10s;  // answers of polkit; one that does not answer counts as a denial
+constexpr size_t kMostKnown = 4096;                  // names on the bus
+constexpr size_t kWaitingOfSender = 16;              // calls of one name that wait for the same answer
 
 std::string sender_of(sd_bus_message* call) {
   const char* name = sd_bus_message_get_sender(call);
@@ -120,7 +120,7 @@ Task<Result<>> Authority::learn(std::string sender) {
     auto granted = co_await ask_polkit(sender, false, peer.uid, Right::see_all);
     known.sees_all = granted.has_value();
     const bool was_asked = granted || granted.error().code == Code::denied;
-    known.until = Monotonic::now() + (was_asked ? kPolkitAnswerUsed : 0s);
+    known.until = Monotonic::now() + (granted ? kGrantUsed : was_asked ? kDenialUsed : 0s);
   }
   known_.insert_or_assign(sender, std::move(known));
   forget_oldest();

@@ -9,7 +9,7 @@
 namespace bus {
 namespace {
 
-constexpr size_t kMostSubscribers = 512, kMostSubscribersOfUser = 64;
+constexpr size_t kMostSubscribers = 512, kMostSubscribersOfUser = 16;
 constexpr uint32_t kMostRead = 256 << 10;  // bytes of output in one answer
 const uint64_t kStartedUsec = static_cast<uint64_t>(journal::now_ms()) * 1000;
 
@@ -360,11 +360,13 @@ Task<Result<MessagePtr>> BusObjects::subscribe(MessagePtr call) {
   auto caller = co_await authority_.identify(share(call.get()));
   if (!caller) co_return tl::unexpected<Error>(std::move(caller).error());
   made->uid = caller->uid;
+  made->viewer = authority_.known_view(name).value_or(Viewer{});  // a reload may have changed it meanwhile
   const auto of_user = std::count_if(subscribers_.begin(), subscribers_.end(),
                                      [&](const auto& one) { return one.second->uid == caller->uid; });
   if (subscribers_.size() >= kMostSubscribers || of_user >= static_cast<ptrdiff_t>(kMostSubscribersOfUser))
     co_return fail(Code::exhausted, fmt::format("user {} already has {} subscriptions", caller->uid, of_user),
                    "end a subscription, or share one");
+  note_tenants_of(made->viewer);
   subscribers_.try_emplace(name, std::move(made));
   co_return reply_to(call.get());
 }

@@ -1,5 +1,8 @@
 // Signals about executions and tenants. Each goes to the subscribers that may see the tenant, one by one: a signal to
 // all would tell every user of the machine.
+#include <algorithm>
+#include <set>
+
 #include "supervisor/bus/object_values.h"
 
 namespace bus {
@@ -89,19 +92,31 @@ BusObjects::TenantSeen BusObjects::seen(tenants::Tenant& tenant) const {
           usage.files};
 }
 
+// A new subscriber lists the tenants itself, so it is told only of later ones.
+void BusObjects::note_tenants_of(const Viewer& viewer) {
+  look_at_tenants();
+  if (!tenants_) tenants_.emplace();
+  for (const auto& name : services_.registry.names())
+    if (viewer.sees(name)) tenants_->try_emplace(name, seen(*services_.registry.find({name})));
+}
+
 void BusObjects::look_at_tenants() {
   if (subscribers_.empty()) {
     tenants_.reset();
     return;
   }
-  const bool is_first = !tenants_;
-  if (is_first) tenants_.emplace();
-  for (const auto& name : services_.registry.names()) {
+  if (!tenants_) tenants_.emplace();
+  const std::vector<std::string> names = services_.registry.names();
+  for (const auto& name : names) {
+    const bool is_seen = std::any_of(subscribers_.begin(), subscribers_.end(),
+                                     [&name](const auto& one) { return one.second->viewer.sees(name); });
+    if (!is_seen) continue;
     const TenantSeen now = seen(*services_.registry.find({name}));
-    auto [known, is_new] = tenants_->try_emplace(name, now);
-    if (is_first || (!is_new && known->second == now)) continue;
-    if (connection_.congested()) return;
-    known->second = now;
+    const auto known = tenants_->find(name);
+    const bool is_new = known == tenants_->end();
+    if (!is_new && known->second == now) continue;
+    if (connection_.congested()) return;  // told at the next look
+    tenants_->insert_or_assign(name, now);
     const std::string path = path_of_tenant(name);
     if (is_new) {
       tell(name, kPath, kObjectManager, "InterfacesAdded",
@@ -110,6 +125,22 @@ void BusObjects::look_at_tenants() {
       tell(name, path.c_str(), kPropertiesChanged, "PropertiesChanged",
            [&](sd_bus_message* to) { return append_changed(to, kTenants, path, kChangingOfTenant, *this); });
     }
+  }
+  tell_removed_tenants(names);
+}
+
+void BusObjects::tell_removed_tenants(const std::vector<std::string>& names) {
+  const std::set<std::string_view> there(names.begin(), names.end());
+  for (auto known = tenants_->begin(); known != tenants_->end();) {
+    if (there.contains(known->first)) {
+      ++known;
+      continue;
+    }
+    if (connection_.congested()) return;
+    const std::string path = path_of_tenant(known->first);
+    tell(known->first, kPath, kObjectManager, "InterfacesRemoved",
+         [&](sd_bus_message* to) { return sd_bus_message_append(to, "oas", path.c_str(), 1, kTenant); });
+    known = tenants_->erase(known);
   }
 }
 

@@ -19,8 +19,8 @@ bool is_unix_socket(const Fd& socket) {
 std::vector<metrics::ServerNumbers> server_numbers(const upstream::UpstreamServers& upstream) {
   std::vector<metrics::ServerNumbers> all;
   upstream.each_counted([&](const std::string& name, const upstream::ServerCounts& counts, uint64_t running) {
-    all.push_back({name, running, counts.calls_ok, counts.calls_error, counts.calls_failed, counts.call_us,
-                   counts.starts_ok, counts.starts_failed, counts.losses});
+    all.push_back({name, running, counts.calls_ok, counts.calls_error, counts.calls_failed, counts.calls_refused,
+                   counts.call_us, counts.starts_ok, counts.starts_failed, counts.losses});
   });
   return all;
 }

@@ -54,10 +54,10 @@ void log_ended(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
 
 void log_refused(Loop& loop, std::shared_ptr<const ExecutionRecord> execution, const Error& error) {
   if (log_level() < LogLevel::info) return;
-  loop.defer([execution = std::move(execution), what = error.what, rule = error.rule] {
+  loop.defer([execution = std::move(execution), what = error.what] {
     auto fields = fields_of(*execution);
     fields.push_back({"WARDER_OUTCOME", execution->outcome});
-    fields.push_back({"WARDER_RULE", rule});
+    fields.push_back({"WARDER_RULE", execution->rule});
     log_fields(LogLevel::info, kRefusedId,
                fmt::format("execution {}: tenant {} refused: {}", execution->id, execution->tenant.text(), what),
                fields);

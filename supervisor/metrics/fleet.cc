@@ -49,11 +49,13 @@ void add_servers(OpenMetricsText& text, const FleetNumbers& fleet) {
   const auto end = fleet.servers.begin() + static_cast<ptrdiff_t>(std::min(fleet.servers.size(), kMostServers));
   const auto each = [&](auto fn) { std::for_each(fleet.servers.begin(), end, fn); };
   text.family("warder_upstream_calls", "counter", "",
-              "Calls of upstream servers' tools: ok, error (the tool's own answer), failed (no answer).");
+              "Calls of upstream servers' tools: ok, error (the tool's own answer), failed (no answer), refused (by "
+              "Warder: too many calls wait).");
   each([&](const ServerNumbers& server) {
     text.sample("_total", {{"server", server.name}, {"result", "ok"}}, server.calls_ok);
     text.sample("_total", {{"server", server.name}, {"result", "error"}}, server.calls_error);
     text.sample("_total", {{"server", server.name}, {"result", "failed"}}, server.calls_failed);
+    text.sample("_total", {{"server", server.name}, {"result", "refused"}}, server.calls_refused);
   });
   text.family("warder_upstream_call_seconds", "summary", "seconds", "Time of these calls, with a start of the server.");
   each([&](const ServerNumbers& server) {
@@ -92,11 +94,13 @@ void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet) {
   }
   text.family("warder_pool_starting", "gauge", "", "Jails that are being built in advance, by language.");
   for (const PoolNumbers& pool : fleet.pool) text.sample("", {{"language", pool.language}}, pool.starting);
-  text.family("warder_quota_refusals", "counter", "", "Writes into workspaces that a quota refused, by limit.");
+  text.family("warder_quota_refusals", "counter", "",
+              "Writes of the daemon into workspaces that a quota refused, by limit; those of jailed code have the "
+              "outcome disk.");
   for (const auto& [limit, count] : fleet.quota_refusals) text.sample("_total", {{"limit", limit}}, count);
   add_approvals(text, fleet);
+  if (!fleet.shows_tenants) return;  // names of servers tell what a machine is used for
   add_servers(text, fleet);
-  if (!fleet.shows_tenants) return;
   add_tenants(text, fleet);
   add_workspaces(text, fleet);
 }

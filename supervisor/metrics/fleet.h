@@ -26,7 +26,7 @@ struct TenantNumbers {
 struct ServerNumbers {
   std::string name;
   uint64_t connections = 0;  // running servers, or sessions over HTTP
-  uint64_t calls_ok = 0, calls_error = 0, calls_failed = 0;
+  uint64_t calls_ok = 0, calls_error = 0, calls_failed = 0, calls_refused = 0;
   uint64_t call_us = 0;  // of all calls
   uint64_t starts_ok = 0, starts_failed = 0, losses = 0;
 };

@@ -18,6 +18,7 @@ namespace upstream {
 // ServerCounts: what happened with one server since the daemon started, over all its connections.
 struct ServerCounts {
   uint64_t calls_ok = 0, calls_error = 0, calls_failed = 0;  // error: the tool's own answer; failed: no answer
+  uint64_t calls_refused = 0;                                // by Warder, because too many calls wait
   uint64_t call_us = 0;                                      // of all calls, with the start of the server
   uint64_t starts_ok = 0, starts_failed = 0;
   uint64_t losses = 0;  // it ended, or hung, without being asked to end

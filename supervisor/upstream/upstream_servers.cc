@@ -57,6 +57,10 @@ Result<Transport::Arguments> write_arguments(const std::string& tool, const Tool
 }
 
 void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monotonic::time_point begun) {
+  if (!answer && answer.error().code == Code::exhausted) {
+    counts.calls_refused++;
+    return;
+  }
   counts.call_us += static_cast<uint64_t>(ms_since(begun) * 1000);
   if (!answer) {
     counts.calls_failed++;
@@ -344,11 +348,19 @@ Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::stri
   const ServerPtr held = find(name);
   if (!held) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
   Server& server = *held;
-  CO_CHECKED(make_room_for(server, caller));
+  const auto begun = Monotonic::now();
+  if (auto room = make_room_for(server, caller); !room) {
+    server.counts.calls_refused++;
+    co_return tl::unexpected<Error>(std::move(room).error());
+  }
   auto start_it = start_of(server, caller);
   if (!server.definitions) {
     ServerConnection& unknown = connection_of(server, caller);
-    CO_CHECKED(co_await unknown.ready(start_it));
+    if (auto ready = co_await unknown.ready(start_it); !ready) {
+      Result<ServerAnswer> none = tl::unexpected<Error>(std::move(ready).error());
+      count_call(server.counts, none, begun);
+      co_return none;
+    }
   }
   auto entry = server.definitions->tools.find(tool);
   if (entry == server.definitions->tools.end())
@@ -371,7 +383,6 @@ Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::stri
   order.asking = std::move(asking);
   CO_CHECKED(make_room_for(server, caller));                     // other connections may be new meanwhile
   ServerConnection& connection = connection_of(server, caller);  // only now: an idle connection may be removed
-  const auto begun = Monotonic::now();
   auto answer = co_await connection.call(std::move(start_it), std::move(order));
   count_call(server.counts, answer, begun);
   co_return answer;

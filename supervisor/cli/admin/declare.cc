@@ -24,6 +24,9 @@ void add_flag(CLI::App& command, const Flag& flag, Given& given) {
   auto* option = command.add_option_function<std::vector<std::string>>(flag.name, take, flag.text);
   // Without this, a flag before the words would take all of them.
   option->type_name(flag.argument)->expected(1)->allow_extra_args(false);
+  // Without this, a flag without its value would take the next flag.
+  option->check(CLI::Validator(
+      [](const std::string& value) { return std::string(value.starts_with("--") ? "its value is missing" : ""); }, ""));
   if (flag.times == Times::any) option->take_all();
 }
 
