@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
@@ -303,7 +302,7 @@ Result<ClientText> read_client_text(const std::string& path) {
 
 std::string without_comments(std::string_view text) {
   std::string all;
-  std::optional<size_t> comma;  // in `all`, if only space follows it
+  size_t comma = text.npos;  // in `all`, if only space follows it
   for (size_t i = 0; i < text.size();) {
     const char c = text[i];
     if (c == '"') {
@@ -311,18 +310,18 @@ std::string without_comments(std::string_view text) {
       while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
       i = std::min(i + 1, text.size());
       all += text.substr(begin, i - begin);
-      comma.reset();
+      comma = text.npos;
     } else if (text.compare(i, 2, "//") == 0) {
       i = std::min(text.find('\n', i), text.size());
     } else if (text.compare(i, 2, "/*") == 0) {
       const size_t end = text.find("*/", i + 2);
       i = end == text.npos ? text.size() : end + 2;
     } else {
-      if ((c == '}' || c == ']') && comma) all[*comma] = ' ';
+      if ((c == '}' || c == ']') && comma != text.npos) all[comma] = ' ';
       if (c == ',') {
         comma = all.size();
       } else if (c != ' ' && c != '\t' && c != '\n' && c != '\r') {
-        comma.reset();
+        comma = text.npos;
       }
       all += c;
       i++;
