@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -81,6 +82,7 @@ void become_fetcher() {
 
 // Process 1 of the new namespace: its end ends all others.
 [[noreturn]] void become_program(const ConfinedRun& what) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) give_up("PR_SET_PDEATHSIG");
   mount_view(what);
   if (::chdir(what.folder.c_str()) < 0) give_up("enter the folder");
   limit_resources();
@@ -102,8 +104,12 @@ void become_fetcher() {
   give_up(words[0].c_str());
 }
 
-[[noreturn]] void become_child(const ConfinedRun& what, int input, int output) {
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) ::_exit(kCannotStart);
+[[noreturn]] void become_child(const ConfinedRun& what, pid_t parent, int input, int output) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || ::getppid() != parent) ::_exit(kCannotStart);
+  // Neither root's terminal nor root's keys: a session of its own, and a new session keyring (keyctl(2)).
+  if (::setsid() < 0) ::_exit(kCannotStart);
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS && errno != EPERM)
+    ::_exit(kCannotStart);
   if (::dup2(input, STDIN_FILENO) < 0 || ::dup2(output, STDOUT_FILENO) < 0 || ::dup2(output, STDERR_FILENO) < 0)
     ::_exit(kCannotStart);
   if (::syscall(SYS_close_range, 3, ~0U, 0) < 0) give_up("close_range");
@@ -120,6 +126,7 @@ void become_fetcher() {
 }
 
 constexpr std::chrono::milliseconds kFolderLook{500};
+constexpr std::chrono::seconds kEndLimit{10};
 
 // Reads until the last process has closed the pipe. Errors: the time is over; the folder is too large.
 Result<> read_output(int pipe, const ConfinedRun& what, int folder, std::string& output) {
@@ -148,6 +155,16 @@ Result<> read_output(int pipe, const ConfinedRun& what, int folder, std::string&
   }
 }
 
+// Until the last process has gone: the kernel ends all of a pid namespace with its first process.
+void wait_for_end_of(int pipe) {
+  const auto until = Monotonic::now() + kEndLimit;
+  char part[4096];
+  while (Monotonic::now() < until) {
+    pollfd one{pipe, POLLIN, 0};
+    if (::poll(&one, 1, 100) > 0 && ::read(pipe, part, sizeof part) == 0) return;
+  }
+}
+
 // The end of the output, its lines joined.
 std::string last_lines(const std::string& output) {
   std::string all;
@@ -167,13 +184,17 @@ Result<std::string> run_confined(const ConfinedRun& what, int standard_input) {
   Fd empty(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!empty) return fail_errno(errno, "open /dev/null");
   TRY(FdPair pipe, make_pipe(Code::unavailable));
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return fail_errno(errno, "fork", Code::unavailable);
-  if (child == 0) become_child(what, standard_input < 0 ? empty.get() : standard_input, pipe.theirs.get());
+  if (child == 0) become_child(what, parent, standard_input < 0 ? empty.get() : standard_input, pipe.theirs.get());
   pipe.theirs.reset();
   std::string output;
   const auto ended = read_output(pipe.ours.get(), what, folder.get(), output);
-  if (!ended) (void)::kill(child, SIGKILL);
+  if (!ended) {
+    (void)::kill(child, SIGKILL);
+    wait_for_end_of(pipe.ours.get());
+  }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return fail_errno(errno, "wait for " + what.words[0]);

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -131,15 +133,34 @@ Result<std::string> interpreter_of(const std::string& first_line, const std::str
               "name the program: --run PATH");
 }
 
-// Makes the missing folders, readable by all whatever the umask is.
+// Makes the missing folders, readable by all whatever the umask is. What exists already is not changed.
 Result<> make_open_folders(const fs::path& folder) {
   std::error_code error;
   if (fs::is_directory(folder, error) || folder == folder.parent_path()) return {};
   CHECKED(make_open_folders(folder.parent_path()));
-  if ((::mkdir(folder.c_str(), 0755) < 0 && errno != EEXIST) || ::chmod(folder.c_str(), 0755) < 0)
+  if (::mkdir(folder.c_str(), 0755) < 0 || ::chmod(folder.c_str(), 0755) < 0)
     return fail_errno(errno, "make the folder " + folder.string(), Code::denied);
   return {};
 }
+
+// openat2(2): no component of the path may be a link.
+Result<Fd> open_folder_without_links(const std::string& absolute) {
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  Fd folder(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, absolute.c_str(), &how, sizeof how)));
+  if (!folder) return fail_errno(errno, "open " + absolute);
+  return folder;
+}
+
+// The nearest parent that exists, without links.
+fs::path existing_parent(fs::path folder) {
+  std::error_code error;
+  while (!fs::exists(folder, error) && folder != folder.parent_path()) folder = folder.parent_path();
+  return fs::canonical(folder, error);
+}
+
+bool is_below_usr(const fs::path& real) { return (real.string() + "/").starts_with("/usr/"); }
 
 bool is_reachable_below_usr(fs::path folder) {
   struct stat status {};
@@ -160,6 +181,7 @@ FetchedPackage& FetchedPackage::operator=(FetchedPackage&& other) noexcept {
   std::swap(integrity, other.integrity);
   std::swap(dependencies, other.dependencies);
   std::swap(scratch_, other.scratch_);
+  std::swap(folder_, other.folder_);
   return *this;
 }
 
@@ -267,11 +289,17 @@ Result<FetchedPackage> unpack_package(const std::string& file, const PackageName
 Result<FetchedPackage> package_in(const std::string& folder) {
   FetchedPackage found;
   std::error_code error;
-  found.root = fs::canonical(folder, error);
-  if (error || !fs::is_directory(found.root, error))
-    return fail(Code::not_found, fmt::format("{} is not a folder", folder));
+  const fs::path real = fs::canonical(folder, error);
+  if (error || !fs::is_directory(real, error)) return fail(Code::not_found, fmt::format("{} is not a folder", folder));
+  const fs::path named = fs::absolute(folder, error).lexically_normal();
+  if (named != real && named != real / "")
+    return fail(Code::denied, fmt::format("{} leads through a symbolic link", folder),
+                fmt::format("name the folder itself, if it is the right one: {}", real.string()));
+  TRY(found.folder_, open_folder_without_links(real.string()));
+  // By the descriptor: another user who owns a parent folder cannot put another folder in its place meanwhile.
+  found.root = fmt::format("/proc/self/fd/{}", found.folder_.get());
   found.package = ".";
-  found.name = fs::path(found.root).filename();
+  found.name = real.filename();
   found.version = "local";
   if (found.name.empty() || found.name == "/")
     return fail(Code::invalid, fmt::format("{} cannot be copied", folder), "name the folder of one server");
@@ -308,12 +336,12 @@ Result<std::vector<std::string>> start_words(const FetchedPackage& package, cons
 Result<CopiedTree> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing) {
   const fs::path target(place);
   std::error_code error;
-  CHECKED(make_open_folders(target.parent_path()));
+  if (is_below_usr(existing_parent(target.parent_path()))) CHECKED(make_open_folders(target.parent_path()));
   struct stat usr {
   }, parent{};
   const auto real = fs::canonical(target.parent_path(), error);
   if (error || ::stat("/usr", &usr) < 0 || ::stat(real.c_str(), &parent) < 0 || usr.st_dev != parent.st_dev ||
-      !(real.string() + "/").starts_with("/usr/"))
+      !is_below_usr(real))
     return fail(Code::invalid, fmt::format("{} is not on the file system of /usr, so jails do not see it", place),
                 "name another folder below /usr: --into DIR");
   if (!is_reachable_below_usr(real))
@@ -330,13 +358,10 @@ Result<CopiedTree> install_package(const FetchedPackage& package, const std::str
     if (!to) return fail_errno(errno, "open " + scratch);
     TRY(const CopiedTree tree, copy_tree(from.get(), to.get()));
     if (::fchmod(to.get(), 0755) < 0) return fail_errno(errno, "chmod " + scratch);
-    if (exists) {
-      const std::string old = scratch + ".old";
-      fs::rename(target, old, error);
-      if (error) return fail_errno(error.value(), "replace " + place);
-      fs::rename(scratch, target, error);
-      if (error) return fail_errno(error.value(), "replace " + place);
-      fs::remove_all(old, error);
+    if (exists) {  // in one step: jails that start meanwhile find one of both
+      if (::renameat2(AT_FDCWD, scratch.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) < 0)
+        return fail_errno(errno, "replace " + place);
+      fs::remove_all(scratch, error);
       return tree;
     }
     fs::rename(scratch, target, error);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/fd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/packages/tree_copy.h"
 
@@ -37,7 +38,9 @@ class FetchedPackage {
 
  private:
   friend Result<FetchedPackage> scratch_package();
+  friend Result<FetchedPackage> package_in(const std::string& folder);
   std::string scratch_;
+  Fd folder_;  // of package_in()
 };
 
 // Downloads the package and its dependencies. npm checks each one against the registry's hash; a dependency without a
@@ -46,7 +49,7 @@ Result<FetchedPackage> fetch_package(const PackageName& package, const std::stri
 // Unpacks a .tgz file: of `npm pack`, or of a folder in which `npm install` was run. `package`: its name in the latter.
 // Needs root.
 Result<FetchedPackage> unpack_package(const std::string& file, const PackageName& package);
-// A folder of this machine as it is. Needs no root.
+// A folder of this machine as it is. Needs no root. Errors: denied: its path has a symbolic link.
 Result<FetchedPackage> package_in(const std::string& folder);
 
 // The words that start a package's program: {"/usr/bin/node", "/usr/local/lib/.../index.js"}. `installed`: the folder

@@ -177,7 +177,9 @@ Result<> start_added(const RunningDaemon& daemon, AddedServer& server) {
 
 Result<int> report_added(const Given& given, const AddedServer& server) {
   const int status = server.problem.empty() ? 0 : 1;
-  CHECKED(write_rule_of_flag(given, server));
+  if (auto written = write_rule_of_flag(given, server); !written)
+    return tl::unexpected<Error>(
+        std::move(written).error().within(fmt::format("{} was added, but its rule was not written", server.name)));
   if (given.json) {
     Json told = {{"name", server.name},
                  {"file", server.file},
@@ -189,7 +191,10 @@ Result<int> report_added(const Given& given, const AddedServer& server) {
     return status;
   }
   if (!server.file.empty()) cli::print_text(stdout, fmt::format("{}: {}\n", server.name, server.file));
-  if (!server.reloaded) cli::print_text(stdout, "no daemon runs: the server is there from its next start on\n");
+  if (!server.reloaded)
+    cli::print_text(stdout, fmt::format("no daemon runs: the server is there from its next start on; to start "
+                                        "and try it: warder servers test {}\n",
+                                        server.name));
   if (!server.problem.empty()) {
     cli::print_text(stderr, fmt::format("{} does not start: {}\n", server.name, server.problem));
     if (const std::string remedy = start_remedy(server.problem); !remedy.empty())

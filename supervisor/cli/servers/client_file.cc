@@ -97,6 +97,9 @@ class EntryReader {
       all += value_of(text.substr(i + 2, end - i - 2));
       i = end + 1;
     }
+    // The daemon would replace it again, by its own variables.
+    if (all.find("${") != all.npos)
+      obstacle("a value has ${ in it after its variables were replaced: write the value itself");
     return all;
   }
 
@@ -286,6 +289,13 @@ Result<std::vector<ClientServer>> read_client_servers(std::string_view text, con
 Result<ClientText> read_client_text(const std::string& path) {
   struct stat link {};
   const bool is_link = ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
+  // For root, a link anywhere in the path could make root's own file, with root's variables, that of another user.
+  std::error_code error;
+  const auto named = std::filesystem::absolute(path, error).lexically_normal();
+  const auto real = std::filesystem::canonical(path, error);
+  if (!error && ::geteuid() == 0 && named != real)
+    return fail(Code::denied, path + ": leads through a symbolic link",
+                "name the file itself, if it is the right one: " + printable(real.string(), 300));
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::denied);
   struct stat status {};

@@ -134,9 +134,11 @@ Result<int> import_servers(const Given& given) {
   int status = 0;
   for (const auto& server : servers) {
     if (!server.obstacles.empty()) continue;
-    TRY(const AddedServer added, add_entry(given, server.name, server.entry, NameTaken::refuse));
-    TRY(const int one, report_added(given, added));
-    status = std::max(status, one);
+    const auto added = add_entry(given, server.name, server.entry, NameTaken::refuse);
+    const auto one = added ? report_added(given, *added) : Result<int>(tl::unexpected<Error>(added.error()));
+    if (!one)
+      cli::print_text(stderr, server.name + ": " + one.error().what + "\n");  // the others are added all the same
+    status = std::max(status, one ? *one : 1);
   }
   return status;
 }

@@ -71,16 +71,19 @@ class FirstHour(unittest.TestCase):
             subprocess.run(["useradd", "--create-home", user], check=True)
         self.assertFalse(pathlib.Path("/etc/warder").exists())
         dpkg("--install", "/packages/warder.deb")
+        systemctl("start", "polkit.service")  # its start takes long under emulation; a client would wait for it
         self.assertEqual(show("ActiveState", "warder.socket"), "active")
         self.assertEqual(warder("run", "-c", "result = 6 * 7", user="ada"), "42\n")
-        self.assertEqual([one for one in json.loads(warder("doctor", "--json"))["findings"] if one["status"] == "fail"], [])
+        self.assertEqual([one for one in json.loads(warder("doctor", "--json"))["findings"] if one["health"] == "bad"], [])
         self.assertIn("/usr/bin/warder", warder("config", "claude-code", user="ada"))
 
     def two_tenants(self):
         (POLICIES / "long.json").write_text(json.dumps(
             {"extends": "system", "limits": {"standard": {"wall_ms": 240_000}, "maximum": {"wall_ms": 240_000}}}))
+        (POLICIES / "small.json").write_text(json.dumps(
+            {"extends": "system", "limits": {"standard": {"memory_bytes": 128 << 20}, "maximum": {"memory_bytes": 128 << 20}}}))
         (POLICIES / "tenants.json").write_text(json.dumps({"rules": [
-            {"user": "ada", "tenant": "ada", "policy": "long"}, {"user": "ben", "tenant": "ben", "policy": "strict"},
+            {"user": "ada", "tenant": "ada", "policy": "long"}, {"user": "ben", "tenant": "ben", "policy": "small"},
             {"default": True, "policy": "system"}]}))
         warder("config", "check")
         systemctl("reload", "warder.service")
@@ -95,7 +98,8 @@ class FirstHour(unittest.TestCase):
         wishes = {"everything": "ask", "memory": "allow", "filesystem": "allow"}
         if (PACKAGES / "server-everything.tgz").exists() and node_version() >= 20:
             for name, verdict in wishes.items():
-                more = ("--", "/workspace") if name == "filesystem" else ()
+                more = {"filesystem": ("--folder", "workspace", "--", "/workspace"),
+                        "memory": ("--env", "MEMORY_FILE_PATH=/workspace/memory.json")}.get(name, ())
                 warder("servers", "install", f"{SCOPE}{name}", "--from", str(PACKAGES / f"server-{name}.tgz"), "--call",
                        verdict, *more)
             call = "filesystem__list_directory', path='/workspace"

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from suite.service import POLICIES, InstalledService, connect, show
+from suite.service import POLICIES, InstalledService, connect, show, systemctl
 from suite.warder import PATIENCE
 
 PACKAGES = pathlib.Path("/packages/servers")
@@ -30,6 +30,7 @@ class Servers(InstalledService):
     def setUp(self):
         super().setUp()
         self.addCleanup(self.remove_all)
+        systemctl("start", "warder.service")
 
     def remove_all(self):
         for name in ("everything", "memory", "files"):
