@@ -13,7 +13,7 @@ from upstream_harness import UpstreamTest
 
 SHIPPED = TOP / "units/monitoring"
 # Functions, operators and keywords of PromQL; whatever else looks like a name is a metric or a label.
-WORDS = {"sum", "rate", "increase", "max", "topk", "by", "and", "histogram_quantile"}
+WORDS = {"sum", "rate", "increase", "max", "topk", "by", "and", "or", "unless", "histogram_quantile"}
 NAMED = re.compile(r"\b([a-z_]\w*)\b")
 
 
@@ -40,7 +40,7 @@ def expressions():
 def used_in(expression):
     """[(metric, {label: pattern})] and the labels after `by`."""
     metrics = re.findall(r"\b(warder_\w+|up)\b(?:\{([^}]*)\})?", expression)
-    selectors = [(name, dict(re.findall(r'(\w+)=~?"([^"]*)"', selector))) for name, selector in metrics]
+    selectors = [(name, dict(re.findall(r'(\w+)(?:=~?|!=|!~)"([^"]*)"', selector))) for name, selector in metrics]
     grouped = {label for labels in re.findall(r"\bby \(([^)]*)\)", expression) for label in labels.split(", ")}
     return selectors, grouped
 
