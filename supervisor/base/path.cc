@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "supervisor/base/directory_stream.h"
@@ -349,4 +350,17 @@ Result<Fd> open_directory(const std::string& absolute) {
   Fd fd(::open(absolute.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return fail_path(errno, "open folder", absolute);
   return fd;
+}
+
+Result<Fd> open_without_links(const std::string& absolute, int flags) {
+  open_how how{};
+  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  Fd fd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, absolute.c_str(), &how, sizeof how)));
+  if (fd) return fd;
+  if (errno != ELOOP) return fail_errno(errno, "open " + absolute, errno == ENOENT ? Code::not_found : Code::denied);
+  std::error_code unknown;
+  const auto real = std::filesystem::canonical(absolute, unknown);
+  return fail(Code::denied, absolute + " leads through a symbolic link",
+              "name the real path, if it is the right one: " + real.string());
 }

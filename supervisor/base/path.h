@@ -97,6 +97,9 @@ Result<> write_all(int fd, std::string_view bytes);
 
 // Opens a trusted absolute path from the configuration; links are followed. Returns an O_PATH descriptor.
 Result<Fd> open_directory(const std::string& absolute);
+// Opens a path of which no component may be a symbolic link: openat2(2), RESOLVE_NO_SYMLINKS. O_CLOEXEC is added.
+// Errors: those of the system; denied: the path leads through a link, and the hint has the real path.
+Result<Fd> open_without_links(const std::string& absolute, int flags);
 
 // The Error for a failed system call on `path`, with sentence, code and remedy. Codes: see the top of this file.
 // fail_path(errno, "read", path) -> "cannot read 'a/b': it does not exist".

@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -143,16 +141,6 @@ Result<> make_open_folders(const fs::path& folder) {
   return {};
 }
 
-// openat2(2): no component of the path may be a link.
-Result<Fd> open_folder_without_links(const std::string& absolute) {
-  open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  how.resolve = RESOLVE_NO_SYMLINKS;
-  Fd folder(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, absolute.c_str(), &how, sizeof how)));
-  if (!folder) return fail_errno(errno, "open " + absolute);
-  return folder;
-}
-
 // The nearest parent that exists, without links.
 fs::path existing_parent(fs::path folder) {
   std::error_code error;
@@ -289,17 +277,13 @@ Result<FetchedPackage> unpack_package(const std::string& file, const PackageName
 Result<FetchedPackage> package_in(const std::string& folder) {
   FetchedPackage found;
   std::error_code error;
-  const fs::path real = fs::canonical(folder, error);
-  if (error || !fs::is_directory(real, error)) return fail(Code::not_found, fmt::format("{} is not a folder", folder));
-  const fs::path named = fs::absolute(folder, error).lexically_normal();
-  if (named != real && named != real / "")
-    return fail(Code::denied, fmt::format("{} leads through a symbolic link", folder),
-                fmt::format("name the folder itself, if it is the right one: {}", real.string()));
-  TRY(found.folder_, open_folder_without_links(real.string()));
+  fs::path named = fs::absolute(folder, error).lexically_normal();
+  if (!named.has_filename()) named = named.parent_path();  // "server/"
+  TRY(found.folder_, open_without_links(named.string(), O_RDONLY | O_DIRECTORY));
   // By the descriptor: another user who owns a parent folder cannot put another folder in its place meanwhile.
   found.root = fmt::format("/proc/self/fd/{}", found.folder_.get());
   found.package = ".";
-  found.name = real.filename();
+  found.name = named.filename();
   found.version = "local";
   if (found.name.empty() || found.name == "/")
     return fail(Code::invalid, fmt::format("{} cannot be copied", folder), "name the folder of one server");

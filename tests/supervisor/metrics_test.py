@@ -19,10 +19,11 @@ SUFFIXES = {"counter": ("_total",), "gauge": ("",), "info": ("_info",), "histogr
 
 OF_THE_MACHINE = {
     "warder_tenants": "gauge", "warder_pool_limits": "gauge", "warder_pool_starting": "gauge",
-    "warder_quota_refusals": "counter", "warder_approvals_now": "gauge", "warder_approvals": "counter",
-    "warder_upstream_calls": "counter", "warder_upstream_call_seconds": "summary", "warder_upstream_connections": "gauge",
-    "warder_upstream_starts": "counter", "warder_upstream_losses": "counter"}
+    "warder_quota_refusals": "counter", "warder_approvals_now": "gauge", "warder_approvals": "counter"}
+# Names of tenants and of upstream servers.
 OF_TENANTS = {
+    "warder_upstream_calls": "counter", "warder_upstream_call_seconds": "summary", "warder_upstream_connections": "gauge",
+    "warder_upstream_starts": "counter", "warder_upstream_losses": "counter",
     "warder_tenant_executions": "counter", "warder_tenant_cpu_seconds": "counter", "warder_tenant_executions_now": "gauge",
     "warder_tenant_connections": "gauge", "warder_tenant_workspace_bytes": "gauge",
     "warder_tenant_workspace_limit_bytes": "gauge", "warder_tenant_workspace_files": "gauge",

@@ -287,24 +287,19 @@ Result<std::vector<ClientServer>> read_client_servers(std::string_view text, con
 }
 
 Result<ClientText> read_client_text(const std::string& path) {
-  struct stat link {};
-  const bool is_link = ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
   // For root, a link anywhere in the path could make root's own file, with root's variables, that of another user.
-  std::error_code error;
-  const auto named = std::filesystem::absolute(path, error).lexically_normal();
-  const auto real = std::filesystem::canonical(path, error);
-  if (!error && ::geteuid() == 0 && named != real)
-    return fail(Code::denied, path + ": leads through a symbolic link",
-                "name the file itself, if it is the right one: " + printable(real.string(), 300));
-  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::denied);
+  constexpr int kFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+  Fd file;
+  if (::geteuid() == 0) {
+    std::error_code error;
+    TRY(file, open_without_links(std::filesystem::absolute(path, error).lexically_normal().string(), kFlags));
+  } else {
+    file = Fd(::open(path.c_str(), kFlags | O_CLOEXEC));
+    if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::denied);
+  }
   struct stat status {};
   if (::fstat(file.get(), &status) < 0) return fail_errno(errno, path);
   if (!S_ISREG(status.st_mode)) return fail(Code::invalid, path + ": not a regular file");
-  // Another user's link could show this user's own files, or a third user's, as that user's configuration.
-  if (is_link && link.st_uid != 0 && link.st_uid != ::geteuid() && link.st_uid != status.st_uid)
-    return fail(Code::denied, path + ": a link of another user to a file that this user does not own",
-                "name the file itself");
   auto text = read_whole(file.get(), kMaxClientFile);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(path));
   return ClientText{*std::move(text), status.st_uid};

@@ -41,8 +41,7 @@ struct ClientText {
   std::string text;
   uid_t owner = 0;  // the user who has the file
 };
-// Errors: exhausted: larger than 16 MiB; invalid: no regular file; denied: another user's link to a file of a third
-// one.
+// Errors: exhausted: larger than 16 MiB; invalid: no regular file; denied: root named a path with a link.
 Result<ClientText> read_client_text(const std::string& path);
 // JSON with comments (// and /* */) and commas before a closing bracket, as JSON.
 std::string without_comments(std::string_view text);

@@ -132,14 +132,36 @@ TEST_CASE("the program of a package is found, and none outside of it") {
   CHECK(*packages::start_words(*package, "/usr/p", "plain") == std::vector<std::string>{"/usr/p/plain"});
 }
 
-TEST_CASE("a package is installed only where jails see it") {
+TEST_CASE("a folder that a link leads to is no package, and another folder in its place is not copied") {
+  const Folders folders;
+  folders.write("run.py", "print(1)\n");
+  fs::create_directory_symlink(folders.top, folders.top + "/link");
+  for (const std::string path : {"/link", "/link/from"}) {
+    const auto refused = packages::package_in(folders.top + path);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::denied);
+  }
+  const auto package = packages::package_in(folders.from + "/");
+  REQUIRE(package);
+  CHECK(package->name == fs::path(folders.from).filename());
+  fs::rename(folders.from, folders.top + "/moved");
+  fs::create_directory(folders.from);
+  CHECK(packages::start_words(*package, "/usr/p", "run.py"));
+}
+
+TEST_CASE("a package is installed only where jails see it, and nothing else is changed") {
   const Folders folders;
   folders.write("a", "1");
+  ::chmod((folders.from + "/a").c_str(), 0600);
   const auto package = packages::package_in(folders.from);
   REQUIRE(package);
   const auto refused = packages::install_package(*package, folders.top + "/place", packages::ExistingPackage::refuse);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::invalid);
+  CHECK_FALSE(packages::install_package(*package, folders.from + "/a/b/place", packages::ExistingPackage::refuse));
+  CHECK(mode_of(folders.from + "/a") == 0600);
+  CHECK_FALSE(packages::install_package(*package, folders.top + "/new/b/place", packages::ExistingPackage::refuse));
+  CHECK_FALSE(fs::exists(folders.top + "/new"));
 }
 
 TEST_CASE("a confined program has its folder alone", "[root]") {
