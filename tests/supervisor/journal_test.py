@@ -135,7 +135,8 @@ class Ledger(UpstreamTest):
             client.execute("result = 1")
             quiet = stats(client)["context"]
             self.assertEqual(quiet["kept_out"]["bytes"], 0)
-            self.assertGreater(quiet["definitions_avoided"]["bytes"], 1000)
+            # Of 16 tools; how many of them a client has seen in answers to searches differs from run to run.
+            self.assertGreater(quiet["definitions_avoided"]["bytes"], 500)
             answer = client.call("execute_code", {"code": "print('line of text\\n' * 100_000)"})
             told = len(answer["content"][0]["text"])
             loud = stats(client)["context"]
