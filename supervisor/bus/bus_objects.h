@@ -94,11 +94,16 @@ class BusObjects {
   // For the tables of the interfaces in this folder. The task of a handler answers the call when the task is done.
   void answer(MessagePtr call, Task<Result<MessagePtr>> work);
   const ManagerProperties& properties();
+  // A text that quotes the files of administrators. In a read by a user who does not see all tenants, and in signals,
+  // which every user of the bus receives, it is replaced by one sentence.
+  std::string problem_text(const std::string& text) const;
   executions::ExecutionRecordPtr execution_at(const char* path) const;
   std::shared_ptr<tenants::Tenant> tenant_at(const char* path) const;
   const DaemonServices& services() const { return services_; }
   Authority& authority() { return authority_; }
 
+  Task<Result<MessagePtr>> get_manager_property(MessagePtr call);
+  Task<Result<MessagePtr>> get_manager_properties(MessagePtr call);
   Task<Result<MessagePtr>> get_property(MessagePtr call);
   Task<Result<MessagePtr>> get_properties(MessagePtr call);
   Task<Result<MessagePtr>> get_objects(MessagePtr call);
@@ -189,6 +194,7 @@ class BusObjects {
   std::optional<Deadline> sending_;
   Deadline looking_;
   std::string reload_problem_;
+  bool reader_sees_all_ = false;  // while the Manager's properties are read for a user who sees all tenants
   ManagerProperties properties_, announced_;
   std::optional<Monotonic::time_point> properties_at_;
   std::optional<std::map<std::string, TenantSeen>> tenants_;  // nullopt while no client subscribes

@@ -18,6 +18,12 @@ int get(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, v
   return append(reply, static_cast<BusObjects*>(data)->properties().*Member);
 }
 
+template <auto Member>
+int get_problem(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+  auto& objects = *static_cast<BusObjects*>(data);
+  return append(reply, objects.problem_text(objects.properties().*Member));
+}
+
 int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
   return append(reply, std::string(kWarderVersion));
 }
@@ -112,8 +118,8 @@ const sd_bus_vtable kManagerTable[] = {
     SD_BUS_PROPERTY("StartedUSec", "t", get_started, 0, kConst),
     SD_BUS_PROPERTY("State", "s", get<&ManagerProperties::state>, 0, kAnnounced),
     SD_BUS_PROPERTY("Policies", "as", get<&ManagerProperties::policies>, 0, kAnnounced),
-    SD_BUS_PROPERTY("ReloadProblem", "s", get<&ManagerProperties::reload_problem>, 0, kAnnounced),
-    SD_BUS_PROPERTY("ConfigurationProblem", "s", get<&ManagerProperties::configuration_problem>, 0, kAnnounced),
+    SD_BUS_PROPERTY("ReloadProblem", "s", get_problem<&ManagerProperties::reload_problem>, 0, kAnnounced),
+    SD_BUS_PROPERTY("ConfigurationProblem", "s", get_problem<&ManagerProperties::configuration_problem>, 0, kAnnounced),
     SD_BUS_PROPERTY("DiskProblem", "s", get<&ManagerProperties::disk_problem>, 0, kAnnounced),
     SD_BUS_PROPERTY("Waiting", "u", get<&ManagerProperties::waiting>, 0, kAnnounced),
     SD_BUS_PROPERTY("Starting", "u", get<&ManagerProperties::starting>, 0, kAnnounced),

@@ -18,6 +18,8 @@ struct ObjectKind {
 };
 inline constexpr ObjectKind kExecutions{kExecutionPath, kExecution, kExecutionTable};
 inline constexpr ObjectKind kTenants{kTenantPath, kTenant, kTenantTable};
+// Every user sees the Manager; some of its texts only who sees all tenants (BusObjects::problem_text).
+inline constexpr ObjectKind kManagerObject{kPath, kManager, kManagerTable};
 
 // Appends a{sv}: the properties of the object at `path`, or only those with one of `names`. -ENOENT: it is gone.
 int append_properties(sd_bus_message* to, const ObjectKind& kind, const std::string& path, BusObjects& objects,

@@ -1,7 +1,7 @@
-// Reads of executions and tenants: Properties.Get and GetAll, ObjectManager.GetManagedObjects, and the list of objects
-// in Introspect. They are answered here instead of by sd-bus, because a reader sees its own tenant only, unless it has
-// the right to see all (caller.h), and that is known only after a question to the bus. An object that the reader may
-// not see is answered like one that does not exist.
+// Reads of the Manager, of executions and of tenants: Properties.Get and GetAll, ObjectManager.GetManagedObjects, and
+// the list of objects in Introspect. They are answered here instead of by sd-bus, because a reader sees its own tenant
+// only, unless it has the right to see all (caller.h), and that is known only after a question to the bus. An object
+// that the reader may not see is answered like one that does not exist.
 #include <fmt/format.h>
 
 #include "supervisor/bus/object_values.h"
@@ -10,6 +10,7 @@ namespace bus {
 namespace {
 
 constexpr char kPropertiesInterface[] = "org.freedesktop.DBus.Properties";
+constexpr char kObjectManagerInterface[] = "org.freedesktop.DBus.ObjectManager";
 
 bool is_below(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() + 1 && path.starts_with(folder) && path[folder.size()] == '/';
@@ -41,6 +42,40 @@ Result<MessagePtr> whole(MessagePtr reply, int r) {
 }
 
 }  // namespace
+
+std::string BusObjects::problem_text(const std::string& text) const {
+  if (text.empty() || reader_sees_all_) return text;
+  return "a file has a mistake: the log and `warder config check` name it to administrators";
+}
+
+Task<Result<MessagePtr>> BusObjects::get_manager_property(MessagePtr call) {
+  const char *interface = nullptr, *name = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "ss", &interface, &name); r < 0)
+    co_return fail_errno(-r, "read the arguments", Code::invalid);
+  CO_CHECKED(check_interface(kManagerObject, interface, false));
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  reader_sees_all_ = viewer.sees_all;
+  const int r = append_property(reply.get(), kManagerObject, kPath, name, *this);
+  reader_sees_all_ = false;
+  co_return whole(std::move(reply), r);
+}
+
+Task<Result<MessagePtr>> BusObjects::get_manager_properties(MessagePtr call) {
+  const char* interface = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "s", &interface); r < 0)
+    co_return fail_errno(-r, "read the argument", Code::invalid);
+  const std::string_view asked = interface;
+  if (asked != kObjectManagerInterface) CO_CHECKED(check_interface(kManagerObject, asked, true));
+  const bool is_own = asked.empty() || asked == kManager;
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  static const std::vector<std::string_view> kNone;
+  reader_sees_all_ = viewer.sees_all;
+  const int r = append_properties(reply.get(), kManagerObject, kPath, *this, is_own ? nullptr : &kNone);
+  reader_sees_all_ = false;
+  co_return whole(std::move(reply), r);
+}
 
 // The account that an object belongs to; empty: there is no such object.
 std::string BusObjects::account_at(const char* path) const {
@@ -131,10 +166,21 @@ Task<Result<MessagePtr>> BusObjects::introspect_folder(MessagePtr call) {
 int handle_read(sd_bus_message* call, void* data, sd_bus_error*) {
   auto& objects = *static_cast<BusObjects*>(data);
   const std::string_view path = sd_bus_message_get_path(call);
-  if (sd_bus_message_is_method_call(call, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects") > 0) {
+  if (sd_bus_message_is_method_call(call, kObjectManagerInterface, "GetManagedObjects") > 0) {
     if (path != kPath) return 0;
     objects.answer(share(call), objects.get_objects(share(call)));
     return 1;
+  }
+  if (path == kPath) {
+    if (sd_bus_message_is_method_call(call, kPropertiesInterface, "Get") > 0) {
+      objects.answer(share(call), objects.get_manager_property(share(call)));
+      return 1;
+    }
+    if (sd_bus_message_is_method_call(call, kPropertiesInterface, "GetAll") > 0) {
+      objects.answer(share(call), objects.get_manager_properties(share(call)));
+      return 1;
+    }
+    return 0;
   }
   if (path == kExecutions.folder || path == kTenants.folder) {
     if (sd_bus_message_is_method_call(call, "org.freedesktop.DBus.Introspectable", "Introspect") <= 0) return 0;

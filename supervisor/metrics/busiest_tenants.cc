@@ -18,6 +18,9 @@ BusiestTenants::EndKind kind_of(const ExecutionRecord& execution) {
   using EndKind = BusiestTenants::EndKind;
   if (execution.outcome == "cancelled") return EndKind::cancelled;
   if (execution.outcome == "disk" || execution.rule.starts_with("quota.")) return EndKind::quota;
+  // No policy refused it: no jail could be made, or the daemon ends.
+  if (execution.rule == code_name(Code::internal) || execution.rule == code_name(Code::unavailable))
+    return EndKind::failed;
   if (!execution.rule.empty()) return EndKind::refused;
   if (execution.outcome == "ok") return EndKind::ok;
   const bool limit =

@@ -1,5 +1,6 @@
 """The daemon on D-Bus: what it says of itself, what it tells, and what can be done to executions."""
 import json
+import os
 import re
 import time
 import unittest
@@ -196,6 +197,12 @@ class Signals(OnBus):
         self.assertEqual(name, "Invalid")
         self.assertIn("broken.json", text)
         self.assertIn("broken.json", self.admin.get("ReloadProblem"))
+        if os.getuid() == 0:  # others learn that there is a mistake, and not what the files have
+            for asked in (("get-property", NAME, PATH, MANAGER, "ReloadProblem"),
+                          ("call", NAME, PATH, "org.freedesktop.DBus.Properties", "GetAll", "s", MANAGER)):
+                told = self.bus.busctl(*asked, user=65534)
+                self.assertIn("a file has a mistake", told)
+                self.assertNotIn("broken.json", told)
         (self.policies.folder / "broken.json").unlink()
         self.admin.call("Reload")
         self.assertEqual(self.admin.get("ReloadProblem"), "")

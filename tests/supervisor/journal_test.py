@@ -130,13 +130,13 @@ class Stats(unittest.TestCase):
 class Ledger(UpstreamTest):
     def test_the_ledger_counts_what_did_not_reach_the_client(self):
         with self.daemon() as daemon, Client(daemon.socket) as client:
-            eventually(lambda: client.call("list_tool_categories")["structuredContent"]["total_tools"], "the server's tools")
+            with Client(daemon.socket) as other:  # what a client was told of tools is not avoided, so another one asks
+                eventually(lambda: other.call("list_tool_categories")["structuredContent"]["total_tools"], "the server's tools")
             client.call("search_tools", {"query": "adds two numbers"})
             client.execute("result = 1")
             quiet = stats(client)["context"]
             self.assertEqual(quiet["kept_out"]["bytes"], 0)
-            # Of 16 tools; how many of them a client has seen in answers to searches differs from run to run.
-            self.assertGreater(quiet["definitions_avoided"]["bytes"], 500)
+            self.assertGreater(quiet["definitions_avoided"]["bytes"], 1000)
             answer = client.call("execute_code", {"code": "print('line of text\\n' * 100_000)"})
             told = len(answer["content"][0]["text"])
             loud = stats(client)["context"]

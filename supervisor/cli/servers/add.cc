@@ -171,6 +171,7 @@ Result<> start_added(const RunningDaemon& daemon, AddedServer& server) {
   if (!started) server.problem = started.error().what;
   TRY(const auto servers, daemon.servers());
   const Json named = server_named(servers, server.name);
+  server.place = text(named, "Place");
   for (const Json& tool : member(named, "Tools")) server.tools.push_back(text(tool));
   return {};
 }
@@ -197,7 +198,7 @@ Result<int> report_added(const Given& given, const AddedServer& server) {
                                         server.name));
   if (!server.problem.empty()) {
     cli::print_text(stderr, fmt::format("{} does not start: {}\n", server.name, server.problem));
-    if (const std::string remedy = start_remedy(server.problem); !remedy.empty())
+    if (const std::string remedy = start_remedy(server.problem, server.place); !remedy.empty())
       cli::print_text(stderr, "  " + remedy + "\n");
     return status;
   }

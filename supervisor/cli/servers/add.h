@@ -13,6 +13,7 @@ struct AddedServer {
   std::string file;                // the written drop-in
   bool reloaded = false;           // a daemon runs, and has taken the server
   bool tested = false;             // ... and has started it
+  std::string place;               // of a tested server: "jail", "host", "remote"
   std::string problem;             // why it does not start; empty
   std::vector<std::string> tools;  // of a tested server
 };

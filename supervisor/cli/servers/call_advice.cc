@@ -82,12 +82,21 @@ struct WrittenPolicy {
   Json before;
 };
 
+// Mode and group stay those of a file that exists.
+Result<> write_policy(const std::string& file, const Json& value) {
+  struct stat status {};
+  const bool exists = ::stat(file.c_str(), &status) == 0;
+  const bool keeps_group = exists && ::geteuid() == 0;
+  return replace_text_file(file, indented(value), exists ? status.st_mode & 0777 : 0644,
+                           keeps_group ? std::optional<gid_t>(status.st_gid) : std::nullopt);
+}
+
 Result<> undo(const std::vector<WrittenPolicy>& written) {
   for (const auto& one : written) {
     if (!one.existed) {
       ::unlink(one.file.c_str());
     } else {
-      CHECKED(replace_text_file(one.file, indented(one.before), 0644));
+      CHECKED(write_policy(one.file, one.before));
     }
   }
   return {};
@@ -128,11 +137,16 @@ Result<std::vector<std::string>> write_call_rule(const Given& given, const std::
   TRY(const auto names, policies_in_use(store, given));
   const std::string own = store.folders().back();
   std::vector<WrittenPolicy> written;
+  std::vector<std::string> wanting;  // found out before the first file is written
   for (const auto& name : names) {
     TRY(const CallAdvice advice, advice_of(store, name, server, tools));
     if (!tools.empty() && decides_so(advice, verdict)) continue;
+    if (documents_of(store.folders(), name).empty())
+      return fail(Code::not_found, "the policy " + name + " has no file");
+    wanting.push_back(name);
+  }
+  for (const auto& name : wanting) {
     const auto documents = documents_of(store.folders(), name);
-    if (documents.empty()) return fail(Code::not_found, "the policy " + name + " has no file");
     WrittenPolicy one{own + "/" + name + ".json", documents.front().file == own + "/" + name + ".json",
                       documents.front().value};
     Json changed = one.before;
@@ -141,7 +155,7 @@ Result<std::vector<std::string>> write_call_rule(const Given& given, const std::
     rules.insert(rules.begin(), call_rule(server, verdict));
     if (!changed.contains("calls")) changed["calls"] = Json::object();
     changed["calls"]["rules"] = std::move(rules);
-    if (auto done = replace_text_file(one.file, indented(changed), 0644); !done) {
+    if (auto done = write_policy(one.file, changed); !done) {
       CHECKED(undo(written));
       return tl::unexpected<Error>(std::move(done).error());
     }
@@ -164,7 +178,10 @@ Result<std::vector<std::string>> remove_call_rule(const Given& given, const std:
     WrittenPolicy one{file, true, documents.front().value};
     Json changed = one.before;
     changed["calls"]["rules"] = std::move(others);
-    CHECKED(replace_text_file(one.file, indented(changed), 0644));
+    if (auto done = write_policy(one.file, changed); !done) {
+      CHECKED(undo(written));
+      return tl::unexpected<Error>(std::move(done).error());
+    }
     written.push_back(std::move(one));
   }
   return checked(given, written);

@@ -8,7 +8,6 @@
 #include "supervisor/cli/admin/text.h"
 #include "supervisor/cli/servers/add.h"
 #include "supervisor/cli/servers/commands.h"
-#include "supervisor/cli/servers/start_problem.h"
 #include "supervisor/cli/terminal.h"
 
 namespace admin {

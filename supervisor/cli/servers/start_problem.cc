@@ -36,9 +36,11 @@ constexpr KnownProblem kKnownProblems[] = {
 
 }  // namespace
 
-std::string start_remedy(std::string_view problem) {
-  for (const auto& known : kKnownProblems)
+std::string start_remedy(std::string_view problem, std::string_view place) {
+  for (const auto& known : kKnownProblems) {
+    if (known.remedy.starts_with("a jail ") && place != "jail") continue;
     if (problem.find(known.sign) != problem.npos) return std::string(known.remedy);
+  }
   return {};
 }
 

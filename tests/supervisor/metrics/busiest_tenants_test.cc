@@ -65,9 +65,10 @@ TEST_CASE("each end of an execution is counted once, by its kind", "[metrics][te
     ending.end("ada", outcome);
   ending.refuse("ada", "admission.queued_executions");
   ending.refuse("ada", "quota.workspace_bytes");
+  ending.refuse("ada", "unavailable");  // the kind of an error, where no rule refused it
   tenants.each_named([](std::string_view name, const BusiestTenants::Sum& sum) {
     CHECK(name == "ada");
-    CHECK(sum.ends == std::array<uint64_t, 6>{2, 1, 1, 2, 1, 0});
+    CHECK(sum.ends == std::array<uint64_t, 6>{2, 2, 1, 2, 1, 0});
     CHECK(sum.cpu_us == 10'000);
   });
   CHECK(tenants.known() == 1);
