@@ -18,7 +18,7 @@ namespace admin {
 namespace {
 
 constexpr size_t kMaxClientFile = 16 << 20;  // bytes; Claude Code's file holds its history
-constexpr size_t kMaxClientServers = 200;
+constexpr size_t kMaxClientServers = 1000;
 
 const Json kNoObject = Json::object();
 
@@ -237,7 +237,7 @@ class EntryReader {
 void read_all(const Json& servers, const std::string& from, const ImportSurroundings& surroundings,
               std::vector<ClientServer>& all) {
   for (const auto& [name, entry] : servers.items()) {
-    if (!entry.is_object() || entry.value("disabled", Json()) == true || all.size() >= kMaxClientServers) continue;
+    if (!entry.is_object() || entry.value("disabled", Json()) == true || all.size() > kMaxClientServers) continue;
     all.push_back(EntryReader(entry, surroundings).read(name, from));
   }
 }
@@ -280,6 +280,9 @@ Result<std::vector<ClientServer>> read_client_servers(std::string_view text, con
     read_all(object_in(settings, "mcpServers"), project, surroundings, all);
   const bool known = document->is_object() && (document->contains("mcpServers") || document->contains("servers") ||
                                                document->contains("mcp") || document->contains("projects"));
+  if (all.size() > kMaxClientServers)
+    return fail(Code::exhausted, fmt::format("it has more than {} servers", kMaxClientServers),
+                "copy those to add into a file of its own, below `mcpServers`");
   if (!known)
     return fail(Code::invalid, "it has neither `mcpServers` nor `servers`",
                 "name a file of Claude Code, Claude Desktop, Cursor or VS Code");

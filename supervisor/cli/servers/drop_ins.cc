@@ -16,6 +16,7 @@
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 
 namespace admin {
@@ -98,7 +99,14 @@ Result<upstream::ServerConfig> ServerDropIns::check(const std::string& name, con
     return fail(Code::invalid, fmt::format("the configuration has a mistake already: {}", problems().front()),
                 "correct it first; warder config check prints every mistake");
   const Json servers = Json{{name, entry}};
-  TRY(auto read, upstream::read_servers(servers, "servers"));
+  auto read = upstream::read_servers(servers, "servers");
+  if (!read) {
+    // The command line has the name, and not the place in a file.
+    Error& wrong = read.error();
+    if (const std::string place = "servers." + name + ": "; wrong.what.starts_with(place))
+      wrong.what = "'" + printable(name, 64) + "': " + wrong.what.substr(place.size());
+    return tl::unexpected<Error>(std::move(wrong));
+  }
   const Json& before = document_.merged();
   const bool configured = before.contains("servers") && before["servers"].contains(name);
   if (has(name) || configured) {
@@ -119,7 +127,7 @@ Result<upstream::ServerConfig> ServerDropIns::check(const std::string& name, con
   (void)configuration::read_options(configuration::ConfigurationDocument::of(std::move(all), file_of(name)),
                                     invocation_, notes);
   if (!notes.problems.empty()) return fail(Code::invalid, notes.problems.front());
-  return std::move(read.front());
+  return std::move(read->front());
 }
 
 Result<> ServerDropIns::write_text(const std::string& name, const std::string& text) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "supervisor/base/json.h"
 #include "tests/catch.h"
 
 using admin::ClientServer;
@@ -146,6 +147,18 @@ TEST_CASE("only a regular file of a bounded size is read") {
   REQUIRE(::truncate(file.c_str(), 100 << 20) == 0);
   CHECK(admin::read_client_text(file).error().code == Code::exhausted);
   fs::remove_all(folder);
+}
+
+TEST_CASE("a file with too many servers is refused, and none is left out without a word") {
+  Json servers = Json::object();
+  for (int i = 0; i < 1000; i++) servers["s" + std::to_string(i)] = {{"command", "sh"}};
+  const auto all = admin::read_client_servers(dump_json({{"mcpServers", servers}}), surroundings());
+  REQUIRE(all);
+  CHECK(all->size() == 1000);
+  servers["one-more"] = {{"command", "sh"}};
+  const auto refused = admin::read_client_servers(dump_json({{"mcpServers", servers}}), surroundings());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::exhausted);
 }
 
 TEST_CASE("other files are refused") {
