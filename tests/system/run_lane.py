@@ -14,7 +14,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
-HELPERS = {"__init__", "warder"}  # of the suite; every other file of it is tests
+HELPERS = {"__init__", "__main__", "warder"}  # of the suite; every other file of it is tests
 LAST = ["first_hour", "package"]  # remove what the others use
 SECONDS = 2400
 
@@ -42,7 +42,7 @@ def main():
         later = with_version(package, "+later", pathlib.Path(folder))
         # policy-rc.d: what made the image has left it, and no package's services would be started.
         script = ("rm -f /usr/sbin/policy-rc.d && dpkg --install /packages/warder.deb && cd /tests/system && "
-                  "exec python3 -B -m unittest -v " + " ".join(tests))
+                  "exec python3 -B -m suite " + " ".join(tests))
         command = [sys.executable, "-B", str(HERE / "rig"), "run", "--lane", lane, "--timeout", str(SECONDS),
                    "--environment", f"RIG_LANE={lane}", "--put", f"{package}:/packages/warder.deb",
                    "--put", f"{later}:/packages/warder-later.deb", "--put", f"{TESTS}:/tests"]
