@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "supervisor/base/json.h"
+#include "supervisor/tenants/interpreter_files.h"
 
 namespace tenants {
 namespace {
@@ -14,23 +15,16 @@ int64_t coarse_now_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// Whether the file is a compiled Python module: imports create and replace these.
-bool is_of_interpreter(std::string_view path) {
-  constexpr std::string_view kFolder = "__pycache__/";
-  const size_t at = path.find(kFolder);
-  return at != path.npos && (at == 0 || path[at - 1] == '/');
-}
+}  // namespace
 
-void note(Changes::List& list, const std::string& path, size_t max_listed) {
+void Changes::List::add(const std::string& path, size_t max_listed) {
   if (is_of_interpreter(path)) return;
-  if (list.paths.size() < max_listed) {
-    list.paths.push_back(valid_utf8(path));
+  if (paths.size() < max_listed) {
+    paths.push_back(valid_utf8(path));
   } else {
-    list.omitted++;
+    omitted++;
   }
 }
-
-}  // namespace
 
 Task<Result<Snapshot>> take_snapshot(Loop& loop, int directory, uint64_t max_entries) {
   Snapshot snapshot;
@@ -64,16 +58,16 @@ Changes compare(const Snapshot& before, const Snapshot& after, size_t max_listed
   for (const auto& [path, stamp] : after.files) {
     auto old = before.files.find(path);
     if (old != before.files.end()) {
-      if (old->second != stamp) note(changes.modified, path, max_listed);
+      if (old->second != stamp) changes.modified.add(path, max_listed);
     } else if (before.complete || stamp.btime_ns >= before.taken_ns) {
-      note(changes.created, path, max_listed);
+      changes.created.add(path, max_listed);
     } else if (stamp.ctime_ns >= before.taken_ns) {  // it existed before, beyond the bound
-      note(changes.modified, path, max_listed);
+      changes.modified.add(path, max_listed);
     }
   }
   if (changes.complete) {
     for (const auto& [path, stamp] : before.files) {
-      if (!after.files.contains(path)) note(changes.deleted, path, max_listed);
+      if (!after.files.contains(path)) changes.deleted.add(path, max_listed);
     }
   }
   return changes;

@@ -35,6 +35,8 @@ struct Changes {
   struct List {
     std::vector<std::string> paths;  // sorted; valid UTF-8
     uint64_t omitted = 0;            // changes that are not in `paths`
+    // In the order of the paths. Leaves out what interpreters make for themselves.
+    void add(const std::string& path, size_t max_listed);
   };
   List created, modified, deleted;
   bool complete = true;  // false: deletions, and some changes of files beyond the bound, are not known

@@ -13,9 +13,11 @@ namespace {
 
 int64_t nanoseconds(const statx_timestamp& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
-bool stat_entry(int dirfd, const char* name, int flags, Entry& entry) {
+}  // namespace
+
+bool stat_entry(int folder, const char* name, int flags, Entry& entry) {
   struct statx info;
-  if (::statx(dirfd, name, flags | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &info) < 0) return false;
+  if (::statx(folder, name, flags | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &info) < 0) return false;
   switch (info.stx_mode & S_IFMT) {
     case S_IFREG:
       entry.kind = FileKind::file;
@@ -39,8 +41,6 @@ bool stat_entry(int dirfd, const char* name, int flags, Entry& entry) {
   entry.btime_ns = info.stx_mask & STATX_BTIME ? nanoseconds(info.stx_btime) : 0;
   return true;
 }
-
-}  // namespace
 
 std::string_view kind_name(FileKind kind) {
   switch (kind) {
@@ -80,13 +80,12 @@ Result<> Walk::enter(const std::string& path, unsigned depth) {
   return {};
 }
 
-// Gives the owner all rights to the folder. It uses a descriptor, so that the folder is in this tree even if its name
-// was replaced meanwhile.
-void Walk::restore_mode(const std::string& path) const {
-  auto held = open_listed_beneath(root_, path, O_PATH | O_DIRECTORY);
+// It uses a descriptor, so that the folder is in this tree even if its name was replaced meanwhile.
+void restore_owner_rights(int root, const std::string& path) {
+  auto held = open_listed_beneath(root, path, O_PATH | O_DIRECTORY);
   struct stat info;
   if (!held || ::fstat(held->get(), &info) < 0) return;
-  const std::string self = "/proc/self/fd/" + std::to_string(held->get());
+  const std::string self = "/proc/self/fd/" + std::to_string(held->get());  // fchmod() takes no O_PATH
   (void)::chmod(self.c_str(), (info.st_mode & 07777) | 0700);
 }
 
@@ -142,7 +141,7 @@ Result<bool> Walk::step(unsigned slice, std::vector<Entry>& out) {
     const unsigned depth = top.depth + 1;
     auto entered = enter(entry.path, depth);
     if (!entered && entered.error().err == EACCES) {
-      restore_mode(entry.path);
+      restore_owner_rights(root_, entry.path);
       entered = enter(entry.path, depth);
     }
     if (!entered) {

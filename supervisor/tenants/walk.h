@@ -58,7 +58,6 @@ class Walk {
   };
   Walk(int root, WalkBounds bounds, WalkOrder order) : root_(root), bounds_(bounds), order_(order) {}
   Result<> enter(const std::string& path, unsigned depth);
-  void restore_mode(const std::string& path) const;
   Result<> read_one(std::vector<Entry>& out);
 
   int root_;
@@ -71,6 +70,13 @@ class Walk {
   uint64_t seen_ = 0;
   std::string missed_;
 };
+
+// Describes `name` in an open folder, a link itself; without its path. AT_EMPTY_PATH in `flags`: the open file itself.
+// False: errno says why.
+bool stat_entry(int folder, const char* name, int flags, Entry& entry);
+// Gives the owner all rights to a folder, as far as possible: a program in a jail may have taken them away. `path`: from
+// readdir(3), below `root`.
+void restore_owner_rights(int root, const std::string& path);
 
 // The entry of one path; a final link is described, not followed.
 Result<Entry> describe(int root, const RelativePath& path);

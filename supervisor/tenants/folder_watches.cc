@@ -1,0 +1,99 @@
+#include "supervisor/tenants/folder_watches.h"
+
+#include <fmt/format.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace tenants {
+namespace {
+
+constexpr uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM |
+                              IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR;
+constexpr size_t kEventBytes = sizeof(inotify_event) + 16;  // of a usual one
+
+uint64_t kernel_limit(const char* name, uint64_t otherwise) {
+  std::ifstream file(std::string("/proc/sys/fs/inotify/") + name);
+  uint64_t limit = 0;
+  return file >> limit ? limit : otherwise;
+}
+
+}  // namespace
+
+WatchShares WatchShares::of_kernel() {
+  const uint64_t watches = kernel_limit("max_user_watches", 8192), instances = kernel_limit("max_user_instances", 128);
+  return {watches / 4 * 3, watches / 4, std::max<uint64_t>(1, instances / 2)};
+}
+
+Result<FolderWatches> FolderWatches::open(std::shared_ptr<WatchShares> shares) {
+  Fd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (!inotify) return fail_errno(errno, "inotify_init1");
+  return FolderWatches(std::move(inotify), std::move(shares));
+}
+
+FolderWatches::~FolderWatches() {
+  if (shares_) shares_->give_back(count_);
+}
+
+Result<int> FolderWatches::add(int folder, bool with_opens) {
+  constexpr char kRemedy[] = "raise fs.inotify.max_user_watches (sysctl)";
+  if (count_ >= shares_->of_one() || !shares_->take_one())
+    return fail(Code::exhausted, "this workspace's share of the inotify watches is used up", kRemedy);
+  const std::string path = fmt::format("/proc/self/fd/{}", folder);
+  const uint32_t mask = kChanges | (with_opens ? IN_OPEN : 0);
+  int watch = ::inotify_add_watch(inotify_.get(), path.c_str(), mask | IN_MASK_CREATE);
+  if (watch >= 0) {
+    count_++;
+    return watch;
+  }
+  const int err = errno;
+  shares_->give_back(1);
+  if (err == EEXIST) watch = ::inotify_add_watch(inotify_.get(), path.c_str(), mask);
+  if (watch >= 0) return watch;
+  if (err == ENOSPC) return fail(Code::exhausted, "the kernel allows no more inotify watches", kRemedy);
+  return fail_errno(err, "inotify_add_watch");
+}
+
+void FolderWatches::add_opens(int folder) {
+  const std::string path = fmt::format("/proc/self/fd/{}", folder);
+  (void)::inotify_add_watch(inotify_.get(), path.c_str(), IN_OPEN | IN_MASK_ADD | IN_ONLYDIR);
+}
+
+void FolderWatches::remove(int watch) {
+  if (::inotify_rm_watch(inotify_.get(), watch) == 0) forget_one();
+}
+
+void FolderWatches::forget_one() {
+  if (count_ == 0) return;
+  count_--;
+  shares_->give_back(1);
+}
+
+bool FolderWatches::read(size_t most, const std::function<void(const Event&)>& handle) {
+  int waiting = 0;
+  if (::ioctl(inotify_.get(), FIONREAD, &waiting) == 0 && waiting == 0) return true;
+  alignas(inotify_event) std::array<char, 65536> buffer;
+  for (size_t left = most * kEventBytes; left > sizeof(inotify_event) + NAME_MAX;) {
+    const ssize_t length = ::read(inotify_.get(), buffer.data(), std::min(left, buffer.size()));
+    if (length < 0 && errno == EINTR) continue;
+    if (length <= 0) return true;
+    left -= static_cast<size_t>(length);
+    for (ssize_t at = 0; at + static_cast<ssize_t>(sizeof(inotify_event)) <= length;) {
+      inotify_event event;
+      std::memcpy(&event, buffer.data() + at, sizeof event);
+      const std::string_view name = event.len > 0 ? buffer.data() + at + sizeof event : "";  // padded with zeros
+      handle({event.wd, event.mask, name});
+      at += static_cast<ssize_t>(sizeof event + event.len);
+    }
+  }
+  return false;
+}
+
+}  // namespace tenants

@@ -1,0 +1,79 @@
+// FolderWatches: inotify(7) on the folders of one workspace. Each workspace has a queue of its own, so that a program
+// that floods it makes no other tenant's overflow. WatchShares bounds what all of them take of the kernel's limits.
+// Facts: inotify(7). The queue holds fs.inotify.max_queued_events (16,384); a writing mmap(2) makes no event before the
+// last mapping ends (IN_CLOSE_WRITE); a watch follows its folder through renames; an event names no process.
+// Used by: WorkspaceIndex, on any thread, one at a time. Errors: exhausted (a limit), or the errno of inotify.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/result.h"
+
+namespace tenants {
+
+// What all workspaces of the daemon may take together. Threads: any.
+class WatchShares {
+ public:
+  // Of the kernel's limits for this user, from /proc/sys/fs/inotify: all may take three quarters of the watches, one a
+  // quarter, and all half of the instances.
+  static WatchShares of_kernel();
+  WatchShares(uint64_t all, uint64_t one, uint64_t instances) : all_(all), one_(one), instances_(instances) {}
+
+  uint64_t of_one() const { return one_; }
+  uint64_t instances() const { return instances_; }
+  uint64_t taken() const { return taken_; }
+  bool take_one() {
+    if (++taken_ <= all_) return true;
+    --taken_;
+    return false;
+  }
+  void give_back(uint64_t watches) { taken_ -= watches; }
+  WatchShares(const WatchShares& other) : all_(other.all_), one_(other.one_), instances_(other.instances_) {}
+
+ private:
+  const uint64_t all_, one_, instances_;
+  std::atomic<uint64_t> taken_{0};
+};
+
+class FolderWatches {
+ public:
+  struct Event {
+    int watch = 0;
+    uint32_t mask = 0;      // IN_...
+    std::string_view name;  // valid until the handler returns
+  };
+
+  // `shares` is kept.
+  static Result<FolderWatches> open(std::shared_ptr<WatchShares> shares);
+  FolderWatches(FolderWatches&&) = default;
+  FolderWatches& operator=(FolderWatches&&) = delete;
+  ~FolderWatches();
+
+  // Watches an open folder (O_PATH is enough). Returns the watch's number; the same one for a folder that is watched.
+  // `with_opens`: an event also for each file that is opened. Errors: exhausted, with the limit.
+  Result<int> add(int folder, bool with_opens);
+  // For a folder that is watched: from now on, an event for each file that is opened.
+  void add_opens(int folder);
+  void remove(int watch);
+  // The kernel has ended the watch (IN_IGNORED).
+  void ended() { forget_one(); }
+
+  // Hands over waiting events, at most about `most` of them. True: none waits now. Never blocks.
+  bool read(size_t most, const std::function<void(const Event&)>& handle);
+  uint64_t count() const { return count_; }
+
+ private:
+  FolderWatches(Fd inotify, std::shared_ptr<WatchShares> shares)
+      : inotify_(std::move(inotify)), shares_(std::move(shares)) {}
+  void forget_one();
+
+  Fd inotify_;
+  std::shared_ptr<WatchShares> shares_;
+  uint64_t count_ = 0;
+};
+
+}  // namespace tenants

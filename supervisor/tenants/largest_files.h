@@ -1,0 +1,39 @@
+// LargestFiles: the largest few files of a set that changes, without an order of all. Once too many of them have been
+// taken out, it must be filled again from the whole set.
+// Owned by: FileTable. No errors.
+#pragma once
+#include <cstdint>
+#include <set>
+#include <string>
+#include <tuple>
+
+namespace tenants {
+
+class LargestFiles {
+ public:
+  using File = std::tuple<uint64_t, uint32_t, std::string>;  // size in bytes, folder, name
+
+  void add(uint64_t size, uint32_t folder, const std::string& name) {
+    if (size < floor_) return;
+    kept_.emplace(size, folder, name);
+    if (kept_.size() <= kKept) return;
+    const uint64_t out = std::get<0>(*kept_.begin());
+    floor_ = out > floor_ ? out : floor_;
+    kept_.erase(kept_.begin());
+  }
+  void remove(uint64_t size, uint32_t folder, const std::string& name) { kept_.erase({size, folder, name}); }
+  // Whether the `most` largest of the set are known. If not: clear(), and add() for each of the set.
+  bool knows(size_t most) const { return floor_ == 0 || kept_.size() >= most; }
+  void clear() {
+    kept_.clear();
+    floor_ = 0;
+  }
+  const std::set<File>& kept() const { return kept_; }  // smallest first
+
+ private:
+  static constexpr size_t kKept = 64;
+  std::set<File> kept_;
+  uint64_t floor_ = 0;  // no file that is not kept is larger; 0: all files of a size are kept
+};
+
+}  // namespace tenants

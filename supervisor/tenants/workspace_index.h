@@ -1,0 +1,121 @@
+// WorkspaceIndex: answers what is in a workspace, and what changed in it, at a cost that follows the changes and not the
+// size. A look reads what inotify told since the last one. Few changes are looked at on the loop, many on a worker
+// thread. IndexHost is what all indexes of the daemon share.
+// An index that cannot follow its workspace (index_state.h) says why, and Workspace walks instead.
+// Owned by: Workspace. Used on the loop's thread. Errors: none; each answer says whether it is complete.
+#pragma once
+#include <chrono>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/base/one_shot.h"
+#include "supervisor/base/result.h"
+#include "supervisor/base/worker_thread.h"
+#include "supervisor/tenants/index_state.h"
+
+namespace tenants {
+
+class WorkspaceIndex;
+
+class IndexHost {
+ public:
+  // The loop must outlive it. Errors: those of WorkerThread.
+  static Result<std::unique_ptr<IndexHost>> start(Loop& loop);
+  IndexHost(const IndexHost&) = delete;
+
+  WorkerThread& worker() { return *worker_; }
+  const std::shared_ptr<WatchShares>& shares() { return shares_; }
+  // Makes room for one more index: the one that was not used for longest ends. False: all are in use.
+  bool make_room();
+
+  struct Totals {
+    uint64_t indexes = 0, files = 0, watches = 0;
+    uint64_t walks = 0;  // looks since the start that had to list all folders
+  };
+  Totals totals() const;
+  void count_walk() { walks_++; }
+
+ private:
+  friend class WorkspaceIndex;
+  IndexHost(std::unique_ptr<WorkerThread> worker, std::shared_ptr<WatchShares> shares)
+      : worker_(std::move(worker)), shares_(std::move(shares)) {}
+  std::unique_ptr<WorkerThread> worker_;
+  std::shared_ptr<WatchShares> shares_;
+  std::list<WorkspaceIndex*> by_use_;  // the last used is the last
+  uint64_t walks_ = 0;
+};
+
+// What a look has found.
+struct IndexLook {
+  bool current = false;     // false: the index cannot tell, or the workspace changes faster than it can be looked at
+  Usage usage;              // `problem` is not set
+  uint64_t total_size = 0;  // of all files, in bytes
+  std::vector<std::pair<uint64_t, std::string>> largest;  // sizes and paths of the four largest files
+  std::string walked;       // why all folders had to be listed; empty: they had not
+  std::shared_ptr<ChangeLog> log;  // of begin_log()
+  LoggedChanges changes;    // of end_log()
+};
+
+class WorkspaceIndex {
+ public:
+  // `directory`: of the workspace; it is opened anew. Host and loop must outlive the index.
+  WorkspaceIndex(Loop& loop, IndexHost& host, int directory, IndexState::Bounds bounds);
+  ~WorkspaceIndex();
+  WorkspaceIndex(const WorkspaceIndex&) = delete;
+
+  // Whether the first look at the whole workspace has ended, and the index follows it.
+  bool is_ready() const { return ready_ && unusable_.empty(); }
+  // Why it cannot follow the workspace. Empty: it can, or it has not begun.
+  const std::string& unusable() const { return unusable_; }
+
+  // `contended`: more than one writer is there, or was until now.
+  Task<IndexLook> look(bool contended);
+  // A look, and from then on all changes are logged while the caller keeps `log`.
+  Task<IndexLook> begin_log(bool contended);
+  Task<IndexLook> end_log(std::shared_ptr<ChangeLog> log, bool contended, size_t max_listed);
+
+  // While a program keeps it, the files that programs have opened are looked at again in each look. Takes effect with
+  // the next look.
+  std::shared_ptr<const void> keep_looking_at_opened();
+
+  uint64_t files() const { return files_; }
+  uint64_t watches() const { return watches_; }
+  bool is_in_use() const;
+
+ private:
+  friend class IndexHost;
+  struct Wish {
+    bool begins_log = false;
+    std::shared_ptr<ChangeLog> log;
+    bool contended = false;
+    size_t max_listed = 0;
+  };
+  struct Waiting {
+    Wish wish;
+    OneShot<IndexLook>::Resolver resolver;
+  };
+  Task<IndexLook> ask(Wish wish);
+  Task<> work();
+  bool step_here(bool contended);
+  IndexLook answer(const Wish& wish);
+  void noted();
+  void end();  // gives back what it takes; the index is unusable then
+
+  Loop& loop_;
+  IndexHost& host_;
+  std::shared_ptr<IndexState> state_;  // nullptr: unusable. A worker's job holds it, too
+  std::string unusable_;
+  bool ready_ = false, working_ = false;
+  std::vector<Waiting> waiting_;
+  std::weak_ptr<ChangeLog> last_log_;
+  std::weak_ptr<const void> living_;
+  uint64_t files_ = 0, watches_ = 0;
+  std::list<WorkspaceIndex*>::iterator place_;
+  Scope tasks_;
+};
+
+}  // namespace tenants
