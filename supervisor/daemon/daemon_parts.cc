@@ -109,7 +109,8 @@ skills::Shared load_shared_skills(const Options& options) {
 }  // namespace
 
 Result<OpenedParts> OpenedParts::open(Loop& loop, Prepared& prepared) {
-  TRY(auto registry, tenants::Registry::open(loop, prepared.state.get(), prepared.policies));
+  TRY(auto indexes, tenants::IndexHost::start(loop));
+  TRY(auto registry, tenants::Registry::open(loop, prepared.state.get(), prepared.policies, indexes.get()));
   TRY(auto journal, open_journal(loop, prepared.options));
   TRY(auto vault_disk, WorkerThread::start(loop));
   TRY(auto skill_disk, WorkerThread::start(loop));
@@ -120,7 +121,8 @@ Result<OpenedParts> OpenedParts::open(Loop& loop, Prepared& prepared) {
   if (prepared.options.connections == Options::Connections::kept) {
     TRY(fd_store, FdStore::open(loop, prepared.passed.connections));
   }
-  return OpenedParts{.registry = std::move(registry),
+  return OpenedParts{.indexes = std::move(indexes),
+                     .registry = std::move(registry),
                      .journal = std::move(journal),
                      .vault_disk = std::move(vault_disk),
                      .skill_disk = std::move(skill_disk),

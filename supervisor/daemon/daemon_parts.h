@@ -47,6 +47,7 @@ struct DaemonControls {
 
 // OpenedParts: the parts that cannot be opened on every machine. They need no other part.
 struct OpenedParts {
+  std::unique_ptr<tenants::IndexHost> indexes;
   tenants::Registry registry;
   std::unique_ptr<journal::Journal> journal;
   std::unique_ptr<WorkerThread> vault_disk, skill_disk, policy_thread;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "supervisor/journal/tokens.h"
 
@@ -34,19 +33,12 @@ DefinitionSize definition_size(const catalog::Catalog& catalog) {
   return {all, journal::estimated_tokens(all, read)};
 }
 
-uint64_t read_tokens_of(const tenants::Workspace& workspace, const tenants::Snapshot& after, uint64_t bytes) {
-  constexpr size_t kFiles = 4, kBytes = 2048;
-  std::vector<std::pair<uint64_t, const std::string*>> largest;
-  for (const auto& [path, stamp] : after.files) {
-    largest.emplace_back(stamp.size, &path);
-    std::push_heap(largest.begin(), largest.end(), std::greater<>());
-    if (largest.size() <= kFiles) continue;
-    std::pop_heap(largest.begin(), largest.end(), std::greater<>());
-    largest.pop_back();
-  }
+uint64_t read_tokens_of(const tenants::Workspace& workspace, const std::vector<std::pair<uint64_t, std::string>>& files,
+                        uint64_t bytes) {
+  constexpr size_t kBytes = 2048;
   std::string sample;
-  for (const auto& [size, path] : largest) {
-    auto name = RelativePath::parse(*path);
+  for (const auto& [size, path] : files) {
+    auto name = RelativePath::parse(path);
     if (!name) continue;
     auto range = workspace.read(*name, size / 3, kBytes);
     if (range && range->bytes.find('\0') == std::string::npos) sample += range->bytes;

@@ -18,8 +18,9 @@ struct DefinitionSize {
 DefinitionSize definition_size(const catalog::Catalog& catalog);
 
 // Tokens of the `bytes` that a program read from its workspace. The jail reports only the number of bytes, so the
-// tokens are estimated from samples of the 4 largest files in `after`, 2 KiB each.
-uint64_t read_tokens_of(const tenants::Workspace& workspace, const tenants::Snapshot& after, uint64_t bytes);
+// tokens are estimated from samples of `files` (sizes and paths), 2 KiB each.
+uint64_t read_tokens_of(const tenants::Workspace& workspace, const std::vector<std::pair<uint64_t, std::string>>& files,
+                        uint64_t bytes);
 // Tokens of an answer for the model. Each picture counts as many tokens as the largest picture.
 uint64_t returned_tokens(const mcp::ToolResult& result);
 

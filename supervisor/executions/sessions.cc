@@ -51,6 +51,7 @@ struct Sessions::Entry {
   jail::Language language = jail::Language::python;  // of the session's first program
   uint64_t memory_bytes = 0;
   jail::Session session;
+  std::shared_ptr<const void> watches_opened;  // files that the session may have mapped
   bool busy = true;
   bool told = false;                         // the last call failed, and its error reported the end
   std::weak_ptr<mcp::ConnectionUser> knows;  // the client whose answer reported the end
@@ -161,6 +162,7 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
     auto entry = std::make_shared<Entry>(host_, pool_);
     entry->key = key;
     entry->tenant = std::move(ask.tenant);
+    entry->watches_opened = entry->tenant->workspace().keep_looking_at_opened();
     entry->language = ask.language;
     entry->memory_bytes = ask.memory_bytes.value_or(ask.policy->limits.standard.memory_bytes);
     entry->policy = std::move(ask.policy);

@@ -16,25 +16,13 @@ using namespace std::chrono_literals;
 
 constexpr auto kFirstCount = 20ms;
 constexpr auto kCountEvery = 100ms;
+constexpr auto kLookEvery = 25ms;  // at an index: before the kernel has more changes than it remembers
 constexpr uint64_t kLeastOfAFile = 1 << 20;
 
 // After the answer: counts the workspace as it is now. Holds the tenant meanwhile.
 Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
   auto counted = co_await tenant->workspace().count();
   if (!counted) log_warning("tenant {}: {}", tenant->name(), counted.error().what);
-}
-
-uint64_t size_of(const tenants::Snapshot& snapshot) {
-  uint64_t bytes = 0;
-  for (const auto& [path, stamp] : snapshot.files) bytes += std::min(stamp.size, UINT64_MAX - bytes);
-  return bytes;
-}
-
-// The most bytes that a program can have read of its workspace, each file once: the files before it or after it,
-// whichever are more; of sparse files no more than the quota allows to be stored.
-uint64_t readable_bytes(const tenants::Workspace& workspace, const tenants::Snapshot& before,
-                        const tenants::Snapshot& after) {
-  return std::min(std::max(size_of(before), size_of(after)), workspace.quota().limits().bytes);
 }
 
 }  // namespace
@@ -72,17 +60,18 @@ Error WorkspaceGuard::full() const {
 }
 
 void WorkspaceGuard::begin() {
-  writing_.emplace(tenant_->writers());
-  snapshot_.emplace(take_snapshot());
+  look_.emplace(look_before());
   watch_.emplace(watch_quota());
 }
 
-Task<> WorkspaceGuard::take_snapshot() {
-  auto snapshot = co_await tenant_->workspace().snapshot();
-  if (snapshot) before_ = *std::move(snapshot);
+// What others have written until now is not this one's: it becomes a writer after the look.
+Task<> WorkspaceGuard::look_before() {
+  auto before = co_await tenant_->workspace().before();
+  writing_.emplace(tenant_->writers());
+  if (before) before_ = *std::move(before);
 }
 
-Task<> WorkspaceGuard::snapshot_taken() { co_await *snapshot_; }
+Task<> WorkspaceGuard::begun() { co_await *look_; }
 
 Task<> WorkspaceGuard::watch_quota() {
   std::chrono::milliseconds pause = kFirstCount;
@@ -92,8 +81,8 @@ Task<> WorkspaceGuard::watch_quota() {
     auto usage = co_await tenant_->workspace().measure();
     if (usage && is_over(*usage)) is_over_quota_ = true;
     // A large workspace is counted less often: for at most a tenth of the time.
-    pause = std::max<std::chrono::milliseconds>(kCountEvery,
-                                                std::chrono::milliseconds(static_cast<int64_t>(ms_since(begun) * 10)));
+    const std::chrono::milliseconds least = tenant_->workspace().is_indexed() ? kLookEvery : kCountEvery;
+    pause = std::max(least, std::chrono::milliseconds(static_cast<int64_t>(ms_since(begun) * 10)));
   }
 }
 
@@ -101,19 +90,22 @@ Task<WorkspaceEffects> WorkspaceGuard::finish(jail::Report& report) {
   tenants::Workspace& workspace = tenant_->workspace();
   workspace.invalidate();
   is_finished_ = true;
+  if (writing_) writing_->stop();
   WorkspaceEffects effects;
-  if (before_) {
-    auto after = co_await workspace.snapshot();
-    if (after) effects.changes = tenants::compare(*before_, *after);
-    if (after && report.read_bytes > 0) {
-      // The guest's own number proves nothing.
-      report.read_bytes = std::min(report.read_bytes, readable_bytes(workspace, *before_, *after));
-      effects.read_tokens = read_tokens_of(workspace, *after, report.read_bytes);
-    }
+  Result<tenants::WorkspaceChanges> found = fail(Code::unavailable, "nobody looked at the workspace before");
+  if (before_) found = co_await workspace.changes_since(*std::exchange(before_, std::nullopt));
+  if (found) {
+    // The guest's own number proves nothing; of sparse files no more counts than the quota allows to be stored.
+    const uint64_t readable = std::min(found->readable_bytes, workspace.quota().limits().bytes);
+    report.read_bytes = std::min(report.read_bytes, readable);
+    if (report.read_bytes > 0) effects.read_tokens = read_tokens_of(workspace, found->largest, report.read_bytes);
+    effects.others_wrote = !found->meanwhile && writing_ && !writing_->is_alone();
+    effects.changes = std::move(found->changes);
+    effects.meanwhile = std::move(found->meanwhile);
+  } else {
+    report.read_bytes = 0;
   }
-  if (!effects.changes) report.read_bytes = 0;
   effects.quota = judge(report);
-  effects.others_wrote = !writing_->is_alone();
   loop_.spawn(count_again(tenant_));
   co_return effects;
 }

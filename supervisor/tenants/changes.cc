@@ -6,16 +6,11 @@
 #include "supervisor/tenants/interpreter_files.h"
 
 namespace tenants {
-namespace {
-
-// The clock that the kernel uses for the times of files: the time of the last tick.
 int64_t coarse_now_ns() {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
-
-}  // namespace
 
 void Changes::List::add(const std::string& path, size_t max_listed) {
   if (is_of_interpreter(path)) return;

@@ -45,6 +45,10 @@ struct Changes {
 
 constexpr uint64_t kSnapshotEntries = 5000;
 constexpr size_t kListedChanges = 200;
+constexpr size_t kListedLargest = 4;
+
+// The clock that the kernel uses for the times of files: the time of the last tick, in nanoseconds since 1970.
+int64_t coarse_now_ns();
 
 // `directory` must stay open until the task is done.
 Task<Result<Snapshot>> take_snapshot(Loop& loop, int directory, uint64_t max_entries = kSnapshotEntries);

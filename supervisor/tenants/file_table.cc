@@ -95,13 +95,14 @@ FolderId FileTable::add_folder(FolderId parent, std::string name, uint64_t inode
 void FileTable::detach(FolderId id) {
   Folder& top = folders_.at(id);
   if (top.parent == kNone) return;
-  if (is_attached(id)) each_below(id, [this](FolderId at, Folder& folder) {
-    files_--;
-    for (const auto& [name, stamp] : folder.files) {
-      note(at, name, &stamp);
-      count_out(at, name, stamp);
-    }
-  });
+  if (is_attached(id))
+    each_below(id, [this](FolderId at, Folder& folder) {
+      files_--;
+      for (const auto& [name, stamp] : folder.files) {
+        note(at, name, &stamp);
+        count_out(at, name, stamp);
+      }
+    });
   folders_.at(top.parent).folders.erase(top.name);
   top.parent = kNone;
 }

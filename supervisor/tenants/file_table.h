@@ -32,7 +32,7 @@ class FileTable {
     std::string name;
     uint64_t inode = 0;
     int watch = kNoWatch;
-    unsigned depth = 0;  // 0: the root
+    unsigned depth = 0;                                // 0: the root
     std::unordered_map<std::string, FileStamp> files;  // everything that is no folder
     std::unordered_map<std::string, FolderId> folders;
   };

@@ -223,6 +223,10 @@ IndexState::Opened IndexState::begin(const Job& job) {
 }
 
 void IndexState::do_jobs(size_t& operations) {
+  if (listing_ && !table_.is_attached(listing_->id)) {  // it has moved since the last step
+    parked_jobs_.push_back({listing_->id, listing_->deep ? Work::list_deep : Work::list});
+    listing_.reset();
+  }
   while (operations > 0 && unusable_.empty()) {
     if (!listing_) {
       if (jobs_.empty()) return;
@@ -231,10 +235,6 @@ void IndexState::do_jobs(size_t& operations) {
       operations--;
       if (begin(job) == Opened::elsewhere) parked_jobs_.push_back(job);
       if (!dirty_.empty()) return;
-      continue;
-    }
-    if (table_.find(listing_->id) == nullptr) {
-      listing_.reset();
       continue;
     }
     errno = 0;
@@ -255,7 +255,12 @@ void IndexState::do_jobs(size_t& operations) {
 
 void IndexState::look(FolderId folder, int held, const std::string& name, bool deep) {
   Entry entry;
-  if (!stat_entry(held, name.c_str(), 0, entry)) {
+  bool is_there = stat_entry(held, name.c_str(), 0, entry);
+  if (!is_there && errno == EACCES) {  // a program has taken the owner's right to the folder away
+    restore_owner_rights(directory_.get(), folder == FileTable::kRoot ? "." : table_.path_of(folder));
+    is_there = stat_entry(held, name.c_str(), 0, entry);
+  }
+  if (!is_there) {
     if (!is_gone(errno)) return give_up("'" + valid_utf8(name) + "' cannot be looked at");
     return forget(folder, name);
   }
@@ -283,7 +288,9 @@ void IndexState::detach(FolderId id) {
 }
 
 void IndexState::put_folder(FolderId parent, const std::string& name, const Entry& entry, bool deep) {
-  const auto is_alive = [this](FolderId id) { return table_.find(id)->watch != FileTable::kNoWatch || !has_all_watches_; };
+  const auto is_alive = [this](FolderId id) {
+    return table_.find(id)->watch != FileTable::kNoWatch || !has_all_watches_;
+  };
   const FileTable::Folder& in = *table_.find(parent);
   if (const auto there = in.folders.find(name); there != in.folders.end()) {
     const FolderId id = there->second;
@@ -352,6 +359,8 @@ void IndexState::drop_detached() {
     const FileTable::Folder* folder = table_.find(id);
     if (folder == nullptr || folder->parent != FileTable::kNone) continue;
     table_.drop(id, [this](const FileTable::Folder& gone) {
+      for (const auto& [name, stamp] : gone.files)
+        if (stamp.links > 1) mark_names_of(stamp.inode);
       if (gone.watch == FileTable::kNoWatch) return;
       of_watch_.erase(gone.watch);
       watches_.remove(gone.watch);

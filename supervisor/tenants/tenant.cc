@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tenants/named_workspaces.h"
 #include "supervisor/tenants/new_file.h"
@@ -74,11 +75,16 @@ void Tenant::set_quota(const policies::QuotaRules& quota) {
   executions_.set_limits(keep_limits(quota));
 }
 
-Result<Registry> Registry::open(Loop& loop, int state, const policies::Store& store) {
+Result<Registry> Registry::open(Loop& loop, int state, const policies::Store& store, IndexHost* indexes) {
   TRY(RelativePath path, RelativePath::parse("tenants"));
   auto directory = make_directories_beneath(state, path, kPrivate);
   if (!directory) return tl::unexpected<Error>(std::move(directory).error().within("state folder"));
-  return Registry(loop, std::move(*directory), store);
+  return Registry(loop, std::move(*directory), store, indexes);
+}
+
+Registry::Tenants::iterator Registry::keep(const TenantId& id, std::shared_ptr<Tenant> opened) {
+  if (indexes_ != nullptr) opened->workspace().follow(*indexes_, opened->writers());
+  return tenants_.emplace(id, std::move(opened)).first;
 }
 
 Result<std::shared_ptr<Member>> Registry::admit(mcp::Principal principal, std::optional<std::string> unit) {
@@ -92,7 +98,7 @@ Result<std::shared_ptr<Member>> Registry::admit(mcp::Principal principal, std::o
   if (known == tenants_.end()) {
     auto opened = Tenant::open(loop_, directory_.get(), assignment.tenant, *assignment.policy);
     if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("tenant '" + assignment.tenant + "'"));
-    known = tenants_.emplace(id, std::move(*opened)).first;
+    known = keep(id, *std::move(opened));
   }
   set_quota(known->second, assignment.policy->quota);
   std::erase_if(members_, [](const std::weak_ptr<Member>& member) { return member.expired(); });
@@ -130,7 +136,7 @@ Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::s
     CHECKED(named.check_room(name, member.policy->named_workspaces));
     auto opened = Tenant::open_workspace(loop_, *member.tenant, name, *member.policy);
     if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("workspace '" + shown + "'"));
-    known = tenants_.emplace(id, std::move(*opened)).first;
+    known = keep(id, *std::move(opened));
   }
   set_quota(known->second, member.policy->quota);
   CHECKED(mark_used(*known->second, member.policy->named_workspaces));

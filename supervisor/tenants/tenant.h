@@ -97,7 +97,9 @@ class Registry {
  public:
   // `state` is the daemon's state folder (an O_PATH descriptor is enough). Loop and store must outlive the registry,
   // and the registry must outlive its tenants.
-  static Result<Registry> open(Loop& loop, int state, const policies::Store& store);
+  // `indexes`: workspaces are followed by indexes, and are walked through where they cannot be. nullptr: they are
+  // always walked through. It must outlive the registry.
+  static Result<Registry> open(Loop& loop, int state, const policies::Store& store, IndexHost* indexes = nullptr);
 
   // Finds or opens the principal's tenant. The quota of the principal's policy becomes the tenant's quota. `unit`: see
   // policies::Peer. Errors: denied; exhausted, the tenant has as many connections as the policy allows.
@@ -143,8 +145,10 @@ class Registry {
   Task<std::chrono::seconds> expire_workspaces();
 
  private:
-  Registry(Loop& loop, Fd directory, const policies::Store& store)
-      : loop_(loop), directory_(std::move(directory)), store_(store) {}
+  Registry(Loop& loop, Fd directory, const policies::Store& store, IndexHost* indexes)
+      : loop_(loop), directory_(std::move(directory)), store_(store), indexes_(indexes) {}
+  using Tenants = std::map<TenantId, std::shared_ptr<Tenant>>;
+  Tenants::iterator keep(const TenantId& id, std::shared_ptr<Tenant> opened);
   void set_quota(const std::shared_ptr<Tenant>& tenant, const policies::QuotaRules& quota);
   // Returns the shortest `idle` of the rules; nullopt: no workspace expires.
   Task<Result<std::optional<std::chrono::seconds>>> expire_workspaces_of(std::string tenant,
@@ -152,7 +156,8 @@ class Registry {
   Loop& loop_;
   Fd directory_;
   const policies::Store& store_;
-  std::map<TenantId, std::shared_ptr<Tenant>> tenants_;
+  IndexHost* indexes_;
+  Tenants tenants_;
   std::set<std::string> removing_;
   std::vector<std::weak_ptr<Member>> members_;
   std::function<void(const TenantId&)> removed_;

@@ -11,8 +11,7 @@ namespace tenants {
 namespace {
 
 constexpr mode_t kFileMode = 0644;  // in the workspace's folder, which has mode 0700
-constexpr mode_t kDirectoryMode = 0755, kDirectoryOwner = 0700;
-constexpr uint64_t kMaxCounted = 5'000'000;  // files; a larger workspace needs the kernel's quota
+constexpr mode_t kDirectoryMode = 0755;
 
 }  // namespace
 
@@ -180,38 +179,6 @@ Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
   co_return removed;
 }
 
-// Restores the owner's rights to the workspace's folder. A program in a jail may remove them; then the daemon could not
-// count or delete the files.
-Result<> Workspace::restore_mode() const {
-  struct stat info;
-  if (::fstat(directory_.get(), &info) < 0) return fail_errno(errno, "read the status of the workspace");
-  if ((info.st_mode & kDirectoryOwner) == kDirectoryOwner) return {};
-  const std::string self = "/proc/self/fd/" + std::to_string(directory_.get());  // fchmod() takes no O_PATH
-  if (::chmod(self.c_str(), kDirectoryOwner) < 0) return fail_errno(errno, "restore the mode of the workspace");
-  return {};
-}
-
-Task<Result<>> Workspace::count() {
-  if (!stale_) co_return Result<>{};
-  auto measured = co_await measure();
-  if (!measured) co_return tl::unexpected<Error>(std::move(measured).error());
-  co_return Result<>{};
-}
-
-Task<Result<Snapshot>> Workspace::snapshot() {
-  const uint64_t changes_before = changes_;
-  CO_CHECKED(restore_mode());
-  const bool was_stale = std::exchange(stale_, false);  // invalidate() during the walk sets it again
-  auto snapshot = co_await take_snapshot(loop_, directory_.get());
-  if (snapshot && snapshot->complete) {
-    quota_.set_usage(snapshot->usage);
-    if (changes_ != changes_before) stale_ = true;
-  } else if (was_stale) {
-    stale_ = true;
-  }
-  co_return snapshot;
-}
-
 // Removes all entries by their names on disk: some names are not valid in a RelativePath.
 Task<Result<>> Workspace::empty() {
   CO_CHECKED(restore_mode());
@@ -251,38 +218,6 @@ Task<Result<>> Workspace::remove_folder(RelativePath path) {
     if (done) co_return Result<>{};
     co_await next_turn(loop_);
   }
-}
-
-Task<Result<Usage>> Workspace::measure() {
-  uint64_t changes_before = changes_;
-  CO_CHECKED(restore_mode());
-  stale_ = false;  // invalidate() during the count sets it again
-  // The count stops at twice the allowed number of files. Beyond that, only deleting is possible.
-  WalkBounds bounds;
-  bounds.entries = 2 * std::min(quota_.limits().files, kMaxCounted);
-  UsageCount count;
-  auto walk = Walk::begin(directory_.get(), RelativePath(), bounds, WalkOrder::any);
-  if (!walk) {
-    stale_ = true;
-    co_return tl::unexpected<Error>(std::move(walk).error());
-  }
-  std::vector<Entry> batch;
-  for (;;) {
-    batch.clear();
-    auto ended = walk->step(kSlice, batch);
-    if (!ended) {
-      stale_ = true;
-      co_return tl::unexpected<Error>(std::move(ended).error());
-    }
-    for (const Entry& entry : batch) count.add(entry);
-    if (*ended) break;
-    co_await next_turn(loop_);
-  }
-  Usage usage = count.usage();
-  usage.problem = walk->missed();
-  quota_.set_usage(usage);
-  if (changes_ != changes_before) stale_ = true;
-  co_return usage;
 }
 
 }  // namespace tenants

@@ -14,6 +14,7 @@
 #include "supervisor/tenants/changes.h"
 #include "supervisor/tenants/quota.h"
 #include "supervisor/tenants/walk.h"
+#include "supervisor/tenants/workspace_index.h"
 
 namespace tenants {
 
@@ -39,6 +40,21 @@ struct Listing {
   bool more = false;           // the limit or a bound was reached
 };
 
+// What a workspace was when an execution began.
+struct WorkspaceBefore {
+  std::shared_ptr<ChangeLog> log;    // of the index; nullptr: there is a snapshot
+  std::optional<Snapshot> snapshot;  // from a walk
+  int64_t begun_ns = 0;              // the file system's clock
+};
+// What has changed since then.
+struct WorkspaceChanges {
+  Changes changes;
+  std::optional<Changes> meanwhile;  // changes of a time with several writers; nullopt: they are in `changes`
+  uint64_t readable_bytes = 0;       // sizes of all files, before or after, whichever are more
+  std::vector<std::pair<uint64_t, std::string>> largest;  // sizes and paths of the largest files now
+  std::string walked;                                     // why all folders were listed; empty: they were not
+};
+
 class Workspace {
  public:
   // `directory` is the workspace itself. `unfinished` is the folder for temporary names (new_file.h), on the same file
@@ -62,20 +78,34 @@ class Workspace {
   // workspace itself (".") it removes all entries, also those with names that no request can contain.
   Task<Result<>> remove(RelativePath path, Removal what);
 
-  // Takes a snapshot. A complete snapshot also updates the account.
-  Task<Result<Snapshot>> snapshot();
+  // From now on an index follows the workspace: the functions below cost what has changed, and not what is there. Where
+  // it cannot, they walk. Host and `writers` must outlive the workspace. The workspace must not be moved any more.
+  void follow(IndexHost& host, Writers& writers);
+  // nullptr: without follow().
+  const WorkspaceIndex* index() const { return index_.get(); }
+  bool is_indexed() const { return index_ && index_->is_following(); }
+  // While a program keeps it, files that programs have opened are looked at in each look (workspace_index.h).
+  std::shared_ptr<const void> keep_looking_at_opened();
+
+  // What is there, for changes_since(). Both also update the account. Errors: those of Walk.
+  Task<Result<WorkspaceBefore>> before();
+  Task<Result<WorkspaceChanges>> changes_since(WorkspaceBefore before);
 
   // The account. Call invalidate() after another process (a jail) may have written: the next write then counts again.
   const Quota& quota() const { return quota_; }
   void set_limits(QuotaLimits limits) { quota_.set_limits(limits); }
   void invalidate() { stale_ = true; }
-  // Counts all files, in slices, and updates the account. Called while an execution runs, to enforce the quota.
+  // Counts all files, and updates the account. Called while an execution runs, to enforce the quota.
   Task<Result<Usage>> measure();
   // Calls measure() if another process may have written since the last count.
   Task<Result<>> count();
 
  private:
   struct Target;
+  Task<Result<Snapshot>> snapshot();
+  bool begin_index();
+  bool take(const IndexLook& look, uint64_t changes_before);
+  Task<Result<Usage>> walk_and_count();
   Result<> restore_mode() const;
   Task<Result<>> empty();
   Task<Result<>> remove_folder(RelativePath path);
@@ -89,6 +119,7 @@ class Workspace {
   Quota quota_;
   bool stale_ = true;     // the files were never counted, or another process may have written
   uint64_t changes_ = 0;  // number of changes that this object made
+  std::unique_ptr<WorkspaceIndex> index_;
 };
 
 }  // namespace tenants

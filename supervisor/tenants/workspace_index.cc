@@ -11,7 +11,16 @@ namespace {
 constexpr size_t kHere = 100;       // looks at files on the loop: about 200 us
 constexpr size_t kInASlice = 4000;  // on the worker thread, before it turns to other workspaces
 constexpr size_t kMostSlices = 1000;
-constexpr size_t kLargest = 4;
+constexpr double kTryAgainMs = 60'000;  // after a failure
+
+// The kernel frees many watches slowly: not on the loop.
+Task<> free_beside(WorkerThread& worker, std::shared_ptr<IndexState> state) {
+  WorkerThread::Job job = [holder = std::make_shared<std::shared_ptr<IndexState>>(std::move(state))] {
+    holder->reset();
+    return Result<>{};
+  };
+  (void)co_await worker.run(std::move(job));
+}
 
 }  // namespace
 
@@ -26,7 +35,7 @@ bool IndexHost::make_room() {
   const auto unused =
       std::find_if(by_use_.begin(), by_use_.end(), [](const WorkspaceIndex* one) { return !one->is_in_use(); });
   if (unused == by_use_.end()) return false;
-  (*unused)->end();
+  (*unused)->end("other workspaces needed its place", true);
   return true;
 }
 
@@ -41,41 +50,35 @@ IndexHost::Totals IndexHost::totals() const {
   return totals;
 }
 
-WorkspaceIndex::WorkspaceIndex(Loop& loop, IndexHost& host, int directory, IndexState::Bounds bounds)
-    : loop_(loop), host_(host), place_(host.by_use_.end()), tasks_(loop) {
-  if (!host_.make_room()) {
-    unusable_ = "the kernel allows no more inotify instances: fs.inotify.max_user_instances";
-    return;
+void WorkspaceIndex::follow(int directory, IndexState::Bounds bounds) {
+  if (state_) return;
+  if (!unusable_.empty()) {
+    // A living program may have mapped files that this index did not see.
+    if (!living_.expired() || (!may_begin_again_ && ms_since(ended_) < kTryAgainMs)) return;
   }
+  if (!host_.make_room()) return end("the kernel allows no more inotify instances: fs.inotify.max_user_instances");
   auto state = IndexState::open(directory, host_.shares(), bounds);
-  if (!state) {
-    unusable_ = state.error().what;
-    return;
-  }
+  if (!state) return end(state.error().what);
   state_ = *std::move(state);
+  unusable_.clear();
+  ready_ = has_begun_look_ = false;
   place_ = host_.by_use_.insert(host_.by_use_.end(), this);
 }
 
-WorkspaceIndex::~WorkspaceIndex() { end(); }
+WorkspaceIndex::~WorkspaceIndex() { end("the workspace is closed"); }
 
 bool WorkspaceIndex::is_in_use() const {
   return working_ || !waiting_.empty() || !last_log_.expired() || !living_.expired();
 }
 
-void WorkspaceIndex::end() {
-  if (unusable_.empty()) unusable_ = "other workspaces needed its place";
+void WorkspaceIndex::end(std::string why, bool may_begin_again) {
+  unusable_ = std::move(why);
+  ended_ = Monotonic::now();
+  may_begin_again_ = may_begin_again;
   if (!state_) return;
   host_.by_use_.erase(std::exchange(place_, host_.by_use_.end()));
   files_ = watches_ = 0;
-  // The kernel frees many watches slowly: not on the loop.
-  auto free_beside = [](WorkerThread& worker, std::shared_ptr<IndexState> state) -> Task<> {
-    (void)co_await worker.run([holder = std::make_shared<std::shared_ptr<IndexState>>(std::move(state))] {
-      holder->reset();
-      return Result<>{};
-    });
-  };
-  loop_.spawn(free_beside(host_.worker(), std::move(state_)));
-  state_.reset();
+  loop_.spawn(free_beside(host_.worker(), std::exchange(state_, nullptr)));
 }
 
 std::shared_ptr<const void> WorkspaceIndex::keep_looking_at_opened() {
@@ -84,15 +87,9 @@ std::shared_ptr<const void> WorkspaceIndex::keep_looking_at_opened() {
   return living;
 }
 
-Task<IndexLook> WorkspaceIndex::look(bool contended) { return ask({false, nullptr, contended, 0}); }
-Task<IndexLook> WorkspaceIndex::begin_log(bool contended) { return ask({true, nullptr, contended, 0}); }
-Task<IndexLook> WorkspaceIndex::end_log(std::shared_ptr<ChangeLog> log, bool contended, size_t max_listed) {
-  return ask({false, std::move(log), contended, max_listed});
-}
-
 Task<IndexLook> WorkspaceIndex::ask(Wish wish) {
-  if (!working_ && state_ && step_here(wish.contended)) co_return answer(wish);
   if (!state_) co_return IndexLook{};
+  if (!working_ && step_here()) co_return answer(wish);
   OneShot<IndexLook> found(loop_);
   waiting_.push_back({std::move(wish), found.resolver()});
   if (!std::exchange(working_, true)) tasks_.spawn(work());
@@ -100,18 +97,26 @@ Task<IndexLook> WorkspaceIndex::ask(Wish wish) {
   co_return look;
 }
 
-bool WorkspaceIndex::step_here(bool contended) {
+void WorkspaceIndex::begin_look() {
+  if (std::exchange(has_begun_look_, true)) return;
+  if (!living_.expired()) state_->set_living(living_);
+  state_->table().set_contended(writers_.were_several());
+  state_->begin_look();
+}
+
+bool WorkspaceIndex::step_here() {
   if (!ready_) return false;
   const Doing doing(LoopWork::workspace);
-  if (!living_.expired()) state_->set_living(living_);
-  state_->table().set_contended(contended);
-  state_->begin_look();
-  const bool current = state_->step(kHere);
+  begin_look();
+  if (!state_->step(kHere)) return false;
   noted();
-  return current;
+  return true;
 }
 
 void WorkspaceIndex::noted() {
+  has_begun_look_ = false;
+  ready_ = true;
+  if (!state_->walked().empty()) host_.count_walk();
   files_ = state_->table().count();
   watches_ = state_->watches();
   host_.by_use_.splice(host_.by_use_.end(), host_.by_use_, place_);
@@ -120,13 +125,10 @@ void WorkspaceIndex::noted() {
 // Answers all who wait. Who comes while it looks waits for the next look: this one may have passed what he means.
 Task<> WorkspaceIndex::work() {
   while (!waiting_.empty() && state_) {
-    std::vector<Waiting> now = std::exchange(waiting_, {});
-    const bool contended = std::any_of(now.begin(), now.end(), [](const Waiting& one) { return one.wish.contended; });
-    if (!living_.expired()) state_->set_living(living_);
-    state_->table().set_contended(contended);
-    state_->begin_look();
+    const std::vector<Waiting> now = std::exchange(waiting_, {});
+    begin_look();
     bool current = false;
-    for (size_t slices = 0; !current && slices < kMostSlices && state_ && state_->unusable().empty(); slices++) {
+    for (size_t slices = 0; !current && slices < kMostSlices && state_->unusable().empty(); slices++) {
       auto found = std::make_shared<bool>(false);
       WorkerThread::Job job = [state = state_, found]() -> Result<> {
         *found = state->step(kInASlice);
@@ -135,17 +137,12 @@ Task<> WorkspaceIndex::work() {
       (void)co_await host_.worker().run(std::move(job));
       current = *found;
     }
-    if (!state_) break;
-    ready_ = ready_ || current;
     if (current) noted();
     for (const Waiting& one : now) one.resolver.resolve(current ? answer(one.wish) : IndexLook{});
-    if (!state_->unusable().empty()) {
-      unusable_ = state_->unusable();
-      end();
-    }
+    if (!state_->unusable().empty()) end(state_->unusable());
   }
   working_ = false;
-  waiting_.clear();
+  waiting_.clear();  // they get an answer that is not current
 }
 
 IndexLook WorkspaceIndex::answer(const Wish& wish) {
@@ -155,11 +152,10 @@ IndexLook WorkspaceIndex::answer(const Wish& wish) {
   look.usage = table.usage();
   look.total_size = table.size();
   look.walked = state_->walked();
-  if (!look.walked.empty()) host_.count_walk();
   if (wish.begins_log) last_log_ = look.log = table.begin_log();
   if (wish.log) {
     look.changes = table.changes(*wish.log, wish.max_listed);
-    look.largest = table.largest(kLargest);
+    look.largest = table.largest(kListedLargest);
   }
   return look;
 }

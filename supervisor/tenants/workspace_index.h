@@ -1,21 +1,22 @@
-// WorkspaceIndex: answers what is in a workspace, and what changed in it, at a cost that follows the changes and not the
-// size. A look reads what inotify told since the last one. Few changes are looked at on the loop, many on a worker
+// WorkspaceIndex: answers what is in a workspace, and what changed in it, at a cost that follows the changes and not
+// the size. A look reads what inotify told since the last one. Few changes are looked at on the loop, many on a worker
 // thread. IndexHost is what all indexes of the daemon share.
 // An index that cannot follow its workspace (index_state.h) says why, and Workspace walks instead.
 // Owned by: Workspace. Used on the loop's thread. Errors: none; each answer says whether it is complete.
 #pragma once
-#include <chrono>
 #include <list>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/tenants/index_state.h"
+#include "supervisor/tenants/writers.h"
 
 namespace tenants {
 
@@ -55,28 +56,34 @@ struct IndexLook {
   Usage usage;              // `problem` is not set
   uint64_t total_size = 0;  // of all files, in bytes
   std::vector<std::pair<uint64_t, std::string>> largest;  // sizes and paths of the four largest files
-  std::string walked;       // why all folders had to be listed; empty: they had not
-  std::shared_ptr<ChangeLog> log;  // of begin_log()
-  LoggedChanges changes;    // of end_log()
+  std::string walked;                                     // why all folders had to be listed; empty: they had not
+  std::shared_ptr<ChangeLog> log;                         // of begin_log()
+  LoggedChanges changes;                                  // of end_log()
 };
 
 class WorkspaceIndex {
  public:
-  // `directory`: of the workspace; it is opened anew. Host and loop must outlive the index.
-  WorkspaceIndex(Loop& loop, IndexHost& host, int directory, IndexState::Bounds bounds);
+  // `writers`: changes that a look finds while they are several may be of each of them. So each writer asks for a look
+  // before it begins, and before it ends. Host, loop and `writers` must outlive the index.
+  WorkspaceIndex(Loop& loop, IndexHost& host, Writers& writers)
+      : loop_(loop), host_(host), writers_(writers), place_(host.by_use_.end()), tasks_(loop) {}
   ~WorkspaceIndex();
   WorkspaceIndex(const WorkspaceIndex&) = delete;
 
-  // Whether the first look at the whole workspace has ended, and the index follows it.
-  bool is_ready() const { return ready_ && unusable_.empty(); }
-  // Why it cannot follow the workspace. Empty: it can, or it has not begun.
+  // Begins to follow the workspace, unless it does, or could not until a moment ago. The first look lists everything.
+  // `directory`: of the workspace; it is opened anew.
+  void follow(int directory, IndexState::Bounds bounds);
+  // Whether it follows the workspace: a look will answer, the first one late.
+  bool is_following() const { return state_ != nullptr; }
+  // Why it does not. Empty: it does, or it has not begun.
   const std::string& unusable() const { return unusable_; }
 
-  // `contended`: more than one writer is there, or was until now.
-  Task<IndexLook> look(bool contended);
+  Task<IndexLook> look() { return ask({false, nullptr, 0}); }
   // A look, and from then on all changes are logged while the caller keeps `log`.
-  Task<IndexLook> begin_log(bool contended);
-  Task<IndexLook> end_log(std::shared_ptr<ChangeLog> log, bool contended, size_t max_listed);
+  Task<IndexLook> begin_log() { return ask({true, nullptr, 0}); }
+  Task<IndexLook> end_log(std::shared_ptr<ChangeLog> log, size_t max_listed) {
+    return ask({false, std::move(log), max_listed});
+  }
 
   // While a program keeps it, the files that programs have opened are looked at again in each look. Takes effect with
   // the next look.
@@ -91,7 +98,6 @@ class WorkspaceIndex {
   struct Wish {
     bool begins_log = false;
     std::shared_ptr<ChangeLog> log;
-    bool contended = false;
     size_t max_listed = 0;
   };
   struct Waiting {
@@ -100,16 +106,23 @@ class WorkspaceIndex {
   };
   Task<IndexLook> ask(Wish wish);
   Task<> work();
-  bool step_here(bool contended);
+  void begin_look();
+  bool step_here();
   IndexLook answer(const Wish& wish);
   void noted();
-  void end();  // gives back what it takes; the index is unusable then
+  // Gives back what it takes. `may_begin_again`: without a pause.
+  void end(std::string why, bool may_begin_again = false);
 
   Loop& loop_;
   IndexHost& host_;
-  std::shared_ptr<IndexState> state_;  // nullptr: unusable. A worker's job holds it, too
+  Writers& writers_;
+  std::shared_ptr<IndexState> state_;  // nullptr: it does not follow the workspace. A worker's job holds it, too
   std::string unusable_;
-  bool ready_ = false, working_ = false;
+  Monotonic::time_point ended_;  // when `unusable_` was set
+  bool may_begin_again_ = false;
+  bool ready_ = false;           // the first look has ended
+  bool has_begun_look_ = false;  // and not ended: on the loop it would take too long
+  bool working_ = false;
   std::vector<Waiting> waiting_;
   std::weak_ptr<ChangeLog> last_log_;
   std::weak_ptr<const void> living_;

@@ -1,31 +1,42 @@
 // Writers: counts the executions and tools that change files of one workspace. If two of these write at the same time,
 // the daemon cannot know which one changed a file.
-// Owned by: Tenant. Used by: supervisor/tools, for the list of changed files in an answer. No errors.
+// Owned by: Tenant. Used by: WorkspaceGuard, for the list of changed files in an answer, and WorkspaceIndex. No errors.
 #pragma once
 #include <cstdint>
+#include <utility>
 
 namespace tenants {
 
 class Writers {
  public:
+  // Whether there was more than one at any time since the last call.
+  bool were_several() { return std::exchange(several_, now_ > 1); }
+
   // One writer, as long as the object exists. The Writers must outlive it.
   class Turn {
    public:
-    explicit Turn(Writers& writers) : writers_(writers), first_(writers.now_++ == 0), number_(++writers.begun_) {}
-    ~Turn() { writers_.now_--; }
+    explicit Turn(Writers& writers) : writers_(writers), first_(writers.now_++ == 0), number_(++writers.begun_) {
+      writers.several_ |= !first_;
+    }
+    ~Turn() { stop(); }
     Turn(const Turn&) = delete;
+    // It writes no more. Before the last look: what others write after that look is theirs alone.
+    void stop() {
+      if (!std::exchange(stopped_, true)) writers_.now_--;
+    }
     // No other writer was active at any time since this one began.
     bool is_alone() const { return first_ && writers_.begun_ == number_; }
 
    private:
     Writers& writers_;
-    bool first_;
+    bool first_, stopped_ = false;
     uint64_t number_;
   };
 
  private:
   uint32_t now_ = 0;
   uint64_t begun_ = 0;
+  bool several_ = false;
 };
 
 }  // namespace tenants

@@ -140,7 +140,7 @@ void CodeExecution::connect(jail::Request& request) {
   request.handle = &recording_.record().handle;
   recording_.connect(request);
   workspace_.begin();
-  request.before_code = [this] { return workspace_.snapshot_taken(); };
+  request.before_code = [this] { return workspace_.begun(); };
   request.over_quota = [this] { return workspace_.is_over_quota(); };
   caller_.session = session_.name;
   request.call = [this](std::string name, Json asked) {
@@ -215,6 +215,12 @@ void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, ja
   const tenants::Changes& changes = *effects.changes;
   answer.changes = &changes;
   append_image_files(answer.images, caller_.tenant->workspace(), changes);
+  if (effects.meanwhile && !effects.meanwhile->empty()) {
+    answer.meanwhile = &*effects.meanwhile;
+    answer.notes.emplace_back(
+        "`changed_meanwhile`: another execution ran in this workspace, and these files may be its changes");
+    environment_.files_changed(*caller_.tenant, *effects.meanwhile);
+  }
   if (changes.empty()) return;
   if (effects.others_wrote)
     answer.notes.emplace_back(

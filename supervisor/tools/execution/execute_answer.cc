@@ -55,7 +55,7 @@ void add_truncated(Members& members, const ExecuteAnswer& answer) {
   if (!truncated.empty()) members.raw("truncated", dump_json(truncated));
 }
 
-void add_files(Members& members, const tenants::Changes& changes) {
+void add_files(Members& members, std::string_view key, const tenants::Changes& changes) {
   Json files;
   uint64_t omitted = 0;
   auto list = [&](const char* name, const tenants::Changes::List& paths) {
@@ -67,7 +67,7 @@ void add_files(Members& members, const tenants::Changes& changes) {
   list("deleted", changes.deleted);
   if (omitted > 0) files["omitted"] = omitted;
   if (!changes.complete) files["complete"] = false;
-  if (!files.empty()) members.raw("files", dump_json(files));
+  if (!files.empty()) members.raw(key, dump_json(files));
 }
 
 // Links to created files, for clients that read a file by its link. Further files are only named in `files`.
@@ -150,7 +150,8 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   if (report.usage.memory_peak_bytes > 0) usage["memory_peak_bytes"] = report.usage.memory_peak_bytes;
   if (report.usage.processes_peak > 0) usage["processes_peak"] = report.usage.processes_peak;
   members.raw("usage", dump_json(usage));
-  if (answer.changes) add_files(members, *answer.changes);
+  if (answer.changes) add_files(members, "files", *answer.changes);
+  if (answer.meanwhile) add_files(members, "changed_meanwhile", *answer.meanwhile);
   add_truncated(members, answer);
   if (!answer.clamped.empty()) {
     Json clamped = Json::array();

@@ -32,7 +32,7 @@ struct Guarded {
   void begin() {
     REQUIRE(admit());
     guard->begin();
-    auto taken = start(guard->snapshot_taken());
+    auto taken = start(guard->begun());
     loop.run_until([&] { return taken.done(); });
   }
   executions::WorkspaceEffects finish() { return wait_for(loop, guard->finish(report)); }

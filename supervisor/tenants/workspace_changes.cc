@@ -1,0 +1,180 @@
+// What is in a workspace, and what changed in it: from its index, or else by walking through all of it.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "supervisor/tenants/workspace.h"
+
+namespace tenants {
+namespace {
+
+constexpr mode_t kDirectoryOwner = 0700;
+constexpr uint64_t kMaxCounted = 5'000'000;  // files; a larger workspace needs the kernel's quota
+constexpr uint64_t kMaxIndexed = 1'000'000;  // files
+
+uint64_t size_of(const Snapshot& snapshot) {
+  uint64_t bytes = 0;
+  for (const auto& [path, stamp] : snapshot.files) bytes += std::min(stamp.size, UINT64_MAX - bytes);
+  return bytes;
+}
+
+std::vector<std::pair<uint64_t, std::string>> largest_of(const Snapshot& snapshot) {
+  LargestFiles largest;
+  for (const auto& [path, stamp] : snapshot.files) largest.add(stamp.size, 0, path);
+  std::vector<std::pair<uint64_t, std::string>> files;
+  for (auto at = largest.kept().rbegin(); at != largest.kept().rend() && files.size() < kListedLargest; ++at)
+    files.emplace_back(std::get<0>(*at), std::get<2>(*at));
+  return files;
+}
+
+}  // namespace
+
+void Workspace::follow(IndexHost& host, Writers& writers) {
+  index_ = std::make_unique<WorkspaceIndex>(loop_, host, writers);
+  begin_index();
+}
+
+// Whether an index follows the workspace now.
+bool Workspace::begin_index() {
+  if (!index_) return false;
+  // Twice the allowed number of files: beyond that, nothing runs, and only deleting is possible.
+  index_->follow(directory_.get(), {2 * std::min(quota_.limits().files, kMaxIndexed / 2)});
+  return is_indexed();
+}
+
+std::shared_ptr<const void> Workspace::keep_looking_at_opened() {
+  return index_ ? index_->keep_looking_at_opened() : nullptr;
+}
+
+// Takes the account from a look that began when `changes_` was `changes_before`.
+bool Workspace::take(const IndexLook& look, uint64_t changes_before) {
+  if (!look.current) {
+    stale_ = true;
+    return false;
+  }
+  quota_.set_usage(look.usage);
+  if (changes_ != changes_before) stale_ = true;
+  return true;
+}
+
+Task<Result<WorkspaceBefore>> Workspace::before() {
+  CO_CHECKED(restore_mode());
+  WorkspaceBefore before;
+  before.begun_ns = coarse_now_ns();
+  if (begin_index()) {
+    const uint64_t changes_before = changes_;
+    stale_ = false;  // invalidate() during the look sets it again
+    IndexLook look = co_await index_->begin_log();
+    if (take(look, changes_before)) {
+      before.log = std::move(look.log);
+      co_return before;
+    }
+  }
+  CO_TRY(before.snapshot, co_await snapshot());
+  co_return before;
+}
+
+Task<Result<WorkspaceChanges>> Workspace::changes_since(WorkspaceBefore before) {
+  CO_CHECKED(restore_mode());
+  WorkspaceChanges found;
+  if (before.log && index_) {
+    const uint64_t changes_before = changes_, size_before = before.log->size_at_begin;
+    stale_ = false;
+    IndexLook look = co_await index_->end_log(std::move(before.log), kListedChanges);
+    if (take(look, changes_before)) {
+      found.changes = std::move(look.changes.own);
+      found.meanwhile = std::move(look.changes.meanwhile);
+      found.readable_bytes = std::max(size_before, look.total_size);
+      found.largest = std::move(look.largest);
+      found.walked = std::move(look.walked);
+      co_return found;
+    }
+    // The times of files prove a part of the changes.
+    before.snapshot.emplace();
+    before.snapshot->complete = false;
+    before.snapshot->taken_ns = before.begun_ns;
+  }
+  if (!before.snapshot) co_return fail(Code::internal, "there is no picture of the workspace before the execution");
+  CO_TRY(const Snapshot after, co_await snapshot());
+  found.changes = compare(*before.snapshot, after);
+  found.readable_bytes = std::max(size_of(*before.snapshot), size_of(after));
+  found.largest = largest_of(after);
+  co_return found;
+}
+
+Task<Result<Snapshot>> Workspace::snapshot() {
+  const uint64_t changes_before = changes_;
+  const bool was_stale = std::exchange(stale_, false);  // invalidate() during the walk sets it again
+  auto snapshot = co_await take_snapshot(loop_, directory_.get());
+  if (snapshot && snapshot->complete) {
+    quota_.set_usage(snapshot->usage);
+    if (changes_ != changes_before) stale_ = true;
+  } else if (was_stale) {
+    stale_ = true;
+  }
+  co_return snapshot;
+}
+
+Task<Result<>> Workspace::count() {
+  if (!stale_) co_return Result<>{};
+  auto measured = co_await measure();
+  if (!measured) co_return tl::unexpected<Error>(std::move(measured).error());
+  co_return Result<>{};
+}
+
+Task<Result<Usage>> Workspace::measure() {
+  CO_CHECKED(restore_mode());
+  if (is_indexed()) {
+    const uint64_t changes_before = changes_;
+    stale_ = false;
+    const IndexLook look = co_await index_->look();
+    if (take(look, changes_before)) co_return look.usage;
+  }
+  auto usage = co_await walk_and_count();
+  co_return usage;
+}
+
+Task<Result<Usage>> Workspace::walk_and_count() {
+  const uint64_t changes_before = changes_;
+  stale_ = false;  // invalidate() during the count sets it again
+  // The count stops at twice the allowed number of files. Beyond that, only deleting is possible.
+  WalkBounds bounds;
+  bounds.entries = 2 * std::min(quota_.limits().files, kMaxCounted);
+  UsageCount count;
+  auto walk = Walk::begin(directory_.get(), RelativePath(), bounds, WalkOrder::any);
+  if (!walk) {
+    stale_ = true;
+    co_return tl::unexpected<Error>(std::move(walk).error());
+  }
+  std::vector<Entry> batch;
+  for (;;) {
+    batch.clear();
+    auto ended = walk->step(kSlice, batch);
+    if (!ended) {
+      stale_ = true;
+      co_return tl::unexpected<Error>(std::move(ended).error());
+    }
+    for (const Entry& entry : batch) count.add(entry);
+    if (*ended) break;
+    co_await next_turn(loop_);
+  }
+  Usage usage = count.usage();
+  usage.problem = walk->missed();
+  quota_.set_usage(usage);
+  if (changes_ != changes_before) stale_ = true;
+  co_return usage;
+}
+
+// Restores the owner's rights to the workspace's folder. A program in a jail may remove them; then the daemon could not
+// count or delete the files.
+Result<> Workspace::restore_mode() const {
+  struct stat info;
+  if (::fstat(directory_.get(), &info) < 0) return fail_errno(errno, "read the status of the workspace");
+  if ((info.st_mode & kDirectoryOwner) == kDirectoryOwner) return {};
+  const std::string self = "/proc/self/fd/" + std::to_string(directory_.get());  // fchmod() takes no O_PATH
+  if (::chmod(self.c_str(), kDirectoryOwner) < 0) return fail_errno(errno, "restore the mode of the workspace");
+  return {};
+}
+
+}  // namespace tenants
