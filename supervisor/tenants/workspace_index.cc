@@ -13,21 +13,21 @@ constexpr size_t kInASlice = 4000;  // on the worker thread, before it turns to 
 constexpr size_t kMostSlices = 1000;
 constexpr double kTryAgainMs = 60'000;  // after a failure
 
-// The kernel frees many watches slowly: not on the loop.
-Task<> free_beside(WorkerThread& worker, std::shared_ptr<IndexState> state) {
-  WorkerThread::Job job = [holder = std::make_shared<std::shared_ptr<IndexState>>(std::move(state))] {
-    holder->reset();
-    return Result<>{};
-  };
-  (void)co_await worker.run(std::move(job));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<IndexHost>> IndexHost::start(Loop& loop) {
   TRY(auto worker, WorkerThread::start(loop));
   auto shares = std::make_shared<WatchShares>(WatchShares::of_kernel());
-  return std::unique_ptr<IndexHost>(new IndexHost(std::move(worker), std::move(shares)));
+  return std::unique_ptr<IndexHost>(new IndexHost(loop, std::move(worker), std::move(shares)));
+}
+
+// The kernel frees many watches slowly: not on the loop.
+Task<> IndexHost::free_beside(std::shared_ptr<IndexState> state) {
+  WorkerThread::Job job = [holder = std::make_shared<std::shared_ptr<IndexState>>(std::move(state))] {
+    holder->reset();
+    return Result<>{};
+  };
+  (void)co_await worker_->run(std::move(job));
 }
 
 bool IndexHost::make_room() {
@@ -78,7 +78,7 @@ void WorkspaceIndex::end(std::string why, bool may_begin_again) {
   if (!state_) return;
   host_.by_use_.erase(std::exchange(place_, host_.by_use_.end()));
   files_ = watches_ = 0;
-  loop_.spawn(free_beside(host_.worker(), std::exchange(state_, nullptr)));
+  host_.tasks_.spawn(host_.free_beside(std::exchange(state_, nullptr)));
 }
 
 std::shared_ptr<const void> WorkspaceIndex::keep_looking_at_opened() {
@@ -116,7 +116,7 @@ bool WorkspaceIndex::step_here() {
 void WorkspaceIndex::noted() {
   has_begun_look_ = false;
   ready_ = true;
-  if (!state_->walked().empty()) host_.count_walk();
+  if (!state_->walked().empty()) host_.walks_++;
   files_ = state_->table().count();
   watches_ = state_->watches();
   host_.by_use_.splice(host_.by_use_.end(), host_.by_use_, place_);

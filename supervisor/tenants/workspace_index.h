@@ -38,16 +38,17 @@ class IndexHost {
     uint64_t walks = 0;  // looks since the start that had to list all folders
   };
   Totals totals() const;
-  void count_walk() { walks_++; }
 
  private:
   friend class WorkspaceIndex;
-  IndexHost(std::unique_ptr<WorkerThread> worker, std::shared_ptr<WatchShares> shares)
-      : worker_(std::move(worker)), shares_(std::move(shares)) {}
+  IndexHost(Loop& loop, std::unique_ptr<WorkerThread> worker, std::shared_ptr<WatchShares> shares)
+      : worker_(std::move(worker)), shares_(std::move(shares)), tasks_(loop) {}
+  Task<> free_beside(std::shared_ptr<IndexState> state);
   std::unique_ptr<WorkerThread> worker_;
   std::shared_ptr<WatchShares> shares_;
   std::list<WorkspaceIndex*> by_use_;  // the last used is the last
   uint64_t walks_ = 0;
+  Scope tasks_;
 };
 
 // What a look has found.
