@@ -195,6 +195,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                     .pool = pool_,
                     .journal = journal_,
                     .state_disk = state_disk_,
+                    .indexes = *opened_.indexes,
                     .spans = spans_.get()}),
       removal_({.loop = loop,
                 .registry = registry_,

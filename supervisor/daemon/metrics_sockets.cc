@@ -81,6 +81,8 @@ metrics::FleetNumbers DaemonParts::fleet_numbers(bool shows_tenants) const {
                                  approvals_.settled()[i]);
   const tenants::QuotaRefusals refused = tenants::quota_refusals();
   fleet.quota_refusals = {{"bytes", refused.bytes}, {"files", refused.files}};
+  const tenants::IndexHost::Totals indexes = opened_.indexes->totals();
+  fleet.indexes = {indexes.indexes, indexes.without, indexes.files, indexes.watches, indexes.walks};
   return fleet;
 }
 

@@ -98,6 +98,11 @@ Finding SelfExamination::judge_state_disk() const {
                  : doctor::judge_state_disk({}, {}, folder);
 }
 
+Finding SelfExamination::judge_workspaces() const {
+  const tenants::IndexHost::Totals totals = of_.indexes.totals();
+  return doctor::judge_workspaces({totals.indexes, totals.without, totals.without_why, totals.watches, totals.walks});
+}
+
 Finding SelfExamination::judge_traces() const {
   doctor::Spans seen;
   seen.collector = of_.spans->collector().shown;
@@ -134,6 +139,7 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   all.push_back(judge_pool());
   all.push_back(judge_journal());
   all.push_back(judge_state_disk());
+  all.push_back(judge_workspaces());
   all.push_back(doctor::judge_loop(loop.busy_time().longest()));
   if (of_.spans) all.push_back(judge_traces());
   Finding execution = co_await try_execution();

@@ -11,6 +11,7 @@
 #include "supervisor/daemon/state_disk.h"
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/journal/journal.h"
+#include "supervisor/tenants/workspace_index.h"
 #include "supervisor/traces/exporter.h"
 
 class SelfExamination {
@@ -22,6 +23,7 @@ class SelfExamination {
     const jail::Pool& pool;
     const journal::Journal& journal;
     const StateDisk& state_disk;
+    const tenants::IndexHost& indexes;
     const traces::Exporter* spans;  // nullptr: no spans are recorded
   };
   explicit SelfExamination(const Subjects& subjects) : of_(subjects) {}
@@ -37,6 +39,7 @@ class SelfExamination {
   doctor::Finding judge_pool() const;
   doctor::Finding judge_journal() const;
   doctor::Finding judge_state_disk() const;
+  doctor::Finding judge_workspaces() const;
   doctor::Finding judge_traces() const;  // only if spans are recorded
 
   Subjects of_;

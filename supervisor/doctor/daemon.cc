@@ -62,6 +62,24 @@ Finding judge_state_disk(const std::string& problem, std::string remedy, const s
   return {"state disk", Health::bad, problem, std::move(remedy)};
 }
 
+Finding judge_workspaces(const WorkspaceIndexes& seen) {
+  const std::string what = "workspaces";
+  if (seen.without > 0)
+    return {what, Health::note,
+            fmt::format("{} of {} workspaces in use are walked through for each execution: {}", seen.without,
+                        seen.without + seen.followed, seen.without_why),
+            "an execution in a large workspace takes longer. Keep the state folder on ext4, XFS or Btrfs; raise "
+            "fs.inotify.max_user_instances and max_user_watches by sysctl"};
+  if (seen.walks > 0)
+    return {what,
+            Health::good,
+            fmt::format("{} indexes, {} folders watched; folders were listed again {} times, after many changes at "
+                        "once or with too few watches",
+                        seen.followed, seen.watches, seen.walks),
+            {}};
+  return {what, Health::good, fmt::format("{} indexes, {} folders watched", seen.followed, seen.watches), {}};
+}
+
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem) {
   if (!reload_problem.empty())
     return {"D-Bus", Health::note, "the last reload failed: " + reload_problem,

@@ -69,6 +69,12 @@ Finding judge_jail_network(const std::string& seen, const std::string& unseen_wh
 Finding judge_journal(const std::string& trouble, std::string_view durability);
 // `problem`: why the disk of the state folder takes no writes; empty: it takes them.
 Finding judge_state_disk(const std::string& problem, std::string remedy, const std::string& folder);
+struct WorkspaceIndexes {  // supervisor/tenants/workspace_index.h
+  uint64_t followed = 0, without = 0;
+  std::string without_why;  // of one workspace
+  uint64_t watches = 0, walks = 0;
+};
+Finding judge_workspaces(const WorkspaceIndexes& seen);
 // `longest`: the longest time that the daemon's loop was busy without a break; a note above 100 ms.
 Finding judge_loop(const BusyTime::Turn& longest);
 // `reload_problem`: why the daemon's last reload failed; empty: it succeeded.

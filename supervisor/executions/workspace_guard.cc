@@ -28,7 +28,7 @@ Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
 }  // namespace
 
 WorkspaceGuard::~WorkspaceGuard() {
-  if (writing_ && !is_finished_) tenant_->workspace().invalidate();
+  if (before_ && !is_finished_) tenant_->workspace().invalidate();
 }
 
 bool WorkspaceGuard::is_over(const tenants::Usage& usage) const {
@@ -64,10 +64,8 @@ void WorkspaceGuard::begin() {
   watch_.emplace(watch_quota());
 }
 
-// What others have written until now is not this one's: it becomes a writer after the look.
 Task<> WorkspaceGuard::look_before() {
   auto before = co_await tenant_->workspace().before();
-  writing_.emplace(tenant_->writers());
   if (before) before_ = *std::move(before);
 }
 
@@ -90,7 +88,6 @@ Task<WorkspaceEffects> WorkspaceGuard::finish(jail::Report& report) {
   tenants::Workspace& workspace = tenant_->workspace();
   workspace.invalidate();
   is_finished_ = true;
-  if (writing_) writing_->stop();
   WorkspaceEffects effects;
   Result<tenants::WorkspaceChanges> found = fail(Code::unavailable, "nobody looked at the workspace before");
   if (before_) found = co_await workspace.changes_since(*std::exchange(before_, std::nullopt));
@@ -99,7 +96,7 @@ Task<WorkspaceEffects> WorkspaceGuard::finish(jail::Report& report) {
     const uint64_t readable = std::min(found->readable_bytes, workspace.quota().limits().bytes);
     report.read_bytes = std::min(report.read_bytes, readable);
     if (report.read_bytes > 0) effects.read_tokens = read_tokens_of(workspace, found->largest, report.read_bytes);
-    effects.others_wrote = !found->meanwhile && writing_ && !writing_->is_alone();
+    effects.others_wrote = found->is_mixed;
     effects.changes = std::move(found->changes);
     effects.meanwhile = std::move(found->meanwhile);
   } else {

@@ -1,6 +1,6 @@
 // WorkspaceGuard: the workspace of a tenant around one execution in it.
 //   admit()   counts the files, and refuses the execution where nothing may run
-//   begin()   looks at what is there beside the start of the jail, and counts again and again while the program runs
+//   begin()   looks at the files beside the start of the jail, and counts them again and again while the program runs
 //   finish()  says what the program changed, and whether it ran out of space
 // A program that writes more than the quota allows is ended (is_over_quota), and the bytes that it wrote between two
 // counts are judged by finish(). In a workspace that is over its quota already, programs may delete: they can write no
@@ -20,11 +20,11 @@ namespace executions {
 
 // What one execution did to its workspace.
 struct WorkspaceEffects {
-  std::optional<tenants::Changes> changes;    // nullopt: not known, as the workspace could not be looked at
-  std::optional<tenants::Changes> meanwhile;  // while another execution ran: of this one, or of that one
-  bool others_wrote = false;                  // `meanwhile` is not known, and `changes` has others' changes, too
-  std::optional<Error> quota;                 // the advice for the outcome `disk`, if the quota caused it
-  uint64_t read_tokens = 0;                   // estimated from the bytes that the program read
+  std::optional<tenants::Changes> changes;  // nullopt: not known, as the workspace could not be looked at
+  tenants::Changes meanwhile;               // while another execution ran: of this one, or of that one
+  bool others_wrote = false;                // `meanwhile` is not known, and `changes` may have others' changes, too
+  std::optional<Error> quota;               // the advice for the outcome `disk`, if the quota caused it
+  uint64_t read_tokens = 0;                 // estimated from the bytes that the program read
 };
 
 class WorkspaceGuard {
@@ -51,7 +51,7 @@ class WorkspaceGuard {
   Error full() const;
 
   void begin();
-  // Await it before the program gets its code: later, what is there would have the program's own files.
+  // Await it before the program gets its code: later, the look would find the program's own files.
   Task<> begun();
   bool is_over_quota() const { return is_over_quota_; }
 
@@ -72,7 +72,6 @@ class WorkspaceGuard {
   tenants::QuotaLimits most_;  // the quota, or the size at the beginning where that is more
   bool is_over_quota_ = false;
   bool is_finished_ = false;
-  std::optional<tenants::Writers::Turn> writing_;
   std::optional<tenants::WorkspaceBefore> before_;
   std::optional<Started<void>> look_, watch_;  // last: they use the members above
 };

@@ -73,6 +73,20 @@ void add_servers(OpenMetricsText& text, const FleetNumbers& fleet) {
   each([&](const ServerNumbers& server) { text.sample("_total", {{"server", server.name}}, server.losses); });
 }
 
+void add_indexes(OpenMetricsText& text, const IndexNumbers& indexes) {
+  text.family("warder_workspace_indexes", "gauge", "",
+              "Workspaces in use, by whether an index follows them or they are walked through for each execution.");
+  text.sample("", {{"state", "followed"}}, indexes.indexes);
+  text.sample("", {{"state", "walked"}}, indexes.without);
+  text.family("warder_workspace_index_files", "gauge", "", "Files and folders in these indexes.");
+  text.sample("", {}, indexes.files);
+  text.family("warder_workspace_index_watches", "gauge", "", "Folders that inotify watches for these indexes.");
+  text.sample("", {}, indexes.watches);
+  text.family("warder_workspace_index_walks", "counter", "",
+              "Looks that had to list all folders again: too many changes at once, or too few watches.");
+  text.sample("_total", {}, indexes.walks);
+}
+
 void add_approvals(OpenMetricsText& text, const FleetNumbers& fleet) {
   text.family("warder_approvals_now", "gauge", "", "Calls that wait for an approval, by the user who may decide.");
   text.sample("", {{"by", "tenant"}}, fleet.approvals_for_tenants);
@@ -98,6 +112,7 @@ void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet) {
               "Writes of the daemon into workspaces that a quota refused, by limit; those of jailed code have the "
               "outcome disk.");
   for (const auto& [limit, count] : fleet.quota_refusals) text.sample("_total", {{"limit", limit}}, count);
+  add_indexes(text, fleet.indexes);
   add_approvals(text, fleet);
   if (!fleet.shows_tenants) return;  // names of servers tell what a machine is used for
   add_servers(text, fleet);

@@ -36,12 +36,17 @@ struct PoolNumbers {
   uint64_t starting = 0, min = 0, max = 0;
 };
 
+struct IndexNumbers {  // of workspaces (tenants/workspace_index.h)
+  uint64_t indexes = 0, without = 0, files = 0, watches = 0, walks = 0;
+};
+
 struct FleetNumbers {
   bool shows_tenants = false;  // whether the reader may see the tenants' names
   uint64_t tenants_known = 0;
   std::vector<TenantNumbers> tenants;  // the last one is the sum of all others
   std::vector<ServerNumbers> servers;
   std::vector<PoolNumbers> pool;
+  IndexNumbers indexes;
   uint64_t approvals_for_tenants = 0, approvals_for_administrators = 0;  // waiting
   std::vector<std::pair<std::string_view, uint64_t>> approvals;          // settled, by decision
   std::vector<std::pair<std::string_view, uint64_t>> quota_refusals;     // writes, by limit

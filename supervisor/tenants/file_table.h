@@ -1,7 +1,7 @@
-// FileTable: what is known of the files of one workspace, as a tree of folders in memory: a stamp of each file, the sum
-// of what they cost, and what changed since a moment (ChangeLog). It holds data only. WorkspaceIndex looks at the disk.
+// FileTable: the files of one workspace as a tree of folders in memory: a stamp of each file, the sum of their charges,
+// and the files that changed since a moment (ChangeLog). It holds data only. IndexState looks at the disk.
 // Memory: about 150 bytes a file (tests/bench/workspace_index.py measures it).
-// Owned by: WorkspaceIndex. One thread at a time. No errors: the caller gives it what is true.
+// Owned by: WorkspaceIndex. One thread at a time. No errors: the caller gives it facts.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -28,7 +28,7 @@ class FileTable {
   static constexpr int kNoWatch = -1;
 
   struct Folder {
-    FolderId parent = kNone;  // kNone: the root, and what detach() has taken out
+    FolderId parent = kNone;  // kNone: the root, and folders that detach() has taken out
     std::string name;
     uint64_t inode = 0;
     int watch = kNoWatch;
@@ -84,7 +84,7 @@ class FileTable {
   std::shared_ptr<ChangeLog> begin_log();
   // Whether more than one writer was there when the next changes were made.
   void set_contended(bool contended) { contended_ = contended; }
-  // What has changed in the log's time.
+  // The changes of the log's time.
   LoggedChanges changes(const ChangeLog& log, size_t max_listed) const;
 
  private:

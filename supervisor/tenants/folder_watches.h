@@ -1,5 +1,6 @@
-// FolderWatches: inotify(7) on the folders of one workspace. Each workspace has a queue of its own, so that a program
-// that floods it makes no other tenant's overflow. WatchShares bounds what all of them take of the kernel's limits.
+// FolderWatches: inotify(7) on the folders of one workspace. Each workspace has its own queue of events, so that a
+// program that floods one queue makes no other tenant's queue overflow. WatchShares bounds their use of the kernel's
+// limits.
 // Facts: inotify(7). The queue holds fs.inotify.max_queued_events (16,384); a writing mmap(2) makes no event before the
 // last mapping ends (IN_CLOSE_WRITE); a watch follows its folder through renames; an event names no process.
 // Used by: WorkspaceIndex, on any thread, one at a time. Errors: exhausted (a limit), or the errno of inotify.
@@ -15,7 +16,7 @@
 
 namespace tenants {
 
-// What all workspaces of the daemon may take together. Threads: any.
+// The watches and instances that all workspaces of the daemon may take together. Threads: any.
 class WatchShares {
  public:
   // Of the kernel's limits for this user, from /proc/sys/fs/inotify: all may take three quarters of the watches, one a
@@ -47,13 +48,13 @@ class FolderWatches {
     std::string_view name;  // valid until the handler returns
   };
 
-  // `shares` is kept.
+  // It shares `shares` with others.
   static Result<FolderWatches> open(std::shared_ptr<WatchShares> shares);
   FolderWatches(FolderWatches&&) = default;
   FolderWatches& operator=(FolderWatches&&) = delete;
   ~FolderWatches();
 
-  // Watches an open folder (O_PATH is enough). Returns the watch's number; the same one for a folder that is watched.
+  // Watches an open folder (O_PATH is enough). Returns the number of the watch; the same one for a watched folder.
   // `with_opens`: an event also for each file that is opened. Errors: exhausted, with the limit.
   Result<int> add(int folder, bool with_opens);
   // For a folder that is watched: from now on, an event for each file that is opened.

@@ -83,7 +83,7 @@ Result<Registry> Registry::open(Loop& loop, int state, const policies::Store& st
 }
 
 Registry::Tenants::iterator Registry::keep(const TenantId& id, std::shared_ptr<Tenant> opened) {
-  if (indexes_ != nullptr) opened->workspace().follow(*indexes_, opened->writers());
+  if (indexes_ != nullptr) opened->workspace().follow(*indexes_);
   return tenants_.emplace(id, std::move(opened)).first;
 }
 

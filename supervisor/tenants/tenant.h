@@ -21,7 +21,6 @@
 #include "supervisor/tenants/sessions.h"
 #include "supervisor/tenants/tenant_id.h"
 #include "supervisor/tenants/workspace.h"
-#include "supervisor/tenants/writers.h"
 
 namespace mcp {
 class RequestContext;
@@ -51,7 +50,6 @@ class Tenant {
   int directory() const { return directory_.get(); }  // O_PATH
   Workspace& workspace() { return workspace_; }
   Executions& executions() { return executions_; }
-  Writers& writers() { return writers_; }
   SessionLogs& sessions() { return sessions_; }
   // Sets new limits. Recorded output beyond them is removed at once. A workspace beyond them only refuses to grow.
   void set_quota(const policies::QuotaRules& quota);
@@ -75,7 +73,6 @@ class Tenant {
   Fd directory_;
   Workspace workspace_;
   Executions executions_;
-  Writers writers_;
   SessionLogs sessions_;
   std::optional<uint32_t> project_;
   std::optional<QuotaLimits> held_by_kernel_;

@@ -74,8 +74,8 @@ class Walk {
 // Describes `name` in an open folder, a link itself; without its path. AT_EMPTY_PATH in `flags`: the open file itself.
 // False: errno says why.
 bool stat_entry(int folder, const char* name, int flags, Entry& entry);
-// Gives the owner all rights to a folder, as far as possible: a program in a jail may have taken them away. `path`: from
-// readdir(3), below `root`.
+// Gives the owner all rights to a folder, as far as possible: a program in a jail may have taken them away. `path`:
+// from readdir(3), below `root`.
 void restore_owner_rights(int root, const std::string& path);
 
 // The entry of one path; a final link is described, not followed.

@@ -40,8 +40,9 @@ struct Listing {
   bool more = false;           // the limit or a bound was reached
 };
 
-// What a workspace was when an execution began.
+// What a workspace was when an execution began. While it exists, the execution is a writer.
 struct WorkspaceBefore {
+  std::unique_ptr<Writers::Turn> turn;
   std::shared_ptr<ChangeLog> log;    // of the index; nullptr: there is a snapshot
   std::optional<Snapshot> snapshot;  // from a walk
   int64_t begun_ns = 0;              // the file system's clock
@@ -49,8 +50,9 @@ struct WorkspaceBefore {
 // What has changed since then.
 struct WorkspaceChanges {
   Changes changes;
-  std::optional<Changes> meanwhile;  // changes of a time with several writers; nullopt: they are in `changes`
-  uint64_t readable_bytes = 0;       // sizes of all files, before or after, whichever are more
+  Changes meanwhile;            // of a time with several executions: of this one or of another one
+  bool is_mixed = false;        // `meanwhile` is not known, and `changes` may have changes of other executions, too
+  uint64_t readable_bytes = 0;  // sizes of all files, before or after, whichever are more
   std::vector<std::pair<uint64_t, std::string>> largest;  // sizes and paths of the largest files now
   std::string walked;                                     // why all folders were listed; empty: they were not
 };
@@ -79,17 +81,22 @@ class Workspace {
   Task<Result<>> remove(RelativePath path, Removal what);
 
   // From now on an index follows the workspace: the functions below cost what has changed, and not what is there. Where
-  // it cannot, they walk. Host and `writers` must outlive the workspace. The workspace must not be moved any more.
-  void follow(IndexHost& host, Writers& writers);
+  // it cannot, they walk. The host must outlive the workspace. The workspace must not be moved any more.
+  void follow(IndexHost& host);
   // nullptr: without follow().
   const WorkspaceIndex* index() const { return index_.get(); }
   bool is_indexed() const { return index_ && index_->is_following(); }
   // While a program keeps it, files that programs have opened are looked at in each look (workspace_index.h).
   std::shared_ptr<const void> keep_looking_at_opened();
 
-  // What is there, for changes_since(). Both also update the account. Errors: those of Walk.
+  // What is there, for changes_since(): the program begins after the one, and has ended before the other. Both also
+  // update the account. Errors: those of Walk.
   Task<Result<WorkspaceBefore>> before();
   Task<Result<WorkspaceChanges>> changes_since(WorkspaceBefore before);
+
+  // Around a change that no execution makes. An execution that runs meanwhile finds the change in `meanwhile`.
+  Task<std::unique_ptr<Writers::Turn>> begin_writing();
+  Task<> end_writing(std::unique_ptr<Writers::Turn> turn);
 
   // The account. Call invalidate() after another process (a jail) may have written: the next write then counts again.
   const Quota& quota() const { return quota_; }
@@ -119,6 +126,7 @@ class Workspace {
   Quota quota_;
   bool stale_ = true;     // the files were never counted, or another process may have written
   uint64_t changes_ = 0;  // number of changes that this object made
+  std::unique_ptr<Writers> writers_ = std::make_unique<Writers>();
   std::unique_ptr<WorkspaceIndex> index_;
 };
 

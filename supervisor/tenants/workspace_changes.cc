@@ -30,8 +30,8 @@ std::vector<std::pair<uint64_t, std::string>> largest_of(const Snapshot& snapsho
 
 }  // namespace
 
-void Workspace::follow(IndexHost& host, Writers& writers) {
-  index_ = std::make_unique<WorkspaceIndex>(loop_, host, writers);
+void Workspace::follow(IndexHost& host) {
+  index_ = std::make_unique<WorkspaceIndex>(loop_, host, *writers_);
   begin_index();
 }
 
@@ -45,6 +45,19 @@ bool Workspace::begin_index() {
 
 std::shared_ptr<const void> Workspace::keep_looking_at_opened() {
   return index_ ? index_->keep_looking_at_opened() : nullptr;
+}
+
+Task<std::unique_ptr<Writers::Turn>> Workspace::begin_writing() {
+  if (is_indexed() && writers_->is_any()) {
+    IndexLook look = co_await index_->begin_log();
+    if (look.turn) co_return std::move(look.turn);
+  }
+  co_return std::make_unique<Writers::Turn>(*writers_);
+}
+
+Task<> Workspace::end_writing(std::unique_ptr<Writers::Turn> turn) {
+  turn->stop();
+  if (is_indexed() && writers_->is_any()) (void)co_await index_->look();
 }
 
 // Takes the account from a look that began when `changes_` was `changes_before`.
@@ -68,15 +81,18 @@ Task<Result<WorkspaceBefore>> Workspace::before() {
     IndexLook look = co_await index_->begin_log();
     if (take(look, changes_before)) {
       before.log = std::move(look.log);
+      before.turn = std::move(look.turn);
       co_return before;
     }
   }
+  before.turn = std::make_unique<Writers::Turn>(*writers_);
   CO_TRY(before.snapshot, co_await snapshot());
   co_return before;
 }
 
 Task<Result<WorkspaceChanges>> Workspace::changes_since(WorkspaceBefore before) {
   CO_CHECKED(restore_mode());
+  before.turn->stop();
   WorkspaceChanges found;
   if (before.log && index_) {
     const uint64_t changes_before = changes_, size_before = before.log->size_at_begin;
@@ -100,6 +116,7 @@ Task<Result<WorkspaceChanges>> Workspace::changes_since(WorkspaceBefore before) 
   found.changes = compare(*before.snapshot, after);
   found.readable_bytes = std::max(size_of(*before.snapshot), size_of(after));
   found.largest = largest_of(after);
+  found.is_mixed = !before.turn->is_alone();
   co_return found;
 }
 

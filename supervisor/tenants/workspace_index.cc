@@ -30,6 +30,14 @@ Task<> IndexHost::free_beside(std::shared_ptr<IndexState> state) {
   (void)co_await worker_->run(std::move(job));
 }
 
+IndexHost::~IndexHost() {
+  for (WorkspaceIndex* one : all_) {
+    one->tasks_.cancel_all();
+    one->state_.reset();
+    one->host_ = nullptr;
+  }
+}
+
 bool IndexHost::make_room() {
   if (by_use_.size() < shares_->instances()) return true;
   const auto unused =
@@ -42,6 +50,8 @@ bool IndexHost::make_room() {
 IndexHost::Totals IndexHost::totals() const {
   Totals totals;
   totals.walks = walks_;
+  totals.without = without_.size();
+  if (!without_.empty()) totals.without_why = without_.begin()->second;
   for (const WorkspaceIndex* one : by_use_) {
     totals.indexes++;
     totals.files += one->files();
@@ -51,21 +61,27 @@ IndexHost::Totals IndexHost::totals() const {
 }
 
 void WorkspaceIndex::follow(int directory, IndexState::Bounds bounds) {
-  if (state_) return;
+  if (state_ || host_ == nullptr) return;
   if (!unusable_.empty()) {
     // A living program may have mapped files that this index did not see.
     if (!living_.expired() || (!may_begin_again_ && ms_since(ended_) < kTryAgainMs)) return;
   }
-  if (!host_.make_room()) return end("the kernel allows no more inotify instances: fs.inotify.max_user_instances");
-  auto state = IndexState::open(directory, host_.shares(), bounds);
+  if (!host_->make_room()) return end("the kernel allows no more inotify instances: fs.inotify.max_user_instances");
+  auto state = IndexState::open(directory, host_->shares(), bounds);
   if (!state) return end(state.error().what);
   state_ = *std::move(state);
   unusable_.clear();
+  host_->without_.erase(this);
   ready_ = has_begun_look_ = false;
-  place_ = host_.by_use_.insert(host_.by_use_.end(), this);
+  place_ = host_->by_use_.insert(host_->by_use_.end(), this);
 }
 
-WorkspaceIndex::~WorkspaceIndex() { end("the workspace is closed"); }
+WorkspaceIndex::~WorkspaceIndex() {
+  end("the workspace is closed", true);
+  if (host_ == nullptr) return;
+  host_->without_.erase(this);
+  host_->all_.erase(this);
+}
 
 bool WorkspaceIndex::is_in_use() const {
   return working_ || !waiting_.empty() || !last_log_.expired() || !living_.expired();
@@ -75,10 +91,11 @@ void WorkspaceIndex::end(std::string why, bool may_begin_again) {
   unusable_ = std::move(why);
   ended_ = Monotonic::now();
   may_begin_again_ = may_begin_again;
+  if (!may_begin_again && host_ != nullptr) host_->without_[this] = unusable_;
   if (!state_) return;
-  host_.by_use_.erase(std::exchange(place_, host_.by_use_.end()));
+  host_->by_use_.erase(std::exchange(place_, host_->by_use_.end()));
   files_ = watches_ = 0;
-  host_.tasks_.spawn(host_.free_beside(std::exchange(state_, nullptr)));
+  host_->tasks_.spawn(host_->free_beside(std::exchange(state_, nullptr)));
 }
 
 std::shared_ptr<const void> WorkspaceIndex::keep_looking_at_opened() {
@@ -116,10 +133,10 @@ bool WorkspaceIndex::step_here() {
 void WorkspaceIndex::noted() {
   has_begun_look_ = false;
   ready_ = true;
-  if (!state_->walked().empty()) host_.walks_++;
+  if (!state_->walked().empty()) host_->walks_++;
   files_ = state_->table().count();
   watches_ = state_->watches();
-  host_.by_use_.splice(host_.by_use_.end(), host_.by_use_, place_);
+  host_->by_use_.splice(host_->by_use_.end(), host_->by_use_, place_);
 }
 
 // Answers all who wait. Who comes while it looks waits for the next look: this one may have passed what he means.
@@ -134,7 +151,7 @@ Task<> WorkspaceIndex::work() {
         *found = state->step(kInASlice);
         return {};
       };
-      (void)co_await host_.worker().run(std::move(job));
+      (void)co_await host_->worker().run(std::move(job));
       current = *found;
     }
     if (current) noted();
@@ -152,7 +169,10 @@ IndexLook WorkspaceIndex::answer(const Wish& wish) {
   look.usage = table.usage();
   look.total_size = table.size();
   look.walked = state_->walked();
-  if (wish.begins_log) last_log_ = look.log = table.begin_log();
+  if (wish.begins_log) {
+    last_log_ = look.log = table.begin_log();
+    look.turn = std::make_unique<Writers::Turn>(writers_);
+  }
   if (wish.log) {
     look.changes = table.changes(*wish.log, wish.max_listed);
     look.largest = table.largest(kListedLargest);

@@ -5,7 +5,9 @@
 // Owned by: Workspace. Used on the loop's thread. Errors: none; each answer says whether it is complete.
 #pragma once
 #include <list>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +29,8 @@ class IndexHost {
   // The loop must outlive it. Errors: those of WorkerThread.
   static Result<std::unique_ptr<IndexHost>> start(Loop& loop);
   IndexHost(const IndexHost&) = delete;
+  // Indexes may outlive it: they follow nothing any more.
+  ~IndexHost();
 
   WorkerThread& worker() { return *worker_; }
   const std::shared_ptr<WatchShares>& shares() { return shares_; }
@@ -35,7 +39,9 @@ class IndexHost {
 
   struct Totals {
     uint64_t indexes = 0, files = 0, watches = 0;
-    uint64_t walks = 0;  // looks since the start that had to list all folders
+    uint64_t walks = 0;       // looks since the start that had to list all folders
+    uint64_t without = 0;     // workspaces that no index can follow
+    std::string without_why;  // of one of them
   };
   Totals totals() const;
 
@@ -46,7 +52,9 @@ class IndexHost {
   Task<> free_beside(std::shared_ptr<IndexState> state);
   std::unique_ptr<WorkerThread> worker_;
   std::shared_ptr<WatchShares> shares_;
-  std::list<WorkspaceIndex*> by_use_;  // the last used is the last
+  std::set<WorkspaceIndex*> all_;
+  std::list<WorkspaceIndex*> by_use_;                     // that follow a workspace; the last used is the last
+  std::map<const WorkspaceIndex*, std::string> without_;  // and why
   uint64_t walks_ = 0;
   Scope tasks_;
 };
@@ -59,15 +67,18 @@ struct IndexLook {
   std::vector<std::pair<uint64_t, std::string>> largest;  // sizes and paths of the four largest files
   std::string walked;                                     // why all folders had to be listed; empty: they had not
   std::shared_ptr<ChangeLog> log;                         // of begin_log()
+  std::unique_ptr<Writers::Turn> turn;                    // likewise
   LoggedChanges changes;                                  // of end_log()
 };
 
 class WorkspaceIndex {
  public:
   // `writers`: changes that a look finds while they are several may be of each of them. So each writer asks for a look
-  // before it begins, and before it ends. Host, loop and `writers` must outlive the index.
+  // before it begins, and before it ends. Loop and `writers` must outlive the index.
   WorkspaceIndex(Loop& loop, IndexHost& host, Writers& writers)
-      : loop_(loop), host_(host), writers_(writers), place_(host.by_use_.end()), tasks_(loop) {}
+      : loop_(loop), host_(&host), writers_(writers), place_(host.by_use_.end()), tasks_(loop) {
+    host.all_.insert(this);
+  }
   ~WorkspaceIndex();
   WorkspaceIndex(const WorkspaceIndex&) = delete;
 
@@ -80,7 +91,8 @@ class WorkspaceIndex {
   const std::string& unusable() const { return unusable_; }
 
   Task<IndexLook> look() { return ask({false, nullptr, 0}); }
-  // A look, and from then on all changes are logged while the caller keeps `log`.
+  // A look; from then on the caller is a writer while it keeps `turn`, and all changes are logged while it keeps `log`.
+  // Both begin within the look: another look may begin before the caller learns that this one has ended.
   Task<IndexLook> begin_log() { return ask({true, nullptr, 0}); }
   Task<IndexLook> end_log(std::shared_ptr<ChangeLog> log, size_t max_listed) {
     return ask({false, std::move(log), max_listed});
@@ -115,7 +127,7 @@ class WorkspaceIndex {
   void end(std::string why, bool may_begin_again = false);
 
   Loop& loop_;
-  IndexHost& host_;
+  IndexHost* host_;  // nullptr: it has ended
   Writers& writers_;
   std::shared_ptr<IndexState> state_;  // nullptr: it does not follow the workspace. A worker's job holds it, too
   std::string unusable_;

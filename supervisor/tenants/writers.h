@@ -1,6 +1,6 @@
 // Writers: counts the executions and tools that change files of one workspace. If two of these write at the same time,
 // the daemon cannot know which one changed a file.
-// Owned by: Tenant. Used by: WorkspaceGuard, for the list of changed files in an answer, and WorkspaceIndex. No errors.
+// Owned by: Workspace. Used by: WorkspaceIndex, for the list of changed files in an answer. No errors.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -9,6 +9,7 @@ namespace tenants {
 
 class Writers {
  public:
+  bool is_any() const { return now_ > 0; }
   // Whether there was more than one at any time since the last call.
   bool were_several() { return std::exchange(several_, now_ > 1); }
 

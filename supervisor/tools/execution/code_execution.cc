@@ -215,11 +215,11 @@ void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, ja
   const tenants::Changes& changes = *effects.changes;
   answer.changes = &changes;
   append_image_files(answer.images, caller_.tenant->workspace(), changes);
-  if (effects.meanwhile && !effects.meanwhile->empty()) {
-    answer.meanwhile = &*effects.meanwhile;
+  if (!effects.meanwhile.empty()) {
+    answer.meanwhile = &effects.meanwhile;
     answer.notes.emplace_back(
         "`changed_meanwhile`: another execution ran in this workspace, and these files may be its changes");
-    environment_.files_changed(*caller_.tenant, *effects.meanwhile);
+    environment_.files_changed(*caller_.tenant, effects.meanwhile);
   }
   if (changes.empty()) return;
   if (effects.others_wrote)

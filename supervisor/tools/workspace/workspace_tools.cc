@@ -24,9 +24,10 @@ Task<Result<Json>> tell_when_done(ResourceChanges& changes, const tenants::Reque
   tenants::Tenant& tenant = *requester.tenant;
   std::string changed;  // found before the call: afterwards the name may mean another file
   if (auto path = workspace_path(tenant, arguments.value("filename", ""))) changed = path->text();
-  const tenants::Writers::Turn writing(tenant.writers());
-  CO_TRY(Json answer, co_await work(tenant, std::move(arguments)));
-  changes.tell(tenant, changed);
+  auto writing = co_await tenant.workspace().begin_writing();
+  auto answer = co_await work(tenant, std::move(arguments));
+  co_await tenant.workspace().end_writing(std::move(writing));
+  if (answer) changes.tell(tenant, changed);
   co_return answer;
 }
 

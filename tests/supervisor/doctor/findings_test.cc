@@ -153,3 +153,16 @@ TEST_CASE("the first line of a file is read, and a missing file is empty", "[doc
   CHECK(first_line(file) == "0");
   CHECK(first_line(file + ".missing").empty());
 }
+
+TEST_CASE("workspaces that no index follows are a note with the reason", "[doctor]") {
+  doctor::WorkspaceIndexes seen;
+  seen.followed = 3;
+  check_good(doctor::judge_workspaces(seen));
+  seen.walks = 2;
+  check_good(doctor::judge_workspaces(seen));
+  seen.without = 1;
+  seen.without_why = "the workspace's file system does not tell of changes";
+  const doctor::Finding finding = doctor::judge_workspaces(seen);
+  check_not_good(finding, doctor::Health::note, seen.without_why);
+  CHECK(finding.found.find("1 of 4 workspaces") == 0);
+}

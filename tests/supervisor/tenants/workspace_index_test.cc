@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "supervisor/tenants/writers.h"
 #include "tests/supervisor/tenants/scene.h"
 
 namespace fs = std::filesystem;
@@ -15,9 +14,8 @@ namespace {
 
 struct Followed : Scene {
   std::unique_ptr<tenants::IndexHost> host = tenants::IndexHost::start(loop).value();
-  tenants::Writers writers;
 
-  explicit Followed(tenants::QuotaLimits limits = {1 << 20, 1000}) : Scene(limits) { workspace->follow(*host, writers); }
+  explicit Followed(tenants::QuotaLimits limits = {1 << 20, 1000}) : Scene(limits) { workspace->follow(*host); }
   ~Followed() {
     workspace.reset();
     loop.run_until([] { return true; });
@@ -48,8 +46,8 @@ TEST_CASE("an index tells each change, and a workspace of many files costs no wa
   CHECK(found.changes.deleted.paths == std::vector<std::string>{"3/4"});
   CHECK(found.changes.modified.paths == std::vector<std::string>{"5/6"});
   CHECK(found.changes.complete);
-  REQUIRE(found.meanwhile);
-  CHECK(found.meanwhile->empty());
+  CHECK(found.meanwhile.empty());
+  CHECK_FALSE(found.is_mixed);
   CHECK(found.walked.empty());
   CHECK(found.readable_bytes == 20 * 500 - 1 + 20 + 5 + 1);
   REQUIRE(found.largest.size() == 4);
@@ -63,25 +61,20 @@ TEST_CASE("an index tells each change, and a workspace of many files costs no wa
 TEST_CASE("two writers: each knows what was certainly its own", "[index]") {
   Followed s;
   WorkspaceBefore first = s.before();
-  std::optional<tenants::Writers::Turn> a(s.writers), b;
   Scene::put(s.inside / "first alone", "x");
   WorkspaceBefore second = s.before();
-  b.emplace(s.writers);
   Scene::put(s.inside / "of one of them", "x");
-  a->stop();
   const WorkspaceChanges of_first = s.since(std::move(first));
   Scene::put(s.inside / "second alone", "x");
-  b->stop();
   const WorkspaceChanges of_second = s.since(std::move(second));
   CHECK(of_first.changes.created.paths == std::vector<std::string>{"first alone"});
-  CHECK(of_first.meanwhile->created.paths == std::vector<std::string>{"of one of them"});
+  CHECK(of_first.meanwhile.created.paths == std::vector<std::string>{"of one of them"});
   CHECK(of_second.changes.created.paths == std::vector<std::string>{"second alone"});
-  CHECK(of_second.meanwhile->created.paths == std::vector<std::string>{"of one of them"});
+  CHECK(of_second.meanwhile.created.paths == std::vector<std::string>{"of one of them"});
 }
 
 TEST_CASE("without an index a workspace walks, and gets an index when it can", "[index]") {
   Followed s;
-  tenants::Writers writers;
   std::vector<std::unique_ptr<Scene>> others;
   WorkspaceBefore before = s.before();
   // Other workspaces take the places of all that are not in use; this one is.
@@ -90,7 +83,7 @@ TEST_CASE("without an index a workspace walks, and gets an index when it can", "
     others.back()->workspace.emplace(s.loop, open_directory(others.back()->inside.string()).value(),
                                      open_directory(others.back()->unfinished.string()).value(),
                                      tenants::QuotaLimits{1 << 20, 1000});
-    others.back()->workspace->follow(*s.host, writers);
+    others.back()->workspace->follow(*s.host);
   }
   CHECK(s.host->totals().indexes == s.host->shares()->instances());
   Scene::put(s.inside / "new", "x");
@@ -98,8 +91,7 @@ TEST_CASE("without an index a workspace walks, and gets an index when it can", "
   CHECK(s->is_indexed());
   Scene& evicted = *others.front();
   CHECK_FALSE(evicted.workspace->is_indexed());
-  before = wait_for(s.loop, evicted.workspace->before()).value();
-  CHECK(before.log);
+  CHECK(wait_for(s.loop, evicted.workspace->before()).value().log);
   for (auto& other : others) other->workspace.reset();
 }
 
@@ -116,7 +108,7 @@ TEST_CASE("an index that is lost during an execution leaves what the files' time
   CHECK_FALSE(found.changes.complete);
   CHECK(found.changes.created.paths.size() + found.changes.created.omitted == 250);
   CHECK(found.changes.modified.paths.empty());
-  CHECK_FALSE(found.meanwhile);
+  CHECK(found.meanwhile.empty());
 }
 
 TEST_CASE("a workspace that closes while it is looked at", "[index]") {
@@ -130,4 +122,14 @@ TEST_CASE("a workspace that closes while it is looked at", "[index]") {
   s.workspace.reset();
   CHECK(s.host->totals().indexes == 0);
   s.loop.run_until([&] { return s.host->shares()->taken() == 0; });
+}
+
+TEST_CASE("a workspace that outlives the indexes of the daemon walks", "[index]") {
+  Followed s;
+  WorkspaceBefore before = s.before();
+  Scene::put(s.inside / "new", "x");
+  s.host.reset();
+  CHECK_FALSE(s->is_indexed());
+  CHECK(s.since(std::move(before)).changes.created.paths == std::vector<std::string>{"new"});
+  CHECK(s.measure().files == 1);
 }
