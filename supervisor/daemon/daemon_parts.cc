@@ -246,7 +246,7 @@ void DaemonParts::disconnect_tenant(const std::string& tenant) {
   };
   for (auto& listener : listeners_) listener->close_if(is_of);
   upstream_.end_idle_of(tenant);
-  pool_.clear();  // forks of the tenant's interpreter
+  empty_pool();  // of forks of the tenant's interpreter
   for (const auto& one : registry_.of_account(tenant)) {
     skills_.forget(one->id());
     vaults_.forget(one->id());
@@ -302,7 +302,7 @@ std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
                                                     [&](const auto& member) { return member == user; });
                                });
        }},
-      {"waiting jails", [this] { pool_.clear(); }},
+      {"waiting jails", [this] { empty_pool(); }},
       {"waiting approvals", [this] { approvals_.refuse_all("the policies were reloaded: call again"); }},
       {"questions of upstream servers", [this] { calls_.questions.cancel_all(loop_); }},
       {"sessions", [this] { sessions_.end_all("the policies were reloaded"); }},
@@ -460,11 +460,18 @@ Task<> DaemonParts::expire_workspaces() {
   }
 }
 
-// Writes the stubs of the current catalog. If they changed, waiting jails are dropped: they hold the old stubs.
+// Clients that are connected find waiting jails again.
+void DaemonParts::empty_pool() {
+  pool_.clear();
+  for (const auto& policy : members_.policies()) expect_executions(*policy);
+}
+
+// Writes the stubs of the current catalog. If they changed, other jails wait instead: the former ones hold the old
+// stubs.
 Task<> DaemonParts::show_servers() {
   auto shown = co_await servers_.show(discovery_.current());
   if (!shown) log_warning("{}", shown.error().what);
-  if (shown && *shown) pool_.clear();
+  if (shown && *shown) pool_.renew();
 }
 
 Task<privacy::PiiVaults::Made> DaemonParts::open_vault(tenants::TenantId id) {

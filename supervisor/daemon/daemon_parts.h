@@ -110,6 +110,7 @@ class DaemonParts {
   Task<> show_servers();
   Task<> expire_workspaces();
   void expect_executions(const policies::Policy& policy);
+  void empty_pool();
   Result<> listen();
   Result<> open_metrics();
   metrics::FleetNumbers fleet_numbers(bool shows_tenants) const;
