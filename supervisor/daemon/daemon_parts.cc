@@ -272,6 +272,9 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); },
       .configuration_problem =
           [this] { return fmt::format("{}", fmt::join(prepared_.configuration.notes.problems, "\n")); },
+      .main_file = files_in_force().main,
+      .state_folder = files_in_force().state,
+      .policy_folders = [this] { return prepared_.options.policies; },
       .is_degraded = [this] { return prepared_.configuration.degraded() || host_.unfit; },
       .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
       .servers = [this] { return upstream_.statuses(); },
@@ -354,6 +357,10 @@ std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::Server
   });
   if (upstream_.adopt(std::move(servers), prepared_.policies.standard())) tasks_.spawn(discovery_.refresh());
   return at_restart;
+}
+
+configuration::FilesInForce DaemonParts::files_in_force() const {
+  return configuration::files_of(prepared_.configuration.invocation, prepared_.options);
 }
 
 Task<> DaemonParts::answer_reload(std::string request, configuration::ReloadAnswer answer) {
