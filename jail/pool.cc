@@ -238,6 +238,16 @@ void Pool::clear() {
   shelves_.clear();
 }
 
+void Pool::renew() {
+  cleared_++;
+  for (auto& [key, shelf] : shelves_) {
+    shelf.waiting.clear();
+    shelf.zygote = nullptr;  // its jails own it until they end
+    shelf.forked = 0;
+  }
+  wake();
+}
+
 std::map<Language, Pool::Stock> Pool::stock() const {
   std::map<Language, Stock> all;
   for (const auto& [key, shelf] : shelves_) {

@@ -40,6 +40,9 @@ class Pool {
   void retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left) { used_.end(std::move(jail), left); }
   // Ends all waiting jails; later jails are built new. For changed policies.
   void clear();
+  // Ends all waiting jails and zygotes, and builds others in their place, for the same kinds of execution. For what a
+  // jail shows of the daemon: /servers.
+  void renew();
 
   // The waiting jails, by language.
   struct Stock {
@@ -93,7 +96,7 @@ class Pool {
   uint32_t running_ = 0;
   uint64_t next_name_ = 0;
   std::string building_;  // key of the shelf that a jail or zygote is built for; empty: none
-  uint64_t cleared_ = 0;  // how often clear() was called: a jail begun before the last call is not used
+  uint64_t cleared_ = 0;  // calls of clear() and renew(): a jail begun before the last call is not used
   std::map<std::string, Shelf> shelves_;
   Event* idle_ = nullptr;  // of the filler task, while it has no work
   TeardownQueue used_;

@@ -18,6 +18,7 @@
 #include "supervisor/command_line.h"
 #include "supervisor/configuration/last_good.h"
 #include "supervisor/configuration/reload_exchange.h"
+#include "supervisor/configuration/reloaded_copy.h"
 #include "supervisor/configuration/report.h"
 #include "supervisor/daemon/daemon.h"
 #include "supervisor/daemon/open_files.h"
@@ -158,8 +159,10 @@ Result<std::set<std::string>> tell_folders(const Options& options, jail::JailerC
 // to serve.
 void keep_configuration(const Prepared& prepared) {
   if (prepared.configuration.degraded()) return;
-  const auto kept =
-      configuration::keep_last_good(prepared.options.state, prepared.configuration.document, prepared.options.policies);
+  const auto kept = [&]() -> Result<> {
+    TRY(const auto copy, configuration::copy_of(prepared.configuration.document, prepared.options.policies));
+    return configuration::keep_last_good(prepared.options.state, copy);
+  }();
   if (!kept) log_error("the last good copy of the configuration was not stored: {}", kept.error().what);
 }
 
@@ -246,18 +249,18 @@ int check(const configuration::Invocation& invocation) {
 }
 
 // Exit status: 0 after a good reload. This process reads the files, too: it stores the last good copy, which the daemon
-// may not write.
+// may not write. A daemon that was started with other flags is reloaded, and its copy stays as it was.
 int reload(const configuration::Invocation& invocation) {
-  const auto loaded = check_configuration(invocation);
-  const Options& options = loaded.options;
+  const Options options = check_configuration(invocation).options;
+  const auto copy = configuration::ReloadedCopy::read(invocation);
   const auto answer = configuration::ask_for_reload(options.state, options.socket, kReloadLimit);
   if (!answer) return report(answer.error());
   for (const auto& line : answer->lines) std::fprintf(stderr, "warderd: %s\n", line.c_str());
   if (!answer->good) return 1;
-  if (!loaded.good()) return 0;  // the daemon was started with other flags
-  const auto kept = configuration::keep_last_good(options.state, loaded.document, options.policies);
-  if (!kept) return report(Error(kept.error()).within("the last good copy of the configuration was not stored"));
-  return 0;
+  const auto kept = copy.keep(answer->files);
+  if (kept) return 0;
+  const int status = report(Error(kept.error()).within("the last good copy of the configuration was not stored"));
+  return kept.error().code == Code::invalid ? 0 : status;
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ const ManagerProperties& BusObjects::properties() {
   properties_.state = services_.draining() ? "draining" : services_.is_degraded() ? "degraded" : "serving";
   properties_.configuration_problem = services_.configuration_problem();
   properties_.policies = services_.policies.names();
+  properties_.policy_folders = services_.policy_folders();
   properties_.reload_problem = reload_problem_;
   properties_.disk_problem = services_.disk_problem();
   return properties_;

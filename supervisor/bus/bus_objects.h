@@ -54,6 +54,9 @@ struct DaemonServices {
   std::function<bool()> draining;
   std::function<void(const std::string& tenant)> forget_searches;
   std::function<std::string()> configuration_problem;
+  std::string main_file;     // of the configuration
+  std::string state_folder;  // absolute
+  std::function<std::vector<std::string>()> policy_folders;
   std::function<bool()> is_degraded;
   std::function<std::string()> disk_problem;
   std::function<std::vector<upstream::ServerStatus>()> servers;
@@ -69,7 +72,7 @@ struct DaemonServices {
 // The properties of the Manager that change.
 struct ManagerProperties : executions::Statistics {
   std::string state;
-  std::vector<std::string> policies;
+  std::vector<std::string> policies, policy_folders;
   std::string reload_problem, disk_problem, configuration_problem;
   bool operator==(const ManagerProperties&) const = default;
 };

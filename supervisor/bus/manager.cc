@@ -28,6 +28,11 @@ int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* 
   return append(reply, std::string(kWarderVersion));
 }
 
+template <auto Member>
+int get_service(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+  return append(reply, static_cast<BusObjects*>(data)->services().*Member);
+}
+
 int get_started(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
   return append(reply, kStartedUsec);
 }
@@ -43,6 +48,7 @@ bool same(const ManagerProperties& one, const ManagerProperties& other) {
 constexpr Property kProperties[] = {
     {"State", same<&ManagerProperties::state>},
     {"Policies", same<&ManagerProperties::policies>},
+    {"PolicyFolders", same<&ManagerProperties::policy_folders>},
     {"ReloadProblem", same<&ManagerProperties::reload_problem>},
     {"ConfigurationProblem", same<&ManagerProperties::configuration_problem>},
     {"DiskProblem", same<&ManagerProperties::disk_problem>},
@@ -118,6 +124,9 @@ const sd_bus_vtable kManagerTable[] = {
     SD_BUS_PROPERTY("StartedUSec", "t", get_started, 0, kConst),
     SD_BUS_PROPERTY("State", "s", get<&ManagerProperties::state>, 0, kAnnounced),
     SD_BUS_PROPERTY("Policies", "as", get<&ManagerProperties::policies>, 0, kAnnounced),
+    SD_BUS_PROPERTY("ConfigurationFile", "s", get_service<&DaemonServices::main_file>, 0, kConst),
+    SD_BUS_PROPERTY("StateFolder", "s", get_service<&DaemonServices::state_folder>, 0, kConst),
+    SD_BUS_PROPERTY("PolicyFolders", "as", get<&ManagerProperties::policy_folders>, 0, kAnnounced),
     SD_BUS_PROPERTY("ReloadProblem", "s", get_problem<&ManagerProperties::reload_problem>, 0, kAnnounced),
     SD_BUS_PROPERTY("ConfigurationProblem", "s", get_problem<&ManagerProperties::configuration_problem>, 0, kAnnounced),
     SD_BUS_PROPERTY("DiskProblem", "s", get<&ManagerProperties::disk_problem>, 0, kAnnounced),

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,16 @@ class Members {
       if (!member || member->revoked) continue;
       found.count++;
       found.policy = member->policy;
+    }
+    return found;
+  }
+
+  // The policies of all connected clients, each once.
+  std::set<std::shared_ptr<const policies::Policy>> policies() const {
+    std::set<std::shared_ptr<const policies::Policy>> found;
+    for (const auto& [tenant, members] : of_tenant_) {
+      for (const auto& weak : members)
+        if (const auto member = weak.lock(); member && !member->revoked) found.insert(member->policy);
     }
     return found;
   }

@@ -22,8 +22,6 @@ constexpr size_t kMaxCopiedFiles = 5000;
 constexpr char kCopyFile[] = "configuration.json";
 constexpr int64_t kCopyFormat = 1;
 
-using Copy = std::map<std::string, std::string>;  // path below the folder, text
-
 std::vector<std::string> json_files_of(int folder) {
   std::vector<std::string> names;
   const DirectoryStream entries = stream_of(Fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
@@ -36,7 +34,7 @@ std::vector<std::string> json_files_of(int folder) {
 }
 
 // A folder without the files is not copied: there may be no folder seccomp/.
-Result<> copy_files(const std::string& from, const std::string& to, Copy& copy) {
+Result<> copy_files(const std::string& from, const std::string& to, std::map<std::string, std::string>& copy) {
   Fd folder(::open(from.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return {};
   for (const auto& name : json_files_of(folder.get())) {
@@ -46,17 +44,6 @@ Result<> copy_files(const std::string& from, const std::string& to, Copy& copy) 
     if (copy.size() > kMaxCopiedFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMaxCopiedFiles));
   }
   return {};
-}
-
-Result<Copy> copy_of(const ConfigurationDocument& document, const std::vector<std::string>& folders) {
-  Copy copy;
-  copy[kCopyFile] = dump_json({{"format", kCopyFormat}, {"configuration", document.merged()}, {"policies", folders}});
-  for (size_t i = 0; i < folders.size(); i++) {
-    const std::string to = fmt::format("policies/{}", i);
-    CHECKED(copy_files(folders[i], to, copy));
-    CHECKED(copy_files(folders[i] + "/seccomp", to + "/seccomp", copy));
-  }
-  return copy;
 }
 
 // Opens the copy. Errors: denied, if a user other than this one could have written it.
@@ -79,22 +66,22 @@ Result<std::string> read_copied(int folder, const std::string& name) {
 }
 
 // Whether the stored copy has these files with these texts, and no others.
-bool is_stored(const std::string& state, const Copy& copy, size_t policy_folders) {
+bool is_stored(const std::string& state, const ConfigurationCopy& copy) {
   const auto folder = open_copy(state);
   if (!folder) return false;
-  for (const auto& [name, text] : copy) {
+  for (const auto& [name, text] : copy.files) {
     const auto stored = read_copied(folder->get(), name);
     if (!stored || *stored != text) return false;
   }
   size_t stored = 1;  // kCopyFile
-  for (size_t i = 0; i < policy_folders; i++) {
+  for (size_t i = 0; i < copy.policy_folders; i++) {
     for (const char* part : {"", "/seccomp"}) {
       const Fd one(
           ::openat(folder->get(), fmt::format("policies/{}{}", i, part).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (one) stored += json_files_of(one.get()).size();
     }
   }
-  return stored == copy.size();
+  return stored == copy.files.size();
 }
 
 Result<> sync_folder(int parent, const std::string& name) {
@@ -104,9 +91,9 @@ Result<> sync_folder(int parent, const std::string& name) {
   return {};
 }
 
-Result<> write_copy(int folder, const Copy& copy) {
+Result<> write_copy(int folder, const ConfigurationCopy& copy) {
   std::set<std::string> folders;
-  for (const auto& [name, text] : copy) {
+  for (const auto& [name, text] : copy.files) {
     TRY(const RelativePath path, RelativePath::parse(name));
     if (!path.parent().is_root()) CHECKED(make_directories_beneath(folder, path.parent(), 0700));
     TRY(Fd file, open_beneath(folder, path, O_WRONLY | O_CREAT | O_EXCL, 0600));
@@ -127,10 +114,21 @@ Result<> remove_copy(int state, const std::string& name) {
 
 }  // namespace
 
-Result<> keep_last_good(const std::string& state, const ConfigurationDocument& document,
-                        const std::vector<std::string>& folders) {
-  TRY(const Copy copy, copy_of(document, folders));
-  if (is_stored(state, copy, folders.size())) return {};
+Result<ConfigurationCopy> copy_of(const ConfigurationDocument& document, const std::vector<std::string>& folders) {
+  ConfigurationCopy copy;
+  copy.policy_folders = folders.size();
+  copy.files[kCopyFile] =
+      dump_json({{"format", kCopyFormat}, {"configuration", document.merged()}, {"policies", folders}});
+  for (size_t i = 0; i < folders.size(); i++) {
+    const std::string to = fmt::format("policies/{}", i);
+    CHECKED(copy_files(folders[i], to, copy.files));
+    CHECKED(copy_files(folders[i] + "/seccomp", to + "/seccomp", copy.files));
+  }
+  return copy;
+}
+
+Result<> keep_last_good(const std::string& state, const ConfigurationCopy& copy) {
+  if (is_stored(state, copy)) return {};
   const std::string name = kLastGoodFolder, fresh = name + ".new";
   const Fd parent(::open(state.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent) return fail_errno(errno, "open " + state);

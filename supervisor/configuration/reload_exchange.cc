@@ -83,6 +83,21 @@ Result<pid_t> daemon_process(const std::string& socket) {
               "use systemctl reload warder");
 }
 
+// nullopt: they are missing, or not as the daemon writes them.
+std::optional<FilesInForce> parse_files(const Json& answer) {
+  const Json files = answer.value("files", Json());
+  if (!files.is_object()) return {};
+  const Json main = files.value("main", Json()), state = files.value("state", Json());
+  const Json policies = files.value("policies", Json());
+  if (!main.is_string() || !state.is_string() || !policies.is_array() || policies.size() > kMaxLines) return {};
+  FilesInForce parsed{main.get<std::string>(), state.get<std::string>(), {}};
+  for (const auto& folder : policies) {
+    if (!folder.is_string()) return {};
+    parsed.policies.push_back(folder.get<std::string>());
+  }
+  return parsed;
+}
+
 Result<ReloadAnswer> parse_answer(const Json& answer) {
   ReloadAnswer parsed;
   const Json good = answer.value("good", Json()), lines = answer.value("lines", Json());
@@ -92,6 +107,7 @@ Result<ReloadAnswer> parse_answer(const Json& answer) {
     if (!line.is_string() || parsed.lines.size() >= kMaxLines) continue;
     parsed.lines.push_back(printable(line.get_ref<const std::string&>(), 4096));
   }
+  parsed.files = parse_files(answer);
   return parsed;
 }
 
@@ -109,7 +125,10 @@ std::string read_reload_request(const std::string& state) {
 
 Result<> write_reload_answer(const std::string& state, const std::string& word, const ReloadAnswer& answer) {
   TRY(const Fd folder, open_state(state));
-  const Json text = {{"word", word}, {"good", answer.good}, {"lines", answer.lines}};
+  Json text = {{"word", word}, {"good", answer.good}, {"lines", answer.lines}};
+  if (answer.files)
+    text["files"] = {
+        {"main", answer.files->main}, {"state", answer.files->state}, {"policies", answer.files->policies}};
   return replace_file(folder.get(), kAnswer, dump_json(text), 0600);
 }
 

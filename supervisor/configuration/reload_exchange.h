@@ -5,16 +5,19 @@
 // Errors: unavailable: no daemon runs, or it does not answer; others of the file system.
 #pragma once
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "supervisor/base/result.h"
+#include "supervisor/configuration/files_in_force.h"
 
 namespace configuration {
 
 struct ReloadAnswer {
   bool good = false;
-  std::vector<std::string> lines;  // problems, or what takes effect at the next restart
+  std::vector<std::string> lines;     // problems, or what takes effect at the next restart
+  std::optional<FilesInForce> files;  // of the daemon; nullopt: it is of a version that does not tell
 };
 
 // The daemon's side. Both touch the disk. An empty word: nobody asks.

@@ -247,7 +247,7 @@ void DaemonParts::disconnect_tenant(const std::string& tenant) {
   };
   for (auto& listener : listeners_) listener->close_if(is_of);
   upstream_.end_idle_of(tenant);
-  pool_.clear();  // forks of the tenant's interpreter
+  empty_pool();  // of forks of the tenant's interpreter
   for (const auto& one : registry_.of_account(tenant)) {
     skills_.forget(one->id());
     vaults_.forget(one->id());
@@ -273,6 +273,9 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); },
       .configuration_problem =
           [this] { return fmt::format("{}", fmt::join(prepared_.configuration.notes.problems, "\n")); },
+      .main_file = files_in_force().main,
+      .state_folder = files_in_force().state,
+      .policy_folders = [this] { return prepared_.options.policies; },
       .is_degraded = [this] { return prepared_.configuration.degraded() || host_.unfit; },
       .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
       .servers = [this] { return upstream_.statuses(); },
@@ -303,7 +306,7 @@ std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
                                                     [&](const auto& member) { return member == user; });
                                });
        }},
-      {"waiting jails", [this] { pool_.clear(); }},
+      {"waiting jails", [this] { empty_pool(); }},
       {"waiting approvals", [this] { approvals_.refuse_all("the policies were reloaded: call again"); }},
       {"questions of upstream servers", [this] { calls_.questions.cancel_all(loop_); }},
       {"sessions", [this] { sessions_.end_all("the policies were reloaded"); }},
@@ -355,6 +358,10 @@ std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::Server
   });
   if (upstream_.adopt(std::move(servers), prepared_.policies.standard())) tasks_.spawn(discovery_.refresh());
   return at_restart;
+}
+
+configuration::FilesInForce DaemonParts::files_in_force() const {
+  return configuration::files_of(prepared_.configuration.invocation, prepared_.options);
 }
 
 Task<> DaemonParts::answer_reload(std::string request, configuration::ReloadAnswer answer) {
@@ -461,11 +468,18 @@ Task<> DaemonParts::expire_workspaces() {
   }
 }
 
-// Writes the stubs of the current catalog. If they changed, waiting jails are dropped: they hold the old stubs.
+// Clients that are connected find waiting jails again.
+void DaemonParts::empty_pool() {
+  pool_.clear();
+  for (const auto& policy : members_.policies()) expect_executions(*policy);
+}
+
+// Writes the stubs of the current catalog. If they changed, other jails wait instead: the former ones hold the old
+// stubs.
 Task<> DaemonParts::show_servers() {
   auto shown = co_await servers_.show(discovery_.current());
   if (!shown) log_warning("{}", shown.error().what);
-  if (shown && *shown) pool_.clear();
+  if (shown && *shown) pool_.renew();
 }
 
 Task<privacy::PiiVaults::Made> DaemonParts::open_vault(tenants::TenantId id) {

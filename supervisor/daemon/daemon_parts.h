@@ -74,12 +74,13 @@ class DaemonParts {
   // The reload. adopt_policies(): every part follows the policies that `prepared` has now. adopt_servers(): the
   // upstream servers are these from now on; returns a sentence for each that needs a restart. end_executions(): no jail
   // can be trusted. show_reload(): shows the error of a reload on D-Bus, or its success (empty). answer_reload(): tells
-  // `warderd --reload` the result.
+  // `warderd --reload` the result. files_in_force(): what this daemon reads.
   Task<> reload_catalog() { return discovery_.reload(); }
   Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration();
   void adopt_policies();
   std::vector<std::string> adopt_servers(std::vector<upstream::ServerConfig> servers,
                                          const std::vector<std::string>& unreadable_imports);
+  configuration::FilesInForce files_in_force() const;
   Task<> answer_reload(std::string request, configuration::ReloadAnswer answer);
   void end_executions(const std::string& why);
   void show_reload(const std::string& problem);
@@ -110,6 +111,7 @@ class DaemonParts {
   Task<> show_servers();
   Task<> expire_workspaces();
   void expect_executions(const policies::Policy& policy);
+  void empty_pool();
   Result<> listen();
   Result<> open_metrics();
   metrics::FleetNumbers fleet_numbers(bool shows_tenants) const;

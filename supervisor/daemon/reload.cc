@@ -66,7 +66,7 @@ Task<Result<>> Daemon::reload_once() {
     adopted = tl::unexpected<Error>(std::move(read).error());
   }
   reload_failed_ = !adopted;
-  configuration::ReloadAnswer answer{adopted.has_value(), {}};
+  configuration::ReloadAnswer answer{adopted.has_value(), {}, parts_->files_in_force()};
   if (adopted) {
     log_notice("configuration and policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
     for (const auto& warning : prepared_.configuration.notes.warnings) log_warning("configuration: {}", warning);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 namespace http {
 namespace {
@@ -12,11 +13,26 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMostClients = 16;
+constexpr size_t kMostWithEnding = 32;  // with those that were disconnected and are gone a turn later
 constexpr size_t kMostUnread = 64 << 10;
 constexpr auto kPatience = 5s;      // limit for a client to send its request, and again to read the answer
 constexpr auto kExhausted = 100ms;  // pause after accept4(2) failed
 
 }  // namespace
+
+// The daemon waits for this client, not the client for the daemon. The number does not change.
+class Endpoint::Waiting {
+ public:
+  Waiting(Endpoint& endpoint, uint64_t number, int socket) : endpoint_(endpoint), number_(number) {
+    endpoint_.waiting_.emplace(number, socket);
+  }
+  ~Waiting() { endpoint_.waiting_.erase(number_); }
+  Waiting(const Waiting&) = delete;
+
+ private:
+  Endpoint& endpoint_;
+  uint64_t number_;
+};
 
 Result<std::unique_ptr<Endpoint>> Endpoint::open(Loop& loop, Fd socket, Handler handler) {
   return make(loop, std::move(socket), std::move(handler), nullptr);
@@ -53,6 +69,14 @@ Task<std::string> Endpoint::answer(std::string_view request) {
   co_return text_of(response, read.asked->method);
 }
 
+// False: each client waits for its answer.
+bool Endpoint::end_oldest() {
+  if (waiting_.empty()) return false;
+  ::shutdown(waiting_.begin()->second, SHUT_RDWR);  // what was sent to it already still reaches it
+  waiting_.erase(waiting_.begin());
+  return true;
+}
+
 Task<> Endpoint::accept_all() {
   for (;;) {
     Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -64,17 +88,20 @@ Task<> Endpoint::accept_all() {
       }
       continue;
     }
-    if (clients_.live() < kMostClients) {
+    const size_t live = clients_.live();
+    if (live < kMostClients || (live < kMostWithEnding && end_oldest())) {
       auto watched = AsyncFd::adopt(loop_, std::move(client));
       if (watched) clients_.spawn(serve(*std::move(watched)));
     }
-    client.reset();  // a client beyond kMostClients is dropped
+    client.reset();  // a client that has no place is dropped
     // Clients that were answered in this turn are removed from clients_ in the next one.
     co_await next_turn(loop_);
   }
 }
 
 Task<> Endpoint::serve(AsyncFd client) {
+  const uint64_t number = next_number_++;
+  std::optional<Waiting> waiting(std::in_place, *this, number, client.get());
   // Bytes that are here at the limit are still read and answered: the delay may be the daemon's.
   Deadline limit(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RD); });
   std::string request;
@@ -90,7 +117,9 @@ Task<> Endpoint::serve(AsyncFd client) {
     }
   }
   limit = Deadline();
+  waiting.reset();
   const std::string answered = co_await answer(request);
+  waiting.emplace(*this, number, client.get());
   limit = Deadline(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RDWR); });
   for (std::string_view left = answered; !left.empty();) {
     const ssize_t sent = ::send(client.get(), left.data(), left.size(), MSG_NOSIGNAL);

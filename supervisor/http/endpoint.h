@@ -1,7 +1,10 @@
 // Endpoint: a listening socket that answers one HTTP request of each client and closes the connection. The size of a
-// request, its time and the number of clients are bounded. Errors of clients are not logged.
+// request, its time and the number of clients are bounded: beyond it the client that waits longest is disconnected, so
+// that a client which sends its request at once is answered, however many others only wait. Errors of clients are not
+// logged.
 // Used by: the daemon's metrics, `warder dashboard`.
 #pragma once
+#include <map>
 #include <memory>
 
 #include "supervisor/base/fd.h"
@@ -29,12 +32,16 @@ class Endpoint {
   Task<> accept_all();
   Task<> serve(AsyncFd client);
   Task<std::string> answer(std::string_view request);
+  bool end_oldest();
 
   Loop& loop_;
   AsyncFd socket_;
   Handler handler_;
-  TaskHandler task_handler_;   // instead of handler_
-  Scope clients_, accepting_;  // last: cancelled first
+  TaskHandler task_handler_;  // instead of handler_
+  class Waiting;
+  uint64_t next_number_ = 0;
+  std::map<uint64_t, int> waiting_;  // descriptors of clients that are waited for, by number: the oldest first
+  Scope clients_, accepting_;        // last: cancelled first
 };
 
 }  // namespace http

@@ -317,8 +317,86 @@ Result<std::vector<std::string>> start_words(const FetchedPackage& package, cons
   return words;
 }
 
-Result<CopiedTree> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing) {
-  const fs::path target(place);
+InstalledPackage::InstalledPackage(InstalledPackage&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      former_(std::move(other.former_)),
+      copied_(other.copied_),
+      is_shared_(other.is_shared_),
+      is_kept_(std::exchange(other.is_kept_, true)) {}
+
+InstalledPackage::~InstalledPackage() {
+  if (is_kept_) return;
+  std::string taken_away = folder_;
+  if (!former_.empty()) {
+    // If the exchange fails, both packages stay; the former one has a name that begins with a dot.
+    if (::renameat2(AT_FDCWD, former_.c_str(), AT_FDCWD, folder_.c_str(), RENAME_EXCHANGE) < 0) return;
+    taken_away = former_;
+  }
+  std::error_code ignored;
+  fs::remove_all(taken_away, ignored);
+}
+
+void InstalledPackage::keep() {
+  std::error_code ignored;
+  if (!former_.empty()) fs::remove_all(former_, ignored);
+  is_kept_ = true;
+}
+
+// A copy in a folder beside the places, which is moved to its place or removed.
+class PackageInstallation {
+ public:
+  PackageInstallation() = default;
+  PackageInstallation(const PackageInstallation&) = delete;
+  ~PackageInstallation() {
+    std::error_code ignored;
+    if (!scratch_.empty()) fs::remove_all(scratch_, ignored);
+  }
+
+  Result<> copy(const FetchedPackage& package, const fs::path& parent) {
+    std::string scratch = (parent / ".installing-XXXXXX").string();
+    if (!::mkdtemp(scratch.data())) return fail_errno(errno, "write in " + parent.string(), Code::denied);
+    scratch_ = scratch;
+    TRY(const Fd from, open_directory(package.root));
+    copy_ = Fd(::open(scratch_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!copy_) return fail_errno(errno, "open " + scratch_);
+    TRY(tree_, copy_tree(from.get(), copy_.get()));
+    if (::fchmod(copy_.get(), 0755) < 0) return fail_errno(errno, "chmod " + scratch_);
+    return {};
+  }
+
+  // nullopt: another package is there.
+  Result<std::optional<InstalledPackage>> put(const PackagePlace& place) {
+    InstalledPackage installed;
+    installed.folder_ = place.folder;
+    installed.copied_ = tree_;
+    std::error_code error;
+    const bool exists = fs::exists(fs::symlink_status(place.folder, error));
+    if (exists) {
+      const Fd there(::open(place.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (there && is_same_tree(copy_.get(), there.get())) {
+        installed.is_shared_ = true;
+        return std::optional(std::move(installed));
+      }
+      if (place.other == ExistingPackage::refuse) return std::optional<InstalledPackage>();
+    }
+    // In one step: jails that start meanwhile find one of both.
+    if (::renameat2(AT_FDCWD, scratch_.c_str(), AT_FDCWD, place.folder.c_str(),
+                    exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) < 0)
+      return fail_errno(errno, (exists ? "replace " : "make ") + place.folder);
+    if (exists) installed.former_ = scratch_;
+    scratch_.clear();
+    installed.is_kept_ = false;
+    return std::optional(std::move(installed));
+  }
+
+ private:
+  std::string scratch_;
+  Fd copy_;
+  CopiedTree tree_;
+};
+
+Result<InstalledPackage> install_package(const FetchedPackage& package, const std::vector<PackagePlace>& places) {
+  const fs::path target(places.front().folder);
   std::error_code error;
   if (is_below_usr(existing_parent(target.parent_path()))) CHECKED(make_open_folders(target.parent_path()));
   struct stat usr {
@@ -326,37 +404,20 @@ Result<CopiedTree> install_package(const FetchedPackage& package, const std::str
   const auto real = fs::canonical(target.parent_path(), error);
   if (error || ::stat("/usr", &usr) < 0 || ::stat(real.c_str(), &parent) < 0 || usr.st_dev != parent.st_dev ||
       !is_below_usr(real))
-    return fail(Code::invalid, fmt::format("{} is not on the file system of /usr, so jails do not see it", place),
+    return fail(Code::invalid,
+                fmt::format("{} is not on the file system of /usr, so jails do not see it", target.string()),
                 "name another folder below /usr: --into DIR");
   if (!is_reachable_below_usr(real))
     return fail(Code::invalid, fmt::format("{} is not open to all users, so jails cannot read it", real.string()),
                 "chmod 755 the folder, or name another one: --into DIR");
-  const bool exists = fs::exists(target, error);
-  if (exists && existing == ExistingPackage::refuse)
-    return fail(Code::invalid, fmt::format("{} exists already", place), "replace it: --replace");
-  std::string scratch = (target.parent_path() / ".installing-XXXXXX").string();
-  if (!::mkdtemp(scratch.data())) return fail_errno(errno, "write in " + target.parent_path().string(), Code::denied);
-  const auto copied = [&]() -> Result<CopiedTree> {
-    TRY(const Fd from, open_directory(package.root));
-    const Fd to(::open(scratch.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!to) return fail_errno(errno, "open " + scratch);
-    TRY(const CopiedTree tree, copy_tree(from.get(), to.get()));
-    if (::fchmod(to.get(), 0755) < 0) return fail_errno(errno, "chmod " + scratch);
-    if (exists) {  // in one step: jails that start meanwhile find one of both
-      if (::renameat2(AT_FDCWD, scratch.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) < 0)
-        return fail_errno(errno, "replace " + place);
-      fs::remove_all(scratch, error);
-      return tree;
-    }
-    fs::rename(scratch, target, error);
-    if (error) return fail_errno(error.value(), "make " + place);
-    return tree;
-  }();
-  if (!copied) {
-    std::error_code ignored;
-    fs::remove_all(scratch, ignored);
+  PackageInstallation installation;
+  CHECKED(installation.copy(package, target.parent_path()));
+  for (const auto& place : places) {
+    TRY(auto installed, installation.put(place));
+    if (installed) return *std::move(installed);
   }
-  return copied;
+  return fail(Code::invalid, fmt::format("{} exists already, with other files", places.back().folder),
+              "replace it: --replace");
 }
 
 }  // namespace packages

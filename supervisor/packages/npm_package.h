@@ -58,9 +58,37 @@ Result<FetchedPackage> package_in(const std::string& folder);
 Result<std::vector<std::string>> start_words(const FetchedPackage& package, const std::string& installed,
                                              const std::string& program);
 
-// Copies the package to `place`, an absolute path below /usr, in one step: as files that all users may read and only
-// root may write. Errors: invalid: jails do not see the place; it exists.
 enum class ExistingPackage { refuse, replace };
-Result<CopiedTree> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing);
+struct PackagePlace {
+  std::string folder;                               // absolute, below /usr
+  ExistingPackage other = ExistingPackage::refuse;  // about another package in that place
+};
+// InstalledPackage: a package in its place. Until keep(), the destructor undoes the installation: it puts the former
+// package back, or removes the new one.
+class InstalledPackage {
+ public:
+  InstalledPackage(InstalledPackage&& other) noexcept;
+  InstalledPackage& operator=(InstalledPackage&& other) = delete;
+  ~InstalledPackage();
+
+  const std::string& folder() const { return folder_; }
+  const CopiedTree& copied() const { return copied_; }
+  bool replaced() const { return !former_.empty(); }
+  // The same package was there already: nothing was changed.
+  bool is_shared() const { return is_shared_; }
+  // The package stays; the former one is removed.
+  void keep();
+
+ private:
+  friend class PackageInstallation;
+  InstalledPackage() = default;
+  std::string folder_, former_;  // `former_`: the replaced package, in a folder beside the place
+  CopiedTree copied_;
+  bool is_shared_ = false, is_kept_ = true;
+};
+// Copies the package to the first of the places that is free, has the same package already, or may be replaced; in one
+// step, as files that all users may read and only root may write. Errors: invalid: jails do not see the place; other
+// packages are in all places.
+Result<InstalledPackage> install_package(const FetchedPackage& package, const std::vector<PackagePlace>& places);
 
 }  // namespace packages

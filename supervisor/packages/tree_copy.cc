@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "supervisor/base/directory_stream.h"
@@ -109,7 +112,54 @@ bool count_tree(int folder, unsigned depth, const TreeLimits& limits, CopiedTree
   return true;
 }
 
+std::optional<std::set<std::string>> names_in(int folder) {
+  const DirectoryStream entries = stream_of(Fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  if (!entries) return {};
+  std::set<std::string> names;
+  while (const dirent* entry = ::readdir(entries.get())) names.insert(entry->d_name);
+  names.erase(".");
+  names.erase("..");
+  return names;
+}
+
+// The next `size` bytes, fewer at the end. False: they cannot be read.
+bool fill(int file, std::vector<char>& part, size_t size) {
+  part.resize(size);
+  size_t have = 0;
+  while (have < size) {
+    const ssize_t got = ::read(file, part.data() + have, size - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  part.resize(have);
+  return true;
+}
+
+bool is_same_file(int one, int other) {
+  std::vector<char> here, there;
+  do {
+    if (!fill(one, here, 256 << 10) || !fill(other, there, 256 << 10) || here != there) return false;
+  } while (!here.empty());
+  return true;
+}
+
 }  // namespace
+
+bool is_same_tree(int one, int other) {
+  const auto names = names_in(one);
+  if (!names || names != names_in(other)) return false;
+  return std::all_of(names->begin(), names->end(), [&](const std::string& name) {
+    const auto here = open_listed_beneath(one, name, O_RDONLY), there = open_listed_beneath(other, name, O_RDONLY);
+    struct stat of_here {
+    }, of_there{};
+    if (!here || !there || ::fstat(here->get(), &of_here) < 0 || ::fstat(there->get(), &of_there) < 0) return false;
+    if (of_here.st_mode != of_there.st_mode) return false;
+    if (S_ISDIR(of_here.st_mode)) return is_same_tree(here->get(), there->get());
+    return S_ISREG(of_here.st_mode) && of_here.st_size == of_there.st_size && is_same_file(here->get(), there->get());
+  });
+}
 
 Result<CopiedTree> copy_tree(int from, int to, const TreeLimits& limits) {
   struct stat status {};

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import subprocess
+import time
 import unittest
 import urllib.request
 
@@ -180,6 +181,19 @@ class Rights(unittest.TestCase):
             self.assertEqual(polkit.asked()[1], SEE_ALL)
             self.assertTrue(polkit.asked_nothing_more())
         self.end(identity)
+
+    def test_a_denial_is_used_for_less_time_than_a_grant(self):
+        def asked_again_while_reading(*granted):
+            """Whether polkit is asked a second time long before a grant's minute is over."""
+            with Polkit(self.bus, *granted) as polkit, Listener(self.bus, OTHER_USER) as one:
+                self.assertEqual(polkit.asked()[1], SEE_ALL)
+                until = time.monotonic() + 16
+                while polkit.asked_nothing_more() and time.monotonic() < until:
+                    one.read(1)
+                    time.sleep(0.1)  # between looks; what is asked decides
+                return not polkit.asked_nothing_more()
+        self.assertTrue(asked_again_while_reading())
+        self.assertFalse(asked_again_while_reading(SEE_ALL))
 
     def test_a_stranger_may_not_touch_an_execution_nor_see_its_output(self):
         identity, path = self.begin()

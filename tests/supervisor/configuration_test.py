@@ -259,6 +259,19 @@ class Reloads(unittest.TestCase):
             self.assertEqual(client.execute("echo 1", language="shell")["outcome"], "ok")
             self.assertEqual(client.execute("result = 1", language="python")["outcome"], "denied")
 
+    def test_with_other_flags_stores_no_copy_of_other_policies(self):
+        def kept():
+            return (self.daemon.state / "last-good/policies/0/default.json").read_text()
+        before = kept()
+        with Policies(languages=["shell"]) as other:
+            done = subprocess.run([WARDERD, "--reload", "--config", str(self.daemon.file), "--socket", str(self.daemon.socket),
+                                   "--state", str(self.daemon.state), "--policies", os.fspath(other)], capture_output=True,
+                                  text=True, timeout=2 * PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the last good copy of the configuration was not stored: the daemon reads the policies in "
+                      f"{self.policies.folder}, and this command would use {other.folder}", done.stderr)
+        self.assertEqual(kept(), before)
+
     def test_names_what_takes_effect_at_a_restart_only(self):
         self.assertEqual(self.daemon.ask("--reload").returncode, 0)
         self.assertNotIn("reload: waiting jails", self.daemon.log_text(), "the level is info")

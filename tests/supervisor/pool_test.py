@@ -311,6 +311,7 @@ class Mishaps(Case):
             self.policies.change(environment={"NEW": "yes"})
             self.daemon.process.send_signal(signal.SIGHUP)
             self.assertEqual(watch.survivors(PATIENCE), {})
+        eventually(lambda: set(self.waiting()) - set(before), "another jail that waits, before any call")
         self.assertEqual(body_of(self.run_as("fork", "import os; result = os.environ['NEW']"))["result"], "yes")
 
     def test_a_program_that_wrecks_its_interpreter_wrecks_only_that(self):

@@ -1,68 +1,19 @@
-"""warder servers: list, add, remove, test, import and install, with a daemon on a bus of the test's own."""
+"""warder servers: list, add, remove, test and import, with a daemon on a bus of the test's own."""
 import json
 import os
 import pathlib
 import shutil
 import stat
 import subprocess
-import tarfile
 import tempfile
 import unittest
 
-from bus_harness import Bus, BusDaemon
-from harness import PATIENCE, ROOT, Policies
-from upstream_harness import SERVER
-
-WARDER = os.environ["WARDER"]
-DENIES = {"otherwise": "deny", "rules": []}
+from bus_harness import BusDaemon
+from harness import ORDINARY_USER, PATIENCE, ROOT, Daemon
+from server_commands_harness import WARDER, ServerCommandTest
 
 
-class ServerCommands(unittest.TestCase):
-    def setUp(self):
-        self.bus = self.enterContext(Bus())
-        self.policies = self.enterContext(Policies(calls=DENIES))
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-servers-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.folder.chmod(0o755)
-        shutil.copy(SERVER, self.folder / "server.py")
-        (self.folder / "server.py").chmod(0o644)
-        self.config = self.bus.folder / "warderd.json"
-        self.drop_ins = pathlib.Path(f"{self.config}.d")
-
-    def daemon(self):
-        daemon = self.enterContext(BusDaemon(self.bus, policies=self.policies))
-        self.config.chmod(0o644)
-        return daemon
-
-    def warder(self, command, *words, status=0, flags=(), user=None, **more):
-        given = [*flags, "--config", str(self.config)] if command in ("add", "remove", "import", "install", "list") else [*flags]
-        done = subprocess.run([WARDER, "servers", command, "--bus", self.bus.address, *given, *words], capture_output=True,
-                              text=True, timeout=2 * PATIENCE, user=user, group=user,
-                              extra_groups=[] if user else None, **more)
-        self.assertEqual(done.returncode, status, (command, words, done.stdout, done.stderr))
-        return done
-
-    def folder_below_usr(self):
-        folder = pathlib.Path(tempfile.mkdtemp(dir="/usr/local/lib", prefix="warder-test-"))
-        self.addCleanup(shutil.rmtree, folder)
-        folder.chmod(0o755)
-        return folder
-
-    def policy_flags(self):
-        return ["--policies", os.fspath(self.policies)]
-
-    def add(self, name, *command, flags=(), **more):
-        return self.warder("add", name, "--", *command, flags=[*self.policy_flags(), *flags], **more)
-
-    def add_near(self, *flags, **more):
-        return self.add("near", "/usr/bin/python3", str(self.folder / "server.py"), flags=["--no-jail", *flags], **more)
-
-    def listed(self):
-        done = subprocess.run([WARDER, "servers", "list", "--json", "--bus", self.bus.address], capture_output=True, text=True,
-                              timeout=PATIENCE)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return {server["Name"]: server for server in json.loads(done.stdout)}
-
+class ServerCommands(ServerCommandTest):
     def test_a_server_is_added_tested_listed_and_removed_without_a_restart(self):
         daemon = self.daemon()
         done = self.add_near()
@@ -117,9 +68,31 @@ class ServerCommands(unittest.TestCase):
         other.write_text("{}")
         done = subprocess.run([WARDER, "servers", "add", "--bus", self.bus.address, "--config", str(other), "near", "--",
                                "/usr/bin/true"], capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("the daemon has a server 'near' that is not in this configuration", done.stderr)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"the daemon reads the configuration {self.config}, and this command would use {other}", done.stderr)
+        self.assertIn(f"--config {self.config}", done.stderr)
         self.assertFalse(pathlib.Path(f"{other}.d").exists())
+        elsewhere = self.folder / "policies"
+        elsewhere.mkdir()
+        shutil.copy(self.policies.folder / "default.json", elsewhere)
+        shutil.copytree(self.policies.folder / "seccomp", elsewhere / "seccomp")
+        done = self.warder("add", "second", "--", "/usr/bin/true", flags=["--policies", str(elsewhere), "--call", "allow"],
+                           status=2)
+        self.assertIn(f"the daemon reads the policies in {self.policies.folder}, and this command would use {elsewhere}",
+                      done.stderr)
+        self.assertEqual(os.listdir(self.drop_ins), ["50-server-near.json"], "nothing was written before that was known")
+
+    @unittest.skipUnless(ROOT, "NOT TESTED: root reads what the daemon's user cannot")
+    def test_a_rule_that_the_daemon_cannot_reload_is_not_left_in_the_file(self):
+        self.daemon()
+        self.add_near()
+        file = self.policies.folder / "default.json"
+        file.chmod(0o600)
+        before = json.loads(file.read_text())
+        done = self.warder("test", "near", flags=[*self.policy_flags(), "--call", "allow"], status=1)
+        self.assertIn("its rule was not written: the reload with the rule failed", done.stderr)
+        self.assertNotIn("says: allow", done.stdout)
+        self.assertEqual(json.loads(file.read_text()), before)
 
     def test_a_rule_can_be_written_later(self):
         self.daemon()
@@ -188,9 +161,156 @@ class ServerCommands(unittest.TestCase):
         self.assertEqual(os.listdir(self.drop_ins), [])
         (self.policies.folder / "own.json").unlink()
         self.add_near()
+        before = (self.drop_ins / "50-server-near.json").read_text()
         self.policies.write("own.json", "{")
         self.warder("remove", "near", status=1)
         self.assertEqual(os.listdir(self.drop_ins), ["50-server-near.json"])
+        done = self.add("near", "/usr/bin/true", flags=["--replace"], status=1)
+        self.assertIn("the former near is in force again, because the reload failed", done.stderr)
+        self.assertEqual((self.drop_ins / "50-server-near.json").read_text(), before)
+        self.assertEqual(len(self.listed()["near"]["Tools"]), 16, "the daemon still has the former one")
+
+    def test_the_last_good_copy_is_of_what_the_daemon_runs(self):
+        daemon = BusDaemon(self.bus, policies=self.policies)
+        self.config.write_text(json.dumps({**json.loads(self.config.read_text()), "state": os.fspath(daemon.state),
+                                           "policies": [os.fspath(self.policies)]}))
+        self.enterContext(daemon)
+        self.config.chmod(0o644)
+
+        def kept():
+            return json.loads((daemon.state / "last-good/configuration.json").read_text())["configuration"].get("servers", {})
+        self.assertNotIn("not stored", self.add_near().stderr)
+        self.assertEqual(list(kept()), ["near"] if ROOT else [])
+        done = self.warder("remove", "near", flags=["--policies", str(self.folder)])
+        self.assertEqual(self.listed(), {})
+        if ROOT:
+            self.assertIn("the last good copy of the configuration was not stored: the daemon reads the policies in "
+                          f"{self.policies.folder}, and this command would use {self.folder}", done.stderr)
+            self.assertEqual(list(kept()), ["near"], "the daemon does not run what this command has read")
+        self.assertNotIn("not stored", self.add_near("--replace").stderr)
+
+    def test_a_program_that_does_not_exist_is_refused_before_anything_is_written(self):
+        self.daemon()
+        own = self.folder / "tool"
+        own.write_text("#!/bin/sh\n")
+        for words, flags, says, helps in (
+                (["/usr/bin/no-such-program"], [], "the program /usr/bin/no-such-program does not exist",
+                 "warder servers install FOLDER"),
+                (["no-such-program"], [], "is in no folder of the jail's PATH, /usr/local/bin:/usr/bin:/bin:/warder/bin",
+                 "install it below /usr"),
+                ([str(own)], [], f"a jail does not show the program {own}", "--no-jail"),
+                (["/usr/share"], [], "/usr/share is not a file that can be executed", "name the program"),
+                ([str(own)], ["--no-jail"], f"{own} is not a file that can be executed", "chmod 755"),
+                (["/no/program"], ["--no-jail"], "the program /no/program does not exist", "absolute path"),
+                (["no-such-program"], ["--no-jail"], "is in no folder of PATH", "absolute path"),
+                (["sh"], ["--env", "PATH=/usr/share:/usr/lib"], "the jail's PATH, /usr/share:/usr/lib", "install it")):
+            with self.subTest(words=words, flags=flags):
+                done = self.add("far", *words, flags=flags, status=2)
+                self.assertIn(says, done.stderr)
+                self.assertIn(helps, done.stderr)
+        self.assertFalse(self.drop_ins.exists() and os.listdir(self.drop_ins))
+        own.chmod(0o755)
+        for words, flags in ((["sh", "-c", "exit 1"], []), (["python", "-c", "pass"], []), (["/bin/sh", "-c", "exit"], []),
+                             (["/workspace/made/later"], []), (["tool"], ["--env", f"PATH=/nowhere:{self.folder}"]),
+                             ([str(own)], ["--no-jail"])):
+            with self.subTest(words=words, flags=flags):
+                self.add("far", *words, flags=["--replace", "--no-test", *flags])
+
+    def policy_folder(self):
+        """A second folder of policies, behind the shipped one."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder, prefix="policies-"))
+        folder.chmod(0o755)
+        return folder
+
+    def test_a_copy_of_a_shipped_policy_is_told_with_the_way_back(self):
+        own = self.policy_folder()
+        self.config.write_text(json.dumps({"policies": [os.fspath(self.policies), str(own)], "state": str(self.folder / "none")}))
+        done = self.warder("add", "near", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"])
+        self.assertIn(f'{own}/default.json: the rule "server-near" says: ask', done.stdout)
+        self.assertIn(f"this file is a new copy of {self.policies.folder}/default.json, which is not read any more", done.stdout)
+        self.assertIn(f"rm {own}/default.json && warder reload", done.stdout)
+        done = self.warder("add", "other", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"])
+        self.assertIn(f'{own}/default.json: the rule "server-other" says: ask', done.stdout)
+        self.assertNotIn("new copy", done.stdout)
+
+    def test_a_daemon_on_no_bus_is_reloaded_by_a_signal_and_says_which_file_it_reads(self):
+        daemon = Daemon(policies=self.policies, arguments=["--config", self.config])
+        where = {"state": os.fspath(daemon.state), "socket": os.fspath(daemon.socket)}
+        self.config.write_text(json.dumps({**where, **({"user": "daemon"} if ROOT else {})}))
+        self.config.chmod(0o644)
+        self.enterContext(daemon)
+        done = self.add_near()
+        self.assertNotIn("no daemon runs", done.stdout)
+        own = self.config
+        self.config = self.folder / "other.json"
+        self.config.write_text(json.dumps(where))
+        done = self.add("other", "/usr/bin/true", status=2)
+        self.assertIn("nothing was added, because the reload failed: "
+                      f"the daemon reads the configuration {own}, and this command would use {self.config}", done.stderr)
+        self.assertEqual(os.listdir(f"{self.config}.d"), [])
+
+    def test_a_rule_is_written_with_the_mode_of_its_file_or_not_at_all(self):
+        file = self.policies.folder / "default.json"
+        file.chmod(0o640)
+        if ROOT:
+            os.chown(file, 0, ORDINARY_USER)
+        self.config.write_text(json.dumps({"policies": [os.fspath(self.policies)], "state": str(self.folder / "none")}))
+
+        def mode():
+            status = file.stat()
+            return stat.S_IMODE(status.st_mode), status.st_gid
+        before = mode()
+        self.warder("add", "near", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"])
+        self.assertIn("server-near", file.read_text())
+        self.assertEqual(mode(), before)
+        policy = json.loads(file.read_text())
+        policy["calls"]["rules"] = [{"name": f"rule-{n}", "tools": ["x.*"], "verdict": "deny"} for n in range(200)]
+        file.write_text(json.dumps(policy))
+        done = self.warder("add", "far", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"], status=1)
+        self.assertIn("far is there, but its rule was not written", done.stderr)
+        self.assertIn("more than 200 rules", done.stderr)
+        self.assertEqual(json.loads(file.read_text()), policy)
+        self.assertEqual(mode(), before)
+        own = self.policy_folder()
+        self.config.write_text(json.dumps({"policies": [os.fspath(self.policies), str(own)], "state": str(self.folder / "none")}))
+        self.warder("add", "third", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"], status=1)
+        self.assertEqual(os.listdir(own), [], "a copy with a mistake does not stay")
+
+    @unittest.skipUnless(ROOT, "NOT TESTED: a unit is changed by root")
+    def test_a_network_that_was_opened_for_a_refused_server_is_closed_again(self):
+        self.daemon()
+        # In a mount namespace of its own: units, and a systemctl that writes down what it is asked.
+        (self.folder / "systemctl").write_text(f'#!/bin/sh\necho "$@" >> {self.folder}/asked\n')
+        (self.folder / "systemctl").chmod(0o755)
+        unit = "/etc/systemd/system/warder.service.d/network.conf"
+        enter = (f"mount -t tmpfs none /etc/systemd && mount -t tmpfs none /run && mkdir -p /run/systemd/system && "
+                 f'PATH={self.folder}:$PATH; "$@"; status=$?; cat {unit} 2>&1; exit $status')
+
+        def add(*flags):
+            return subprocess.run(["unshare", "-m", "sh", "-c", enter, "sh", WARDER, "servers", "add", "--bus", self.bus.address,
+                                   "--config", str(self.config), *self.policy_flags(), *flags, "--open-network", "far",
+                                   "http://127.0.0.1:1/"], capture_output=True, text=True, timeout=2 * PATIENCE)
+
+        def asked():
+            log = self.folder / "asked"
+            lines = log.read_text().splitlines() if log.exists() else []
+            log.unlink(missing_ok=True)
+            return lines
+        applied = ["daemon-reload", "try-restart warder.service"]
+        self.policies.write("own.json", "{")
+        done = add()
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("was removed again: the service has no network, as before", done.stderr)
+        self.assertIn("No such file", done.stdout, "of cat")
+        self.assertEqual(asked(), 2 * applied)
+        (self.policies.folder / "own.json").unlink()
+        done = add("--no-test")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("[Service]", done.stdout, "the drop-in is there")
+        self.assertEqual(asked(), applied)
+        done = add()
+        self.assertEqual(done.returncode, 2, "the name is taken")
+        self.assertEqual(asked(), [], "found before the unit is changed")
 
     def test_without_a_daemon_the_configuration_is_written_and_listed(self):
         self.config.write_text(json.dumps({"state": str(self.folder / "none")}))
@@ -249,105 +369,6 @@ class ServerCommands(unittest.TestCase):
                            env={**os.environ, "TEST_SECRET": "geheim-of-root"})
         self.assertIn("import it as that user", done.stdout)
         self.assertNotIn("geheim-of-root", done.stdout + done.stderr)
-
-    @unittest.skipUnless(ROOT, "NOT TESTED: programs are copied below /usr by root")
-    def test_a_hostile_archive_reaches_nothing_else(self):
-        self.daemon()
-        into = self.folder_below_usr()
-        manifest = self.folder / "package.json"
-        manifest.write_text(json.dumps({"name": "hostile", "version": "1.0.0", "bin": "server.py"}))
-        secret = self.folder / "secret"
-        secret.write_text("geheim")
-        secret.chmod(0o600)
-        archive = self.folder / "server.tgz"
-        flags = ["--into", str(into), *self.policy_flags()]
-
-        def pack(*members):
-            with tarfile.open(archive, "w:gz") as tar:
-                tar.add(SERVER, "package/server.py")
-                tar.add(manifest, "package/package.json")
-                for name, kind, more in members:
-                    member = tarfile.TarInfo(name)
-                    member.type, member.mode = kind, 0o6777
-                    for key, value in more.items():
-                        setattr(member, key, value)
-                    tar.addfile(member)
-
-        refused = [("package/../../../../../../../../" + os.fspath(self.folder) + "/escaped", tarfile.REGTYPE, {}, "'..'"),
-                   ("package/name", tarfile.LNKTYPE, {"linkname": os.fspath(secret)}, "Cannot hard link"),
-                   ("package/disk", tarfile.BLKTYPE, {"devmajor": 8, "devminor": 0}, "Cannot mknod")]
-        for *member, why in refused:
-            with self.subTest(member=member[0]):
-                pack(member)
-                self.assertIn(why, self.warder("install", str(archive), flags=flags, status=2).stderr)
-                self.assertEqual(os.listdir(into), [])
-        pack((f"{self.folder}/escaped", tarfile.REGTYPE, {}),
-             ("package/way", tarfile.SYMTYPE, {"linkname": os.fspath(self.folder)}),
-             ("package/way/escaped", tarfile.REGTYPE, {}))
-        self.assertIn("failed", self.warder("install", str(archive), flags=flags, status=2).stderr)
-        pack((f"{self.folder}/escaped", tarfile.REGTYPE, {}), ("package/pipe", tarfile.FIFOTYPE, {}),
-             ("package/etc", tarfile.SYMTYPE, {"linkname": "/etc"}), ("package/set-id", tarfile.REGTYPE, {}))
-        done = self.warder("install", str(archive), flags=flags)
-        self.assertIn("2 links and special files were left out", done.stderr)
-        self.assertFalse((self.folder / "escaped").exists())
-        (place,) = into.iterdir()
-        self.assertEqual(sorted(os.listdir(place / "package")), ["package.json", "server.py", "set-id"])
-        for file in (place, place / "package", *(place / "package").iterdir()):
-            status = file.lstat()
-            self.assertEqual((status.st_mode & 0o7022, status.st_uid), (0, 0), file)
-        self.assertEqual([name for name in os.listdir("/var/tmp") if name.startswith("warder-package-")], [])
-
-    @unittest.skipUnless(ROOT, "NOT TESTED: programs are copied below /usr by root")
-    def test_install_copies_a_folder_to_where_jails_see_it(self):
-        daemon = self.daemon()
-        into = self.folder_below_usr()
-        (self.folder / "link").symlink_to("/etc/shadow")
-        (self.folder / "server.py").chmod(0o4755)
-        done = self.warder("install", str(self.folder), status=0,
-                           flags=["--into", str(into), "--run", "server.py", "--name", "copied", "--call", "allow",
-                                  *self.policy_flags()])
-        self.assertIn("copied starts, 16 tools", done.stdout)
-        (place,) = into.iterdir()
-        self.assertEqual(place.name, f"{self.folder.name}@local")
-        self.assertEqual(os.listdir(place), ["server.py"], "links are left out")
-        self.assertEqual(stat.S_IMODE((place / "server.py").stat().st_mode), 0o755)
-        self.assertEqual(self.listed()["copied"]["Place"], "jail")
-        with daemon.connect() as client:
-            result = client.call("call_tool", {"name": "copied.add", "arguments": {"a": 20, "b": 22}})
-            self.assertEqual(result["structuredContent"]["result"], {"sum": 42})
-        again = self.warder("install", str(self.folder), status=2,
-                            flags=["--into", str(into), "--run", "server.py", "--name", "copied"])
-        self.assertIn("already", again.stderr)
-
-    @unittest.skipUnless(ROOT, "NOT TESTED: programs are copied below /usr by root")
-    def test_install_unpacks_a_package_without_its_scripts_and_without_privileges(self):
-        self.daemon()
-        into = self.folder_below_usr()
-        package = self.folder / "package"
-        package.mkdir()
-        shutil.copy(SERVER, package / "server.py")
-        (package / "package.json").write_text(json.dumps({
-            "name": "@test/server-near", "version": "1.2.3", "bin": "server.py",
-            "scripts": {"postinstall": f"touch {into}/ran"}}))
-        archive = self.folder / "server.tgz"
-
-        def pack():
-            with tarfile.open(archive, "w:gz") as tar:
-                tar.add(package, "package")
-
-        pack()
-        flags = ["--into", str(into), *self.policy_flags()]
-        done = self.warder("install", str(archive), flags=flags)
-        self.assertIn("near starts, 16 tools", done.stdout)
-        self.assertEqual(os.listdir(into), ["@test+server-near@1.2.3"], "and not the file that its script would make")
-        self.assertEqual((into / "@test+server-near@1.2.3").stat().st_uid, 0)
-        (package / "package.json").write_text(json.dumps({
-            "name": "@test/server-near", "version": "1.2.4", "bin": "server.py", "dependencies": {"left-pad": "1"}}))
-        pack()
-        done = self.warder("install", str(archive), flags=[*flags, "--name", "other"], status=2)
-        self.assertIn("needs 1 packages that are not in the file", done.stderr)
-        self.assertEqual(os.listdir(into), ["@test+server-near@1.2.3"], "nothing half is left")
-        self.assertEqual([name for name in os.listdir("/var/tmp") if name.startswith("warder-package-")], [])
 
 
 if __name__ == "__main__":

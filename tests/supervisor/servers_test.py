@@ -9,7 +9,8 @@ import tempfile
 import time
 import unittest
 
-from harness import ORDINARY_USER, PATIENCE, ROOT, Client, Daemon, Policies, as_user
+from harness import (ORDINARY_USER, PATIENCE, ROOT, Client, Daemon, Policies, as_user, descendants, eventually,
+                     jailer_of)
 
 GITHUB = {"tools": [{"name": "create_issue", "description": "Open an issue",
                      "inputSchema": {"type": "object", "required": ["title"],
@@ -119,6 +120,19 @@ class Servers(unittest.TestCase):
             self.assertEqual(seen, ["forge"])
             (daemon.state / "tenants").joinpath(next((daemon.state / "tenants").iterdir()).name, "workspace/go").touch()
             self.assertEqual(client.executed(request)["result"], ["github"])
+
+    def test_a_new_catalogue_leaves_no_client_without_jails_that_wait(self):
+        policies = Policies(pool={"min_idle": 1, "max_idle": 2, "zygotes": False}, languages=["python"])
+        with policies, self.daemon(policies=policies) as daemon, Client(daemon.socket):
+            def waiting():
+                return {pid for pid, name in descendants(jailer_of(daemon)).items() if name.startswith("python3")}
+
+            def others():
+                now = waiting()
+                return now if now and not now & before else None
+            before = eventually(waiting, "a jail that waits, before any call")
+            (self.folder / "github.json").rename(self.folder / "forge.json")
+            eventually(others, "another jail that waits, before any call")
 
     def test_without_tools_the_tree_is_there_and_says_so(self):
         (self.folder / "github.json").unlink()

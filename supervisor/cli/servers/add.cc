@@ -12,6 +12,7 @@
 #include "supervisor/cli/servers/call_advice.h"
 #include "supervisor/cli/servers/commands.h"
 #include "supervisor/cli/servers/network.h"
+#include "supervisor/cli/servers/program_lookup.h"
 #include "supervisor/cli/servers/start_problem.h"
 #include "supervisor/cli/terminal.h"
 
@@ -75,14 +76,23 @@ void print_advice(const CallAdvice& one, const std::string& server) {
 Result<> write_rule_of_flag(const Given& given, const AddedServer& server) {
   if (!given.has("call")) return {};
   const std::string verdict = given.value("call", "");
-  TRY(const auto files, write_call_rule(given, server.name, server.tools, verdict));
-  for (const auto& file : files)
-    cli::print_text(given.json ? stderr : stdout,
-                    fmt::format("{}: the rule \"server-{}\" says: {}\n", file, server.name, verdict));
-  if (files.empty() || !server.reloaded) return {};
-  const ServerDropIns drop_ins = ServerDropIns::read(given);
-  TRY(const auto reloaded, RunningDaemon::find(given).reload(given, drop_ins));
-  (void)reloaded;
+  TRY(const auto written, write_call_rule(given, server.name, server.tools, verdict));
+  if (!written.empty() && server.reloaded) {
+    auto reloaded = RunningDaemon::find(given).reload(given, ServerDropIns::read(given));
+    if (!reloaded) {
+      CHECKED(undo_call_rule(written));
+      reloaded.error().code = Code::internal;  // the command line is right
+      return tl::unexpected<Error>(std::move(reloaded).error().within("the reload with the rule failed"));
+    }
+  }
+  for (const auto& [file, before, hides] : written) {
+    FILE* where = given.json ? stderr : stdout;
+    cli::print_text(where, fmt::format("{}: the rule \"server-{}\" says: {}\n", file, server.name, verdict));
+    if (hides.empty()) continue;
+    cli::print_text(where, fmt::format("  this file is a new copy of {}, which is not read any more, nor are its later "
+                                       "versions. To return to it (the rules of {} end, too): rm {} && warder reload\n",
+                                       hides, file, file));
+  }
   return {};
 }
 
@@ -102,6 +112,15 @@ std::vector<std::string> removed_rules(const Given& given, const std::string& se
     cli::print_text(stderr, fmt::format("the rule \"server-{}\" stays in the policies, if it is there: {}\n", server,
                                         rules.error().what));
   return {};
+}
+
+// Undoes a written or removed entry after a reload that failed. Errors: the file is not as it was; with the reload's.
+Result<> restored(ServerDropIns& files, const std::string& name, const std::optional<std::string>& before,
+                  const Error& reload) {
+  auto done = files.restore(name, before);
+  if (done) return done;
+  return tl::unexpected<Error>(std::move(done).error().within(
+      fmt::format("the reload failed ({}), and {} is not as it was before", reload.what, files.file_of(name))));
 }
 
 }  // namespace
@@ -132,11 +151,18 @@ Result<> take_entry_flags(const Given& given, Json& entry) {
   return {};
 }
 
+Result<> check_daemons_files(const Given& given, const RunningDaemon& daemon, const ServerDropIns& files) {
+  CHECKED(daemon.expect_same_configuration(files));
+  return given.has("call") ? check_rules_writable(given) : Result<>{};
+}
+
 Result<AddedServer> add_entry(const Given& given, const std::string& name, const Json& entry, NameTaken taken) {
   CHECKED(check_call_flag(given));
   ServerDropIns files = ServerDropIns::read(given);
-  CHECKED(files.check(name, entry, taken));
+  TRY(const upstream::ServerConfig server, files.check(name, entry, taken));
+  CHECKED(expect_program(server));
   const RunningDaemon daemon = RunningDaemon::find(given);
+  CHECKED(check_daemons_files(given, daemon, files));
   if (daemon.on_bus() && !files.has(name)) {
     TRY(const auto servers, daemon.servers());
     if (!server_named(servers, name).is_null())
@@ -149,19 +175,27 @@ Result<AddedServer> add_entry(const Given& given, const std::string& name, const
   added.name = name;
   added.file = files.file_of(name);
   if (!reloaded) {
-    CHECKED(files.restore(name, before));
-    reloaded.error().code = Code::internal;  // the files are wrong, not the command line
-    return tl::unexpected<Error>(std::move(reloaded).error().within("nothing was added, because the reload failed"));
+    const std::string undone = before ? fmt::format("the former {} is in force again", name) : "nothing was added";
+    CHECKED(restored(files, name, before, reloaded.error()));
+    if (reloaded.error().code != Code::invalid || daemon.on_bus())
+      reloaded.error().code = Code::internal;  // the files are wrong, not the command line
+    return tl::unexpected<Error>(std::move(reloaded).error().within(undone + ", because the reload failed"));
   }
   added.reloaded = *reloaded == RunningDaemon::Reloaded::yes;
   if (!added.reloaded || !daemon.on_bus()) return added;
-  TRY(const auto servers, daemon.servers());
-  if (server_named(servers, name).is_null()) {
+  // From here on the server is there: a daemon that is gone now is a problem of the server, and undoes nothing.
+  const auto servers = daemon.servers();
+  if (!servers) {
+    added.problem = servers.error().what;
+    return added;
+  }
+  if (server_named(*servers, name).is_null()) {
     CHECKED(files.restore(name, before));
     return fail(Code::invalid, "the daemon does not read " + added.file,
                 "name the file that the daemon was started with: --config FILE");
   }
-  if (!given.has("no-test")) CHECKED(start_added(daemon, added));
+  if (given.has("no-test")) return added;
+  if (const auto started = start_added(daemon, added); !started) added.problem = started.error().what;
   return added;
 }
 
@@ -180,7 +214,7 @@ Result<int> report_added(const Given& given, const AddedServer& server) {
   const int status = server.problem.empty() ? 0 : 1;
   if (auto written = write_rule_of_flag(given, server); !written)
     return tl::unexpected<Error>(
-        std::move(written).error().within(fmt::format("{} was added, but its rule was not written", server.name)));
+        std::move(written).error().within(fmt::format("{} is there, but its rule was not written", server.name)));
   if (given.json) {
     Json told = {{"name", server.name},
                  {"file", server.file},
@@ -222,11 +256,15 @@ Result<int> add_server(const Given& given) {
   TRY(const Json entry, entry_of(given));
   const bool remote = entry.contains("url");
   const NameTaken taken = given.has("replace") ? NameTaken::replace : NameTaken::refuse;
+  OpenedNetwork network;  // closed again if the server is not added
   if (given.has("open-network")) {
-    CHECKED(ServerDropIns::read(given).check(given.words.front(), entry, taken));  // before the unit is changed
-    CHECKED(open_service_network());
+    const ServerDropIns files = ServerDropIns::read(given);  // before the unit is changed
+    CHECKED(files.check(given.words.front(), entry, taken));
+    CHECKED(check_daemons_files(given, RunningDaemon::find(given), files));
+    TRY(network, OpenedNetwork::open());
   }
   TRY(const AddedServer added, add_entry(given, given.words.front(), entry, taken));
+  network.keep();
   if (remote && !given.has("open-network")) cli::print_text(stderr, network_advice(text(entry, "url")));
   return report_added(given, added);
 }
@@ -235,11 +273,13 @@ Result<int> remove_server(const Given& given) {
   Json told = Json::array();
   for (const auto& name : given.words) {
     ServerDropIns files = ServerDropIns::read(given);
-    TRY(const std::string text, files.remove(name));
     const RunningDaemon daemon = RunningDaemon::find(given);
+    CHECKED(daemon.expect_same_configuration(files));
+    CHECKED(check_rules_removable(given, name));
+    TRY(const std::string text, files.remove(name));
     auto reloaded = daemon.reload(given, files);
     if (!reloaded) {
-      CHECKED(files.restore(name, text));
+      CHECKED(restored(files, name, text, reloaded.error()));
       reloaded.error().code = Code::internal;
       return tl::unexpected<Error>(
           std::move(reloaded).error().within("nothing was removed, because the reload failed"));

@@ -18,6 +18,9 @@ struct AddedServer {
   std::vector<std::string> tools;  // of a tested server
 };
 
+// Asked before a file is changed: whether the daemon on the bus reads the configuration and, with --call, the policies
+// that this command changes. Errors: invalid, naming the files of both, and the flag that helps.
+Result<> check_daemons_files(const Given& given, const RunningDaemon& daemon, const ServerDropIns& files);
 // Errors: nothing stays written: the entry has a mistake, or the reload failed.
 Result<AddedServer> add_entry(const Given& given, const std::string& name, const Json& entry, NameTaken taken);
 // Starts the server through the daemon. Errors: only those of D-Bus; a server that does not start has a problem.

@@ -10,18 +10,45 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/cli/admin/policy_documents.h"
 #include "supervisor/cli/servers/drop_ins.h"
+#include "supervisor/cli/servers/running_daemon.h"
 
 namespace admin {
 namespace {
 
 std::string rule_name(const std::string& server) { return "server-" + server; }
 
-// From the folders of --policies, else from those of the daemon's configuration.
-Result<policies::Store> load_daemon_policies(const Given& given) {
-  if (given.has("policies")) return load_policies(given);
-  Given more = given;
+// The folders of --policies, else those of the configuration; as the daemon writes paths.
+std::vector<std::string> own_folders(const Given& given) {
   const ServerDropIns files = ServerDropIns::read(given);
-  for (const auto& folder : files.options().policies) more.flags.emplace_back("policies", folder);
+  std::vector<std::string> folders = given.values("policies");
+  if (folders.empty()) folders = files.options().policies;
+  for (auto& folder : folders) {
+    folder = configuration::absolute_path(folder, files.invocation());
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  }
+  return folders;
+}
+
+// What a daemon on a bus reads is true for it, whatever this configuration says.
+std::vector<std::string> folders_to_read(const Given& given) {
+  const auto daemons = RunningDaemon::find(given).files_in_force();
+  return daemons && !given.has("policies") ? daemons->policies : own_folders(given);
+}
+
+// Root writes no file into a folder that only the daemon names: an attacker may control the daemon. An ordinary user's
+// daemon has the rights of that user, so its word is enough.
+Result<std::vector<std::string>> folders_to_write(const Given& given) {
+  const RunningDaemon daemon = RunningDaemon::find(given);
+  if (daemon.files_in_force() && !given.has("policies") && ::geteuid() != 0) return daemon.files_in_force()->policies;
+  auto folders = own_folders(given);
+  CHECKED(daemon.expect_same_policies(folders));
+  return folders;
+}
+
+Result<policies::Store> load_from(const Given& given, const std::vector<std::string>& folders) {
+  Given more = given;
+  std::erase_if(more.flags, [](const auto& flag) { return flag.first == "policies"; });
+  for (const auto& folder : folders) more.flags.emplace_back("policies", folder);
   return load_policies(more);
 }
 
@@ -76,48 +103,41 @@ Json without_rule(const Json& rules, const std::string& name) {
   return others;
 }
 
-struct WrittenPolicy {
-  std::string file;
-  bool existed = false;
-  Json before;
-};
-
 // Mode and group stay those of a file that exists.
-Result<> write_policy(const std::string& file, const Json& value) {
+Result<> write_policy(const std::string& file, const std::string& text) {
   struct stat status {};
   const bool exists = ::stat(file.c_str(), &status) == 0;
   const bool keeps_group = exists && ::geteuid() == 0;
-  return replace_text_file(file, indented(value), exists ? status.st_mode & 0777 : 0644,
+  return replace_text_file(file, text, exists ? status.st_mode & 0777 : 0644,
                            keeps_group ? std::optional<gid_t>(status.st_gid) : std::nullopt);
 }
 
-Result<> undo(const std::vector<WrittenPolicy>& written) {
-  for (const auto& one : written) {
-    if (!one.existed) {
-      ::unlink(one.file.c_str());
-    } else {
-      CHECKED(write_policy(one.file, one.before));
-    }
+// Reads the policies again; if they have a mistake now, undoes the writing.
+Result<> check_written(const Given& given, const policies::Store& store, const std::vector<WrittenRule>& written) {
+  if (auto again = load_from(given, store.folders()); !again) {
+    CHECKED(undo_call_rule(written));
+    return tl::unexpected<Error>(std::move(again).error().within("the rule was not written"));
   }
   return {};
 }
 
-// Reads the policies again; if they have a mistake now, undoes the writing.
-Result<std::vector<std::string>> checked(const Given& given, const std::vector<WrittenPolicy>& written) {
-  if (auto again = load_daemon_policies(given); !again) {
-    CHECKED(undo(written));
-    return tl::unexpected<Error>(std::move(again).error().within("the rule was not written"));
+// The policies whose own file in the last folder has a rule of that name.
+std::vector<PolicyDocument> documents_with_rule(const policies::Store& store, const std::string& rule) {
+  std::vector<PolicyDocument> found;
+  for (const auto& name : store.names()) {
+    auto documents = documents_of(store.folders(), name);
+    if (documents.empty() || documents.front().file != store.folders().back() + "/" + name + ".json") continue;
+    const Json& rules = member(member(documents.front().value, "calls"), "rules");
+    if (rules.is_array() && without_rule(rules, rule).size() != rules.size()) found.push_back(documents.front());
   }
-  std::vector<std::string> files;
-  for (const auto& one : written) files.push_back(one.file);
-  return files;
+  return found;
 }
 
 }  // namespace
 
 Result<std::vector<CallAdvice>> advice_for(const Given& given, const std::string& server,
                                            const std::vector<std::string>& tools) {
-  TRY(const policies::Store store, load_daemon_policies(given));
+  TRY(const policies::Store store, load_from(given, folders_to_read(given)));
   TRY(const auto names, policies_in_use(store, given));
   std::vector<CallAdvice> all;
   for (const auto& name : names) {
@@ -127,16 +147,39 @@ Result<std::vector<CallAdvice>> advice_for(const Given& given, const std::string
   return all;
 }
 
+Result<> undo_call_rule(const std::vector<WrittenRule>& written) {
+  for (const auto& one : written) {
+    if (one.before) {
+      CHECKED(write_policy(one.file, *one.before));
+    } else if (::unlink(one.file.c_str()) < 0 && errno != ENOENT) {
+      return fail_errno(errno, "remove " + one.file);
+    }
+  }
+  return {};
+}
+
 Json call_rule(const std::string& server, const std::string& verdict) {
   return {{"name", rule_name(server)}, {"tools", {server + ".*"}}, {"verdict", verdict}};
 }
 
-Result<std::vector<std::string>> write_call_rule(const Given& given, const std::string& server,
+Result<> check_rules_writable(const Given& given) {
+  CHECKED(folders_to_write(given));
+  return {};
+}
+
+Result<> check_rules_removable(const Given& given, const std::string& server) {
+  const auto store = load_from(given, folders_to_read(given));
+  if (!store || documents_with_rule(*store, rule_name(server)).empty()) return {};
+  return check_rules_writable(given);
+}
+
+Result<std::vector<WrittenRule>> write_call_rule(const Given& given, const std::string& server,
                                                  const std::vector<std::string>& tools, const std::string& verdict) {
-  TRY(const policies::Store store, load_daemon_policies(given));
+  TRY(const auto folders, folders_to_write(given));
+  TRY(const policies::Store store, load_from(given, folders));
   TRY(const auto names, policies_in_use(store, given));
   const std::string own = store.folders().back();
-  std::vector<WrittenPolicy> written;
+  std::vector<WrittenRule> written;
   std::vector<std::string> wanting;  // found out before the first file is written
   for (const auto& name : names) {
     TRY(const CallAdvice advice, advice_of(store, name, server, tools));
@@ -147,44 +190,48 @@ Result<std::vector<std::string>> write_call_rule(const Given& given, const std::
   }
   for (const auto& name : wanting) {
     const auto documents = documents_of(store.folders(), name);
-    WrittenPolicy one{own + "/" + name + ".json", documents.front().file == own + "/" + name + ".json",
-                      documents.front().value};
-    Json changed = one.before;
+    const PolicyDocument& first = documents.front();
+    WrittenRule one;
+    one.file = own + "/" + name + ".json";
+    if (first.file == one.file) {
+      one.before = indented(first.value);
+    } else {
+      one.hides = first.file;
+    }
+    Json changed = first.value;
     // A list replaces that of the policy that this one extends, so the inherited rules are written, too.
     Json rules = without_rule(member(member(merged(documents), "calls"), "rules"), rule_name(server));
     rules.insert(rules.begin(), call_rule(server, verdict));
     if (!changed.contains("calls")) changed["calls"] = Json::object();
     changed["calls"]["rules"] = std::move(rules);
-    if (auto done = write_policy(one.file, changed); !done) {
-      CHECKED(undo(written));
+    if (auto done = write_policy(one.file, indented(changed)); !done) {
+      CHECKED(undo_call_rule(written));
       return tl::unexpected<Error>(std::move(done).error());
     }
     written.push_back(std::move(one));
   }
-  return checked(given, written);
+  CHECKED(check_written(given, store, written));
+  return written;
 }
 
 Result<std::vector<std::string>> remove_call_rule(const Given& given, const std::string& server) {
-  TRY(const policies::Store store, load_daemon_policies(given));
-  std::vector<WrittenPolicy> written;
-  for (const auto& name : store.names()) {
-    const auto documents = documents_of(store.folders(), name);
-    const std::string file = store.folders().back() + "/" + name + ".json";
-    if (documents.empty() || documents.front().file != file) continue;
-    const Json& rules = member(member(documents.front().value, "calls"), "rules");
-    if (!rules.is_array()) continue;
-    Json others = without_rule(rules, rule_name(server));
-    if (others.size() == rules.size()) continue;
-    WrittenPolicy one{file, true, documents.front().value};
-    Json changed = one.before;
-    changed["calls"]["rules"] = std::move(others);
-    if (auto done = write_policy(one.file, changed); !done) {
-      CHECKED(undo(written));
+  TRY(const auto folders, folders_to_write(given));
+  TRY(const policies::Store store, load_from(given, folders));
+  std::vector<WrittenRule> written;
+  std::vector<std::string> files;
+  for (const auto& document : documents_with_rule(store, rule_name(server))) {
+    WrittenRule one{document.file, indented(document.value), {}};
+    Json changed = document.value;
+    changed["calls"]["rules"] = without_rule(changed["calls"]["rules"], rule_name(server));
+    if (auto done = write_policy(one.file, indented(changed)); !done) {
+      CHECKED(undo_call_rule(written));
       return tl::unexpected<Error>(std::move(done).error());
     }
+    files.push_back(one.file);
     written.push_back(std::move(one));
   }
-  return checked(given, written);
+  CHECKED(check_written(given, store, written));
+  return files;
 }
 
 }  // namespace admin

@@ -1,7 +1,9 @@
 // CallAdvice: whether the policies allow calls of a server's tools, and the rule that would.
-// Source: the policies of this machine, as warderd reads them (../admin/policy_store.h). Used by: add.cc, test.cc.
+// Source: the policies in the folders of --policies, of the daemon on the bus, or of the configuration, in this order.
+// Used by: add.cc, list.cc.
 // Errors: not_found: no policies, or none of that name; internal: they have mistakes; those of the file system.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +23,23 @@ Result<std::vector<CallAdvice>> advice_for(const Given& given, const std::string
                                            const std::vector<std::string>& tools);
 // The rule as JSON: {"name":"server-files","tools":["files.*"],"verdict":"allow"}.
 Json call_rule(const std::string& server, const std::string& verdict);
+struct WrittenRule {
+  std::string file;
+  std::optional<std::string> before;  // its text; nullopt: the file is new
+  std::string hides;                  // the shipped file that a new one is a copy of, and which is not read any more
+};
 // Writes that rule as the first one of each such policy that decides otherwise: into the policy's own file, or into a
 // copy of a shipped policy in the last folder, which masks it. Nothing stays written if the policies have a mistake
-// then. Returns the written files.
-Result<std::vector<std::string>> write_call_rule(const Given& given, const std::string& server,
+// then. Errors: invalid: the daemon on the bus reads other folders.
+Result<std::vector<WrittenRule>> write_call_rule(const Given& given, const std::string& server,
                                                  const std::vector<std::string>& tools, const std::string& verdict);
+// The files are as before. Errors: those of the file system.
+Result<> undo_call_rule(const std::vector<WrittenRule>& written);
 // Removes the rules of that name that write_call_rule() has written, from files of the last folder. Returns the files.
 Result<std::vector<std::string>> remove_call_rule(const Given& given, const std::string& server);
+// Asked before other files are changed: whether the two functions above write where the daemon on the bus reads.
+// Errors: invalid, naming the folders of both.
+Result<> check_rules_writable(const Given& given);
+Result<> check_rules_removable(const Given& given, const std::string& server);  // true, too, if there are none
 
 }  // namespace admin

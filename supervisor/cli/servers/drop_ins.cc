@@ -18,6 +18,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/configuration/files_in_force.h"
 
 namespace admin {
 namespace {
@@ -74,14 +75,13 @@ Result<> replace_text_file(const std::string& path, const std::string& text, mod
 ServerDropIns ServerDropIns::read(const Given& given) {
   Flags flags;
   flags.config = given.value("config", "");
+  flags.policies = fmt::format("{}", fmt::join(given.values("policies"), ":"));
   ServerDropIns all;
   all.invocation_ = configuration::invocation_of(std::move(flags));
   all.document_ = configuration::ConfigurationDocument::read(all.invocation_, all.notes_.problems);
   all.options_ = configuration::read_options(all.document_, all.invocation_, all.notes_);
-  const std::string main = all.invocation_.flags.config.empty()
-                               ? configuration::default_file(all.invocation_)
-                               : configuration::absolute_path(all.invocation_.flags.config, all.invocation_);
-  if (!main.empty()) all.folder_ = main + ".d";
+  all.main_ = configuration::files_of(all.invocation_, all.options_).main;
+  if (!all.main_.empty()) all.folder_ = all.main_ + ".d";
   return all;
 }
 

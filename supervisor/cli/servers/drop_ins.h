@@ -24,6 +24,8 @@ class ServerDropIns {
   const Options& options() const { return options_; }  // of the keys without a mistake
   const configuration::ConfigurationDocument& document() const { return document_; }
   const std::vector<std::string>& problems() const { return notes_.problems; }
+  // The main file of the configuration, absolute; it may be missing. Empty: this user has none.
+  const std::string& main_file() const { return main_; }
   bool has(const std::string& name) const;
   std::string file_of(const std::string& name) const;
 
@@ -44,7 +46,7 @@ class ServerDropIns {
   configuration::ConfigurationDocument document_;
   configuration::Notes notes_;
   Options options_;
-  std::string folder_;
+  std::string main_, folder_;
 };
 
 // A JSON value as indented text with a final newline, for files that people edit.

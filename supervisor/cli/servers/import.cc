@@ -111,7 +111,9 @@ Result<int> import_servers(const Given& given) {
   auto read = read_client_servers(file.text, ImportSurroundings::here(file.owner));
   if (!read) return tl::unexpected<Error>(std::move(read).error().within(path));
   TRY(auto servers, chosen_servers(given, *std::move(read)));
-  check_entries(ServerDropIns::read(given), servers);
+  const ServerDropIns files = ServerDropIns::read(given);
+  if (has_own_daemon(given)) CHECKED(check_daemons_files(given, RunningDaemon::find(given), files));
+  check_entries(files, servers);
   if (given.json) {
     Json told = Json::array();
     for (const auto& server : servers) told.push_back(told_server(server));

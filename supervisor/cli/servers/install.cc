@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "supervisor/base/json_value.h"
@@ -58,6 +59,24 @@ std::string place_name(const packages::FetchedPackage& package) {
   return name + "@" + package.version;
 }
 
+// Whether a server other than `name` has a program below `place`.
+bool is_used_by_another(const ServerDropIns& files, const std::string& place, const std::string& name) {
+  const auto uses = [&place](const std::string& word) { return word.starts_with(place + "/"); };
+  return std::any_of(files.options().servers.begin(), files.options().servers.end(), [&](const auto& server) {
+    return server.name != name && std::any_of(server.command.begin(), server.command.end(), uses);
+  });
+}
+
+// A second server of the same package and version has its program in the same folder, if the files are the same. If
+// they are not, it gets a folder of its own, "server-everything@2026.8.31@second": to replace one program must not
+// change another server. A version has no '@'.
+std::vector<packages::PackagePlace> places_for(const ServerDropIns& files, const std::string& place,
+                                               const std::string& name, NameTaken taken) {
+  const auto own = taken == NameTaken::replace ? packages::ExistingPackage::replace : packages::ExistingPackage::refuse;
+  if (!is_used_by_another(files, place, name)) return {{place, own}};
+  return {{place, packages::ExistingPackage::refuse}, {place + "@" + name, own}};
+}
+
 Result<Json> installed_entry(const Given& given, const packages::FetchedPackage& package, const std::string& place) {
   TRY(auto words, packages::start_words(package, place, given.value("run", "")));
   words.insert(words.end(), given.words.begin() + 1, given.words.end());
@@ -86,25 +105,28 @@ Result<int> install_server(const Given& given) {
   const std::string name = given.value("name", server_name_of(package.name));
   std::error_code error;
   const std::string into = std::filesystem::absolute(given.value("into", kInstalledServers), error).lexically_normal();
-  const std::string place = into + "/" + place_name(package);
-  TRY(const Json entry, installed_entry(given, package, place));
   const NameTaken taken = given.has("replace") ? NameTaken::replace : NameTaken::refuse;
-  CHECKED(ServerDropIns::read(given).check(name, entry, taken));  // before a file is copied
-  const bool exists = std::filesystem::exists(place, error);
-  TRY(const packages::CopiedTree copied,
-      packages::install_package(
-          package, place,
-          given.has("replace") ? packages::ExistingPackage::replace : packages::ExistingPackage::refuse));
+  const ServerDropIns files = ServerDropIns::read(given);
+  const auto places = places_for(files, into + "/" + place_name(package), name, taken);
+  // Checked before a file is copied; the folder is not part of a mistake.
+  TRY(const Json expected, installed_entry(given, package, places.front().folder));
+  CHECKED(files.check(name, expected, taken));
+  CHECKED(check_daemons_files(given, RunningDaemon::find(given), files));
+  TRY(packages::InstalledPackage installed, packages::install_package(package, places));
+  TRY(const Json entry, installed_entry(given, package, installed.folder()));
   auto added = add_entry(given, name, entry, taken);
   if (!added) {
-    if (!exists) std::filesystem::remove_all(place, error);
-    return tl::unexpected<Error>(std::move(added).error());
+    if (installed.replaced()) added.error().what += "; its former program is in " + installed.folder() + " again";
+    return tl::unexpected<Error>(std::move(added).error());  // `installed` undoes the copy
   }
+  const bool is_new = !installed.is_shared();
+  installed.keep();
   if (!given.json)
     cli::print_text(
-        stdout, fmt::format("{} {}{}: copied to {}, with {} packages that it needs\n", package.name, package.version,
-                            package.integrity.empty() ? "" : ", hash checked by npm", place, package.dependencies));
-  print_copied(copied);
+        stdout, fmt::format("{} {}{}: {} {}, with {} packages that it needs\n", package.name, package.version,
+                            package.integrity.empty() ? "" : ", hash checked by npm",
+                            is_new ? "copied to" : "the same is already in", installed.folder(), package.dependencies));
+  if (is_new) print_copied(installed.copied());
   return report_added(given, *added);
 }
 

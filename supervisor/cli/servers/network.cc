@@ -3,8 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <cerrno>
 #include <filesystem>
+#include <utility>
 
 #include "supervisor/cli/servers/drop_ins.h"
 #include "supervisor/cli/servers/started_program.h"
@@ -26,6 +27,12 @@ bool has_file(const char* path) {
   return ::stat(path, &status) == 0;
 }
 
+Result<> apply_unit() {
+  CHECKED(run_program({"systemctl", "daemon-reload"}));
+  // Clients stay connected over a restart: the service manager holds their connections.
+  return run_program({"systemctl", "try-restart", "warder.service"});
+}
+
 }  // namespace
 
 std::string network_advice(const std::string& url) {
@@ -39,7 +46,27 @@ std::string network_advice(const std::string& url) {
          "or add the server with --open-network, which does this. Jails still have no network\n";
 }
 
-Result<> open_service_network() {
+OpenedNetwork::OpenedNetwork(OpenedNetwork&& other) noexcept { *this = std::move(other); }
+
+OpenedNetwork& OpenedNetwork::operator=(OpenedNetwork&& other) noexcept {
+  std::swap(written_, other.written_);
+  return *this;
+}
+
+OpenedNetwork::~OpenedNetwork() {
+  if (!written_) return;
+  Result<> closed;
+  if (::unlink(kUnitDropIn) < 0 && errno != ENOENT) closed = fail_errno(errno, std::string("remove ") + kUnitDropIn);
+  if (closed) closed = apply_unit();
+  if (closed) {
+    cli::print_text(stderr, std::string(kUnitDropIn) + " was removed again: the service has no network, as before\n");
+    return;
+  }
+  cli::print_text(stderr, "the service may still have a network: " + closed.error().what + "; rm " + kUnitDropIn +
+                              ", then: systemctl daemon-reload && systemctl try-restart warder\n");
+}
+
+Result<OpenedNetwork> OpenedNetwork::open() {
   if (::geteuid() != 0) return fail(Code::denied, "--open-network changes a unit of the system", "call as root");
   if (!has_file("/run/systemd/system"))
     return fail(Code::unavailable, "--open-network: no systemd runs here",
@@ -47,16 +74,16 @@ Result<> open_service_network() {
   std::error_code error;
   std::filesystem::create_directories(kUnitFolder, error);
   if (error) return fail_errno(error.value(), std::string("make the folder ") + kUnitFolder);
+  OpenedNetwork network;
   if (has_file(kUnitDropIn)) {
     cli::print_text(stderr, std::string(kUnitDropIn) + " exists and stays as it is\n");
-    return {};
+    return network;
   }
   CHECKED(replace_text_file(kUnitDropIn, kUnitText, 0644));
-  CHECKED(run_program({"systemctl", "daemon-reload"}));
-  // Clients stay connected over a restart: the service manager holds their connections.
-  CHECKED(run_program({"systemctl", "try-restart", "warder.service"}));
+  network.written_ = true;
+  CHECKED(apply_unit());
   cli::print_text(stderr, std::string(kUnitDropIn) + " was written, and the service restarted: it has a network now\n");
-  return {};
+  return network;
 }
 
 }  // namespace admin

@@ -1,5 +1,5 @@
-// The network of the installed service, for servers that are reached over HTTP: warder.service has none of its own
-// (PrivateNetwork=). Used by: add.cc, import.cc.
+// The network of the installed service, for servers that are reached over HTTP: warder.service has only its own
+// loopback (PrivateNetwork=). Used by: add.cc, import.cc.
 #pragma once
 #include <string>
 
@@ -10,9 +10,22 @@ namespace admin {
 // The commands that give the service a network, with the reason. Empty: `url` needs none (a Unix socket, or no systemd
 // runs), or the drop-in exists.
 std::string network_advice(const std::string& url);
-// Writes the drop-in /etc/systemd/system/warder.service.d/network.conf and runs `systemctl daemon-reload`; the network
-// is there after a restart of the service, which is printed. Errors: denied: not root; exists already with another
-// text.
-Result<> open_service_network();
+// OpenedNetwork: the network that this command gave to the service. The destructor closes it again, unless keep() was
+// called: without the new server, the service needs no network.
+class OpenedNetwork {
+ public:
+  OpenedNetwork() = default;  // nothing to close
+  // Writes the drop-in /etc/systemd/system/warder.service.d/network.conf and runs `systemctl daemon-reload` and
+  // `try-restart`; what was done is printed. A drop-in that exists stays as it is. Errors: denied: not root;
+  // unavailable: no systemd runs, or it failed: the drop-in is removed again.
+  static Result<OpenedNetwork> open();
+  OpenedNetwork(OpenedNetwork&& other) noexcept;
+  OpenedNetwork& operator=(OpenedNetwork&& other) noexcept;
+  ~OpenedNetwork();
+  void keep() { written_ = false; }
+
+ private:
+  bool written_ = false;
+};
 
 }  // namespace admin

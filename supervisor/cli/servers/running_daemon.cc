@@ -5,20 +5,25 @@
 #include <unistd.h>
 
 #include "supervisor/cli/terminal.h"
-#include "supervisor/configuration/last_good.h"
 #include "supervisor/configuration/reload_exchange.h"
+#include "supervisor/configuration/reloaded_copy.h"
 
 namespace admin {
 namespace {
 
 constexpr std::chrono::seconds kReloadLimit{80};
 
-// After a reload over D-Bus root stores the last good copy, as `warderd --reload` does: last_good.h.
-Result<> keep_copy(const ServerDropIns& files) {
-  if (::geteuid() != 0 || !files.invocation().flags.config.empty()) return {};
-  const auto loaded = configuration::load(files.invocation());
-  if (!loaded.good()) return {};
-  return configuration::keep_last_good(loaded.options.state, loaded.document, loaded.options.policies);
+// Texts of the daemon are compared and printed, escaped; no file is opened by them.
+std::optional<configuration::FilesInForce> files_told(const Json& properties) {
+  if (!properties.is_object() || !properties.contains("ConfigurationFile")) return {};
+  configuration::FilesInForce files{text(properties, "ConfigurationFile"), text(properties, "StateFolder"), {}};
+  for (const Json& folder : member(properties, "PolicyFolders")) files.policies.push_back(text(folder));
+  return files;
+}
+
+void print_not_kept(const Error& why) {
+  cli::print_text(stderr, "the last good copy of the configuration was not stored: " + why.what +
+                              (why.hint.empty() ? "" : " (" + why.hint + ")") + "\n");
 }
 
 // A daemon on no bus: by SIGHUP.
@@ -28,6 +33,7 @@ Result<RunningDaemon::Reloaded> reload_by_signal(const Given& given, const Serve
   if (!runs) return RunningDaemon::Reloaded::no_daemon;
   TRY(const auto answer, configuration::ask_for_reload(files.options().state, socket, kReloadLimit));
   if (!answer.good) return fail(Code::internal, fmt::format("{}", fmt::join(answer.lines, "\n")));
+  if (answer.files) CHECKED(configuration::expect_main_file(files.main_file(), answer.files->main));
   for (const auto& line : answer.lines) cli::print_text(stderr, line + "\n");
   return RunningDaemon::Reloaded::yes;
 }
@@ -38,20 +44,40 @@ RunningDaemon RunningDaemon::find(const Given& given) {
   RunningDaemon daemon;
   auto bus = BusClient::connect(given.bus, BusClient::Reach::bus);
   if (bus && bus->has_daemon()) daemon.bus_ = *std::move(bus);
+  daemon.read_files();
   return daemon;
 }
 
 Result<RunningDaemon> RunningDaemon::reach(const Given& given) {
   RunningDaemon daemon;
   TRY(daemon.bus_, BusClient::connect(given.bus));
+  daemon.read_files();
   return daemon;
+}
+
+void RunningDaemon::read_files() {
+  if (!bus_) return;
+  if (const auto properties = bus_->properties(kPath, kManager)) in_force_ = files_told(*properties);
+}
+
+Result<> RunningDaemon::expect_same_configuration(const ServerDropIns& files) const {
+  if (!in_force_) return {};
+  return configuration::expect_main_file(files.main_file(), in_force_->main);
+}
+
+Result<> RunningDaemon::expect_same_policies(const std::vector<std::string>& folders) const {
+  if (!in_force_) return {};
+  return configuration::expect_policy_folders(folders, in_force_->policies);
 }
 
 Result<RunningDaemon::Reloaded> RunningDaemon::reload(const Given& given, const ServerDropIns& files) const {
   if (!bus_) return reload_by_signal(given, files);
+  // Root stores the last good copy, as `warderd --reload` does: reloaded_copy.h.
+  std::optional<configuration::ReloadedCopy> copy;
+  if (::geteuid() == 0) copy = configuration::ReloadedCopy::read(files.invocation());
   CHECKED(bus_->call(kPath, kManager, "Reload"));
-  if (const auto kept = keep_copy(files); !kept)
-    cli::print_text(stderr, "the last good copy of the configuration was not stored: " + kept.error().what + "\n");
+  if (!copy) return Reloaded::yes;
+  if (const auto kept = copy->keep(in_force_); !kept) print_not_kept(kept.error());
   return Reloaded::yes;
 }
 

@@ -1,7 +1,7 @@
 // RunningDaemon: the daemon that `warder servers` configures, if it runs: reloads it, starts its servers, reads their
-// state. Over D-Bus; a daemon that is on no bus can only be reloaded.
+// state. Over D-Bus; without a bus, a daemon can only be reloaded.
 // Source: --bus, --socket, and the socket and state folder of the configuration. Used by: the commands of this folder.
-// Errors: those of the daemon; a missing daemon is none.
+// Errors: those of the daemon; a missing daemon is no error.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,6 +9,7 @@
 
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/servers/drop_ins.h"
+#include "supervisor/configuration/files_in_force.h"
 
 namespace admin {
 
@@ -20,15 +21,27 @@ class RunningDaemon {
   static Result<RunningDaemon> reach(const Given& given);
 
   bool on_bus() const { return bus_.has_value(); }
+  // nullopt: no daemon on a bus, or an older version, without these properties.
+  const std::optional<configuration::FilesInForce>& files_in_force() const { return in_force_; }
+  // Whether the daemon reads the configuration that `files` changes. True for an older version. Errors: invalid, naming
+  // both files.
+  Result<> expect_same_configuration(const ServerDropIns& files) const;
+  // Asked before policies are changed: whether the daemon reads the policies in `folders`. Errors: invalid, naming
+  // both.
+  Result<> expect_same_policies(const std::vector<std::string>& folders) const;
+
   enum class Reloaded { yes, no_daemon };
-  // Errors: nothing was reloaded; every mistake, one a line.
+  // Errors: nothing was reloaded; every mistake, one a line. invalid: the daemon reads another configuration.
   Result<Reloaded> reload(const Given& given, const ServerDropIns& files) const;
   // On a bus only. Properties of ListServers (units/dbus/org.warder.Warder1.Manager.xml).
   Result<std::vector<Json>> servers() const;
   Result<> test(const std::string& name) const;
 
  private:
+  void read_files();
+
   std::optional<BusClient> bus_;
+  std::optional<configuration::FilesInForce> in_force_;
 };
 
 // The entry of that server; null: none.

@@ -36,6 +36,7 @@ ManagerProperties all_different() {
   ManagerProperties all;
   all.state = "running";
   all.policies = {"default"};
+  all.policy_folders = {"/etc/warder/policies"};
   all.reload_problem = all.disk_problem = all.configuration_problem = "bad";
   all.waiting = all.starting = all.running = all.frozen = all.waiting_jails = 1;
   all.executions = all.cpu_usec = all.cpu_unknown = all.memory_bytes = 1;

@@ -12,7 +12,9 @@ namespace {
 void keep(const ConfigurationScene& scene) {
   const auto loaded = scene.load();
   REQUIRE(loaded.good());
-  const auto kept = keep_last_good(scene.path("state"), loaded.document, loaded.options.policies);
+  const auto copy = copy_of(loaded.document, loaded.options.policies);
+  REQUIRE(copy);
+  const auto kept = keep_last_good(scene.path("state"), *copy);
   if (!kept) FAIL(kept.error().what);
 }
 

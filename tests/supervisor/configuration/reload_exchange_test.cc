@@ -48,14 +48,16 @@ TEST_CASE("the asker gets the answer to its own request", "[configuration]") {
   ExchangeScene scene;
   const Fd daemon = scene.lock();
   CHECK(read_reload_request(scene.path("state")).empty());
-  REQUIRE(write_reload_answer(scene.path("state"), "an older word", {true, {}}));
+  REQUIRE(write_reload_answer(scene.path("state"), "an older word", {true, {}, {}}));
   Result<ReloadAnswer> answer;
   std::thread asker([&] { answer = ask_for_reload(scene.path("state"), "", 60s); });
   const std::string word = scene.await_request();
   CHECK(word.size() == 32);
-  REQUIRE(write_reload_answer(scene.path("state"), word, {false, {"a: bad", "b: \x1b[2Jworse\n"}}));
+  const FilesInForce files{"/etc/warder/warderd.json", "/var/lib/warder", {"/usr/lib/warder/policies", "/etc/x"}};
+  REQUIRE(write_reload_answer(scene.path("state"), word, {false, {"a: bad", "b: \x1b[2Jworse\n"}, files}));
   asker.join();
   REQUIRE(answer);
+  CHECK(answer->files == files);
   CHECK_FALSE(answer->good);
   CHECK(answer->lines == std::vector<std::string>{"a: bad", "b: \\x1b[2Jworse\\x0a"});  // no terminal escapes
 }

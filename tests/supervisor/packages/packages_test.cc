@@ -1,9 +1,12 @@
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "supervisor/base/path.h"
 #include "supervisor/packages/confined_run.h"
@@ -155,13 +158,138 @@ TEST_CASE("a package is installed only where jails see it, and nothing else is c
   ::chmod((folders.from + "/a").c_str(), 0600);
   const auto package = packages::package_in(folders.from);
   REQUIRE(package);
-  const auto refused = packages::install_package(*package, folders.top + "/place", packages::ExistingPackage::refuse);
+  const auto refused = packages::install_package(*package, {{folders.top + "/place"}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::invalid);
-  CHECK_FALSE(packages::install_package(*package, folders.from + "/a/b/place", packages::ExistingPackage::refuse));
+  CHECK_FALSE(packages::install_package(*package, {{folders.from + "/a/b/place"}}));
   CHECK(mode_of(folders.from + "/a") == 0600);
-  CHECK_FALSE(packages::install_package(*package, folders.top + "/new/b/place", packages::ExistingPackage::refuse));
+  CHECK_FALSE(packages::install_package(*package, {{folders.top + "/new/b/place"}}));
   CHECK_FALSE(fs::exists(folders.top + "/new"));
+}
+
+TEST_CASE("copied trees are the same if names, bytes and modes are") {
+  const Folders folders;
+  folders.write("deep/a", std::string(300 << 10, 'a') + "1");
+  folders.write("b", "");
+  REQUIRE(folders.copy());
+  const std::string again = folders.top + "/again";
+  fs::copy(folders.to, again, fs::copy_options::recursive);
+  const auto is_same = [&] {
+    const auto one = open_directory(folders.to), other = open_directory(again);
+    REQUIRE((one && other));
+    return packages::is_same_tree(one->get(), other->get());
+  };
+  CHECK(is_same());
+  std::ofstream(again + "/deep/a") << std::string(300 << 10, 'a') + "2";
+  CHECK_FALSE(is_same());
+  std::ofstream(again + "/deep/a") << std::string(300 << 10, 'a') + "1";
+  ::chmod((again + "/deep/a").c_str(), 0755);
+  CHECK_FALSE(is_same());
+  ::chmod((again + "/deep/a").c_str(), 0644);
+  CHECK(is_same());
+  std::ofstream(again + "/more") << "";
+  CHECK_FALSE(is_same());
+  fs::remove(again + "/more");
+  fs::remove(again + "/b");
+  CHECK_FALSE(is_same());
+  fs::create_symlink("deep/a", again + "/b");
+  CHECK_FALSE(is_same());
+}
+
+TEST_CASE("a package is shared if it is there already, put beside another one, and taken away if it is not kept",
+          "[root]") {
+  std::string top = "/usr/local/lib/warder-test-XXXXXX";
+  if (::geteuid() != 0 || !::mkdtemp(top.data())) {
+    WARN("NOT TESTED: packages are copied below /usr by root");
+    return;
+  }
+  ::chmod(top.c_str(), 0755);
+  const Folders folders;
+  folders.write("a", "1");
+  const auto package = packages::package_in(folders.from);
+  REQUIRE(package);
+  using packages::ExistingPackage;
+  const std::string place = top + "/place", own = top + "/place@second";
+  const auto text = [](const std::string& file) {
+    std::string read;
+    std::ifstream(file) >> read;
+    return read;
+  };
+  { REQUIRE(packages::install_package(*package, {{place}})); }
+  CHECK(fs::is_empty(top));
+  const auto put = [&](const std::vector<packages::PackagePlace>& places) {
+    auto installed = packages::install_package(*package, places);
+    REQUIRE(installed);
+    installed->keep();
+    return std::pair(installed->folder(), installed->is_shared());
+  };
+  CHECK(put({{place}}) == std::pair(place, false));
+  CHECK(put({{place}}) == std::pair(place, true));
+  { REQUIRE(packages::install_package(*package, {{place}})); }
+  CHECK(text(place + "/a") == "1");  // a shared package is not taken away
+  folders.write("a", "2");
+  CHECK_FALSE(packages::install_package(*package, {{place}}));
+  CHECK(put({{place}, {own}}) == std::pair(own, false));
+  CHECK(put({{place}, {own}}) == std::pair(own, true));
+  CHECK(text(place + "/a") == "1");
+  {
+    const auto replaced = packages::install_package(*package, {{place, ExistingPackage::replace}});
+    REQUIRE((replaced && replaced->replaced()));
+    CHECK(text(place + "/a") == "2");
+  }
+  CHECK(text(place + "/a") == "1");  // it was not kept
+  CHECK(put({{place, ExistingPackage::replace}}) == std::pair(place, false));
+  CHECK(text(place + "/a") == "2");
+  CHECK(std::distance(fs::directory_iterator(top), {}) == 2);
+  fs::remove_all(top);
+}
+
+// Runs a program in a process that has a terminal, as root's shell has. Returns the tty_nr of proc(5) of this process
+// and of the program, which is 0 without a terminal.
+std::pair<int, int> terminals(const std::string& folder) {
+  const Fd master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  REQUIRE((master && ::grantpt(master.get()) == 0 && ::unlockpt(master.get()) == 0));
+  const std::string slave = ::ptsname(master.get());
+  const std::string result = folder + ".result";
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::setsid();
+    const int terminal = ::open(slave.c_str(), O_RDWR);
+    if (terminal < 0) ::_exit(1);
+    const auto number_in = [](std::istream& stat) {
+      std::string word;
+      for (int i = 0; i < 7; i++) stat >> word;
+      return word;
+    };
+    std::ifstream own("/proc/self/stat");
+    packages::ConfinedRun run;
+    run.folder = folder;
+    run.words = {"cat", "/proc/self/stat"};
+    const auto output = packages::run_confined(run);
+    std::istringstream theirs(output.value_or(""));
+    std::ofstream(result) << number_in(own) << ' ' << number_in(theirs);
+    ::_exit(output ? 0 : 2);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+  std::pair<int, int> numbers;
+  std::ifstream(result) >> numbers.first >> numbers.second;
+  fs::remove(result);
+  return numbers;
+}
+
+TEST_CASE("a confined program has no terminal of root", "[root]") {
+  std::string folder = "/var/tmp/warder-test-terminal-XXXXXX";
+  if (::geteuid() != 0 || !::mkdtemp(folder.data())) {
+    WARN("NOT TESTED: another user needs root");
+    return;
+  }
+  const auto [own, theirs] = terminals(folder);
+  CHECK(own != 0);
+  CHECK(theirs == 0);
+  fs::remove_all(folder);
 }
 
 TEST_CASE("a confined program has its folder alone", "[root]") {
