@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kHere = 100;       // looks at files on the loop: about 200 us
 constexpr size_t kInASlice = 4000;  // on the worker thread, before it turns to other workspaces
 constexpr size_t kMostSlices = 1000;
-constexpr double kTryAgainMs = 60'000;  // after a failure
+constexpr uint64_t kMostFiles = 2'000'000;  // in the indexes of all workspaces, if others are not in use: 300 MB
+constexpr double kTryAgainMs = 60'000;      // after a failure
 
 }  // namespace
 
@@ -137,6 +138,14 @@ void WorkspaceIndex::noted() {
   files_ = state_->table().count();
   watches_ = state_->watches();
   host_->by_use_.splice(host_->by_use_.end(), host_->by_use_, place_);
+  uint64_t files = 0;
+  for (const WorkspaceIndex* one : host_->by_use_) files += one->files_;
+  for (auto at = host_->by_use_.begin(); files > kMostFiles && *at != this;) {
+    WorkspaceIndex* const other = *at++;
+    if (other->is_in_use()) continue;
+    files -= other->files_;
+    other->end("other workspaces needed its place", true);
+  }
 }
 
 // Answers all who wait. Who comes while it looks waits for the next look: this one may have passed what he means.

@@ -23,13 +23,13 @@ namespace {
 
 using Files = std::map<std::string, FileStamp>;
 
-struct Seen {
+struct Pictured {
   Files files;
   tenants::Usage usage;
 };
 
-Seen walked(int directory) {
-  Seen seen;
+Pictured by_walk(int directory) {
+  Pictured seen;
   tenants::UsageCount count;
   auto walk = tenants::Walk::begin(directory, RelativePath(), {}, tenants::WalkOrder::any).value();
   std::vector<tenants::Entry> all;
@@ -42,8 +42,8 @@ Seen walked(int directory) {
   return seen;
 }
 
-Seen indexed(IndexState& index) {
-  Seen seen;
+Pictured by_index(IndexState& index) {
+  Pictured seen;
   index.table().each_file([&](FolderId folder, const std::string& name, const FileStamp& stamp) {
     const std::string path = index.table().path_of(folder);
     seen.files[path.empty() ? name : path + "/" + name] = stamp;
@@ -63,7 +63,7 @@ bool same(const FileStamp& a, FileStamp b) {
   return a.is_unchanged(b) && a.links == b.links;
 }
 
-std::string differences(const Seen& a, const Seen& b) {
+std::string differences(const Pictured& a, const Pictured& b) {
   std::string text;
   for (const auto& [path, stamp] : a.files) {
     const auto other = b.files.find(path);
@@ -111,7 +111,7 @@ struct Indexed {
   }
   void check() {
     REQUIRE(look());
-    CHECK(differences(walked(directory.get()), indexed(*index)) == "");
+    CHECK(differences(by_walk(directory.get()), by_index(*index)) == "");
   }
   tenants::LoggedChanges changes(const tenants::ChangeLog& log) { return index->table().changes(log, 1'000'000); }
 };
@@ -207,7 +207,7 @@ TEST_CASE("an index and a walk say the same after random changes", "[index]") {
       for (unsigned i = random() % 40; i > 0; i--) hand.change();
       INFO("seed " << seed << ", round " << round);
       REQUIRE(s.look(1 + random() % 50));
-      REQUIRE(differences(walked(s.directory.get()), indexed(*s.index)) == "");
+      REQUIRE(differences(by_walk(s.directory.get()), by_index(*s.index)) == "");
     }
   }
 }
@@ -225,7 +225,7 @@ TEST_CASE("changes while an index looks are seen, in this look or in the next", 
       }
       INFO("seed " << seed << ", round " << round);
       REQUIRE(s.look(1 + random() % 50));
-      REQUIRE(differences(walked(s.directory.get()), indexed(*s.index)) == "");
+      REQUIRE(differences(by_walk(s.directory.get()), by_index(*s.index)) == "");
     }
   }
 }
@@ -237,14 +237,14 @@ TEST_CASE("the changes of a log are those between two walks", "[index]") {
     for (int i = 0; i < 200; i++) hand.change();
     for (int round = 0; round < 60; round++) {
       REQUIRE(s.look());
-      const Files before = walked(s.directory.get()).files;
+      const Files before = by_walk(s.directory.get()).files;
       const auto log = s.index->table().begin_log();
       for (int i = 0; i < 30; i++) {
         hand.change();
         if (i % 7 == 0) REQUIRE(s.look());
       }
       REQUIRE(s.look());
-      const Files after = walked(s.directory.get()).files;
+      const Files after = by_walk(s.directory.get()).files;
       std::set<std::string> created, modified, deleted, maybe;  // maybe: only the ctime differs
       for (const auto& [path, stamp] : after) {
         const auto old = before.find(path);
