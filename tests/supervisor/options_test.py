@@ -328,8 +328,9 @@ class Privileges(Folder):
         with Daemon() as daemon:
             threads = os.listdir(f"/proc/{daemon.process.pid}/task")
             # The loop's, the journal's writer, two for the stubs of /servers, one each for what changes in the catalogue,
-            # for what was learned from searches, for vaults, for skills and for policies, and one while WordNet is read.
-            self.assertIn(len(threads), (9, 10))
+            # for what was learned from searches, for vaults, for skills, for policies and for the
+            # indexes of workspaces, and one while WordNet is read.
+            self.assertIn(len(threads), (10, 11))
             for status in (status_of(daemon.process.pid, thread) for thread in threads):
                 for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if ROOT else [])):
                     self.assertEqual(int(status[name], 16), 0, name)
