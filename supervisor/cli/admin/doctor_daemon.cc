@@ -91,8 +91,8 @@ Health health_of(const std::string& name) {
   return Health::note;
 }
 
-// The findings that only the daemon can make: about its pool, its journal's files, the state disk, its event loop and
-// its spans. Empty if the user may not call RunDoctor.
+// The findings that only the daemon can make: about its pool, its journal's files, its workspaces, the state disk, its
+// event loop and its spans. Empty if the user may not call RunDoctor.
 Findings look_at_own_findings(BusClient& client) {
   client.ask_nobody_to_authenticate();
   const auto told = client.call(kPath, kManager, "RunDoctor");
@@ -100,8 +100,8 @@ Findings look_at_own_findings(BusClient& client) {
   if (!told || !told->is_array()) return all;
   for (const Json& one : *told) {
     const std::string what = text(element(one, 0));
-    if (what != "configuration" && what != "pool" && what != "traces" && what != "journal" && what != "state disk" &&
-        what != "loop" && what != "jail network")
+    if (what != "configuration" && what != "pool" && what != "traces" && what != "journal" && what != "workspaces" &&
+        what != "state disk" && what != "loop" && what != "jail network")
       continue;
     all.push_back({what, health_of(text(element(one, 1))), text(element(one, 2)), text(element(one, 3))});
   }
