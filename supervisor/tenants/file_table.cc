@@ -131,10 +131,7 @@ void FileTable::drop(FolderId id, const std::function<void(const Folder&)>& drop
     if (const auto known = of_inode_.find(folder.inode); known != of_inode_.end() && known->second == at)
       of_inode_.erase(known);
   });
-  for (const FolderId at : all) {
-    sparse_.erase(at);
-    folders_.erase(at);
-  }
+  for (const FolderId at : all) folders_.erase(at);
 }
 
 void FileTable::put_file(FolderId id, const std::string& name, const FileStamp& stamp) {
@@ -164,7 +161,7 @@ void FileTable::remove_file(FolderId id, const std::string& name) {
 void FileTable::count_in(FolderId folder, const std::string& name, const FileStamp& stamp) {
   size_ += stamp.size;
   if (stamp.kind == FileKind::file) largest_.add(stamp.size, folder, name);
-  if (has_holes(stamp)) sparse_[folder].insert(name);
+  if (has_holes(stamp) && sparse_[folder].insert(name).second) sparse_count_++;
   if (stamp.links < 2) {
     bytes_ += charge_of_stamp(stamp);
     files_++;
@@ -183,7 +180,7 @@ void FileTable::count_out(FolderId folder, const std::string& name, const FileSt
   size_ -= stamp.size;
   largest_.remove(stamp.size, folder, name);
   if (const auto holes = sparse_.find(folder); holes != sparse_.end()) {
-    holes->second.erase(name);
+    sparse_count_ -= holes->second.erase(name);
     if (holes->second.empty()) sparse_.erase(holes);
   }
   if (stamp.links < 2) {
@@ -213,7 +210,8 @@ std::vector<std::pair<FolderId, std::string>> FileTable::sparse_files() const {
   return all;
 }
 
-void FileTable::refill_largest() {
+void FileTable::find_largest() {
+  if (knows_largest()) return;
   largest_.clear();
   for (const auto& [id, folder] : folders_) {
     if (!is_attached(id)) continue;
@@ -222,8 +220,7 @@ void FileTable::refill_largest() {
   }
 }
 
-Usage FileTable::usage() {
-  if (!largest_.knows(1)) refill_largest();
+Usage FileTable::usage() const {
   Usage usage;
   usage.bytes = bytes_;
   usage.files = files_;
@@ -231,11 +228,10 @@ Usage FileTable::usage() {
   return usage;
 }
 
-std::vector<std::pair<uint64_t, std::string>> FileTable::largest(size_t most) {
-  if (!largest_.knows(most)) refill_largest();
+std::vector<std::pair<uint64_t, std::string>> FileTable::largest() const {
   std::vector<std::pair<uint64_t, std::string>> files;
   const auto& kept = largest_.kept();
-  for (auto at = kept.rbegin(); at != kept.rend() && files.size() < most; ++at) {
+  for (auto at = kept.rbegin(); at != kept.rend() && files.size() < kListedLargest; ++at) {
     const auto& [size, folder, name] = *at;
     files.emplace_back(size, joined(path_of(folder), name));
   }

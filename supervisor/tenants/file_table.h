@@ -72,13 +72,17 @@ class FileTable {
   std::vector<FolderId> all_folders() const;
   // Files that occupy less than their size: writing to their holes through mmap(2) makes no event.
   std::vector<std::pair<FolderId, std::string>> sparse_files() const;
+  size_t sparse_count() const { return sparse_count_; }
 
+  // Before usage() and largest(): find_largest() goes through all files, where too many of the largest have gone.
+  bool knows_largest() const { return largest_.knows(kListedLargest); }
+  void find_largest();
   // `problem` is not set.
-  Usage usage();
+  Usage usage() const;
   uint64_t size() const { return size_; }    // sum of all files' sizes, in bytes
   uint64_t count() const { return files_; }  // files, folders, links
-  // Paths and sizes of the largest files, largest first.
-  std::vector<std::pair<uint64_t, std::string>> largest(size_t most);
+  // Sizes and paths of the kListedLargest largest files, largest first.
+  std::vector<std::pair<uint64_t, std::string>> largest() const;
 
   // The log gets all changes from now on, for as long as the caller keeps it.
   std::shared_ptr<ChangeLog> begin_log();
@@ -92,7 +96,6 @@ class FileTable {
   void count_in(FolderId folder, const std::string& name, const FileStamp& stamp);
   void count_out(FolderId folder, const std::string& name, const FileStamp& stamp);
   void note(FolderId folder, const std::string& name, const FileStamp* old);
-  void refill_largest();
   template <class Visit>
   void each_below(FolderId top, Visit visit);
 
@@ -103,6 +106,7 @@ class FileTable {
   LargestFiles largest_;
   FolderId next_ = kRoot;
   uint64_t bytes_ = 0, files_ = 0, size_ = 0;
+  size_t sparse_count_ = 0;
   bool contended_ = false;
   std::vector<std::weak_ptr<ChangeLog>> logs_;
 };

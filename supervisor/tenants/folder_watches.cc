@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -17,7 +18,6 @@ namespace {
 
 constexpr uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM |
                               IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR;
-constexpr size_t kEventBytes = sizeof(inotify_event) + 16;  // of a usual one
 
 uint64_t kernel_limit(const char* name, uint64_t otherwise) {
   std::ifstream file(std::string("/proc/sys/fs/inotify/") + name);
@@ -76,24 +76,28 @@ void FolderWatches::forget_one() {
   shares_->give_back(1);
 }
 
-bool FolderWatches::read(size_t most, const std::function<void(const Event&)>& handle) {
-  int waiting = 0;
-  if (::ioctl(inotify_.get(), FIONREAD, &waiting) == 0 && waiting == 0) return true;
+size_t FolderWatches::waiting() const {
+  int bytes = 0;
+  return ::ioctl(inotify_.get(), FIONREAD, &bytes) == 0 && bytes > 0 ? static_cast<size_t>(bytes) : 0;
+}
+
+size_t FolderWatches::read(size_t bytes, const std::function<void(const Event&)>& handle) {
+  if (bytes == 0) return 0;
   alignas(inotify_event) std::array<char, 65536> buffer;
-  for (size_t left = most * kEventBytes; left > sizeof(inotify_event) + NAME_MAX;) {
-    const ssize_t length = ::read(inotify_.get(), buffer.data(), std::min(left, buffer.size()));
-    if (length < 0 && errno == EINTR) continue;
-    if (length <= 0) return true;
-    left -= static_cast<size_t>(length);
-    for (ssize_t at = 0; at + static_cast<ssize_t>(sizeof(inotify_event)) <= length;) {
-      inotify_event event;
-      std::memcpy(&event, buffer.data() + at, sizeof event);
-      const std::string_view name = event.len > 0 ? buffer.data() + at + sizeof event : "";  // padded with zeros
-      handle({event.wd, event.mask, name});
-      at += static_cast<ssize_t>(sizeof event + event.len);
-    }
+  constexpr size_t kLargestEvent = sizeof(inotify_event) + NAME_MAX + 1;  // less room is EINVAL
+  const size_t room = std::min(std::max(bytes, kLargestEvent), buffer.size());
+  ssize_t length = 0;
+  do length = ::read(inotify_.get(), buffer.data(), room);
+  while (length < 0 && errno == EINTR);
+  if (length <= 0) return 0;
+  for (ssize_t at = 0; at + static_cast<ssize_t>(sizeof(inotify_event)) <= length;) {
+    inotify_event event;
+    std::memcpy(&event, buffer.data() + at, sizeof event);
+    const std::string_view name = event.len > 0 ? buffer.data() + at + sizeof event : "";  // padded with zeros
+    handle({event.wd, event.mask, name});
+    at += static_cast<ssize_t>(sizeof event + event.len);
   }
-  return false;
+  return static_cast<size_t>(length);
 }
 
 }  // namespace tenants

@@ -63,8 +63,11 @@ class FolderWatches {
   // The kernel has ended the watch (IN_IGNORED).
   void ended() { forget_one(); }
 
-  // Hands over waiting events, at most about `most` of them. True: none waits now. Never blocks.
-  bool read(size_t most, const std::function<void(const Event&)>& handle);
+  // The size of the events that wait now, in bytes.
+  size_t waiting() const;
+  // Hands over events, at most `bytes` of them and one read(2). Returns the bytes that it took; 0: none waits. Never
+  // blocks.
+  size_t read(size_t bytes, const std::function<void(const Event&)>& handle);
   uint64_t count() const { return count_; }
 
  private:

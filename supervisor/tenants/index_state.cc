@@ -16,8 +16,7 @@ namespace {
 
 constexpr size_t kMostLinkedElsewhere = 1000;
 constexpr size_t kMostOpened = 50'000;
-constexpr size_t kEventsAtOnce = 4096;
-constexpr size_t kEventsOfAnOperation = 4;  // what one event costs, beside a look at a file
+constexpr size_t kEventBytesOfAnOperation = 128;  // some four events cost as much as a look at a file
 
 // File systems of this machine alone: nobody changes their files past this kernel. From linux/magic.h, and from the
 // sources of ZFS and bcachefs.
@@ -67,8 +66,17 @@ void IndexState::set_living(std::weak_ptr<const void> living) {
   for (const FolderId id : table_.all_folders()) jobs_.push_back({id, Work::watch_opens});
 }
 
+bool IndexState::is_large_look(size_t operations) const {
+  if (!has_all_watches_) return true;
+  size_t least = table_.sparse_count() + opened_.size();
+  for (const uint64_t inode : linked_elsewhere_)
+    if (const auto* names = table_.names_of(inode)) least += names->known.size();
+  return least > operations;
+}
+
 void IndexState::begin_look() {
   walked_.clear();
+  backlog_ = watches_.waiting();
   for (const auto& [folder, name] : table_.sparse_files()) mark(folder, name);
   for (auto inode = linked_elsewhere_.begin(); inode != linked_elsewhere_.end();) {
     const auto* names = table_.names_of(*inode);
@@ -93,19 +101,22 @@ void IndexState::look_at_all(const char* why) {
   jobs_.push_back({FileTable::kRoot, Work::list_deep});
 }
 
-bool IndexState::step(size_t operations) {
+bool IndexState::step(size_t operations, On on) {
+  const bool may_take_long = on == On::worker;
   while (operations > 0 && unusable_.empty()) {
-    size_t events = 0;
-    const bool none_waits = watches_.read(kEventsAtOnce, [&](const FolderWatches::Event& event) {
-      take(event);
-      events++;
-    });
-    operations -= std::min(operations, events / kEventsOfAnOperation);
+    const size_t bytes = watches_.read(backlog_, [this](const FolderWatches::Event& event) { take(event); });
+    backlog_ = bytes == 0 ? 0 : backlog_ - std::min(backlog_, bytes);
+    operations -= std::min(operations, bytes / kEventBytesOfAnOperation);
     look_at_dirty(operations);
     if (dirty_.empty()) do_jobs(operations);
-    if (!dirty_.empty() || !jobs_.empty() || listing_ || !none_waits) continue;
-    if (!nameless_.empty()) find_other_names();
+    if (!dirty_.empty() || !jobs_.empty() || listing_ || backlog_ > 0) continue;
+    if (!nameless_.empty() || !table_.knows_largest()) {
+      if (!may_take_long) return false;
+      find_other_names();
+      table_.find_largest();
+    }
     if (!dirty_.empty()) continue;
+    if (!detached_.empty() && !may_take_long) return false;
     drop_detached();
     unpark();
     if (dirty_.empty() && jobs_.empty()) return unusable_.empty();

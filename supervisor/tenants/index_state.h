@@ -35,10 +35,14 @@ class IndexState {
   // and those of FolderWatches.
   static Result<std::unique_ptr<IndexState>> open(int directory, std::shared_ptr<WatchShares> shares, Bounds bounds);
 
-  // Before the steps that are to see everything that has happened until now.
+  // Whether a look that begins now has much to do, whatever has changed: more than about `operations` looks at files.
+  bool is_large_look(size_t operations) const;
+  // Before the steps that are to see everything that has happened until now. Its cost is that of is_large_look().
   void begin_look();
-  // Does at most about `operations` looks at files. True: the table is what the disk is. Never waits for events.
-  bool step(size_t operations);
+  // Does at most about `operations` looks at files. True: the table has everything that happened before begin_look().
+  // What happens later belongs to the next look, so that a look ends while a program never stops to write.
+  enum class On { loop, worker };  // loop: false also where one step would go through all files
+  bool step(size_t operations, On on = On::worker);
 
   // Why the table cannot follow the workspace; empty: it can. It stays so.
   const std::string& unusable() const { return unusable_; }
@@ -94,6 +98,7 @@ class IndexState {
   FolderWatches watches_;
   Bounds bounds_;
   std::unordered_map<int, FolderId> of_watch_;
+  size_t backlog_ = 0;  // bytes of events from before begin_look()
   std::set<Name> dirty_;
   std::vector<Job> jobs_;
   std::optional<Listing> listing_;

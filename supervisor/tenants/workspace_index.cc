@@ -73,7 +73,7 @@ void WorkspaceIndex::follow(int directory, IndexState::Bounds bounds) {
   state_ = *std::move(state);
   unusable_.clear();
   host_->without_.erase(this);
-  ready_ = has_begun_look_ = false;
+  ready_ = false;
   place_ = host_->by_use_.insert(host_->by_use_.end(), this);
 }
 
@@ -107,7 +107,12 @@ std::shared_ptr<const void> WorkspaceIndex::keep_looking_at_opened() {
 
 Task<IndexLook> WorkspaceIndex::ask(Wish wish) {
   if (!state_) co_return IndexLook{};
-  if (!working_ && step_here()) co_return answer(wish);
+  const bool is_small = !wish.log || wish.log->files().size() <= kHere;
+  if (!working_ && step_here() && is_small) {
+    IndexLook look = answered(wish);
+    if (wish.log) look.changes = state_->table().changes(*wish.log, wish.max_listed);
+    co_return look;
+  }
   OneShot<IndexLook> found(loop_);
   waiting_.push_back({std::move(wish), found.resolver()});
   if (!std::exchange(working_, true)) tasks_.spawn(work());
@@ -115,24 +120,24 @@ Task<IndexLook> WorkspaceIndex::ask(Wish wish) {
   co_return look;
 }
 
-void WorkspaceIndex::begin_look() {
-  if (std::exchange(has_begun_look_, true)) return;
-  if (!living_.expired()) state_->set_living(living_);
-  state_->table().set_contended(writers_.were_several());
-  state_->begin_look();
-}
-
+// A whole look on the loop. False: it is not whole, and the next look, beside the loop, goes on with it.
 bool WorkspaceIndex::step_here() {
   if (!ready_) return false;
+  if (!living_.expired()) state_->set_living(living_);
+  if (state_->is_large_look(kHere)) return false;
   const Doing doing(LoopWork::workspace);
-  begin_look();
-  if (!state_->step(kHere)) return false;
+  const bool contended = writers_.were_several();
+  state_->table().set_contended(contended);
+  state_->begin_look();
+  if (!state_->step(kHere, IndexState::On::loop)) {
+    if (contended) writers_.see_again();
+    return false;
+  }
   noted();
   return true;
 }
 
 void WorkspaceIndex::noted() {
-  has_begun_look_ = false;
   ready_ = true;
   if (!state_->walked().empty()) host_->walks_++;
   files_ = state_->table().count();
@@ -151,40 +156,64 @@ void WorkspaceIndex::noted() {
 // Answers all who wait. Who comes while it looks waits for the next look: this one may have passed what he means.
 Task<> WorkspaceIndex::work() {
   while (!waiting_.empty() && state_) {
-    const std::vector<Waiting> now = std::exchange(waiting_, {});
-    begin_look();
-    bool current = false;
-    for (size_t slices = 0; !current && slices < kMostSlices && state_->unusable().empty(); slices++) {
-      auto found = std::make_shared<bool>(false);
-      WorkerThread::Job job = [state = state_, found]() -> Result<> {
-        *found = state->step(kInASlice);
-        return {};
-      };
-      (void)co_await host_->worker().run(std::move(job));
-      current = *found;
-    }
+    std::vector<Waiting> now = std::exchange(waiting_, {});
+    const bool current = co_await look_beside();
     if (current) noted();
-    for (const Waiting& one : now) one.resolver.resolve(current ? answer(one.wish) : IndexLook{});
+    for (Waiting& one : now) {
+      IndexLook look;
+      if (current) look = answered(one.wish);
+      if (current && one.wish.log) look.changes = co_await changes_beside(std::move(one.wish));
+      one.resolver.resolve(std::move(look));
+    }
     if (!state_->unusable().empty()) end(state_->unusable());
   }
   working_ = false;
   waiting_.clear();  // they get an answer that is not current
 }
 
-IndexLook WorkspaceIndex::answer(const Wish& wish) {
+// A whole look on the worker thread, in slices. False: the workspace changes faster than it can be looked at, or the
+// index is unusable.
+Task<bool> WorkspaceIndex::look_beside() {
+  if (!living_.expired()) state_->set_living(living_);
+  state_->table().set_contended(writers_.were_several());
+  for (size_t slices = 0; slices < kMostSlices && state_->unusable().empty(); slices++) {
+    auto found = std::make_shared<bool>(false);
+    WorkerThread::Job job = [state = state_, found, begins = slices == 0]() -> Result<> {
+      if (begins) state->begin_look();
+      *found = state->step(kInASlice);
+      return {};
+    };
+    (void)co_await host_->worker().run(std::move(job));
+    if (*found) co_return true;
+  }
+  co_return false;
+}
+
+// A log of many files is read and freed beside the loop.
+Task<LoggedChanges> WorkspaceIndex::changes_beside(Wish wish) {
+  auto found = std::make_shared<LoggedChanges>();
+  auto log = std::make_shared<std::shared_ptr<ChangeLog>>(std::move(wish.log));
+  WorkerThread::Job job = [state = state_, found, log, most = wish.max_listed]() -> Result<> {
+    *found = state->table().changes(**log, most);
+    log->reset();
+    return {};
+  };
+  (void)co_await host_->worker().run(std::move(job));
+  co_return std::move(*found);
+}
+
+// All but the changes.
+IndexLook WorkspaceIndex::answered(const Wish& wish) {
   FileTable& table = state_->table();
   IndexLook look;
   look.current = true;
   look.usage = table.usage();
   look.total_size = table.size();
   look.walked = state_->walked();
+  if (wish.log) look.largest = table.largest();
   if (wish.begins_log) {
     last_log_ = look.log = table.begin_log();
     look.turn = std::make_unique<Writers::Turn>(writers_);
-  }
-  if (wish.log) {
-    look.changes = table.changes(*wish.log, wish.max_listed);
-    look.largest = table.largest(kListedLargest);
   }
   return look;
 }

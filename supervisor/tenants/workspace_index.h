@@ -119,9 +119,10 @@ class WorkspaceIndex {
   };
   Task<IndexLook> ask(Wish wish);
   Task<> work();
-  void begin_look();
   bool step_here();
-  IndexLook answer(const Wish& wish);
+  Task<bool> look_beside();
+  Task<LoggedChanges> changes_beside(Wish wish);
+  IndexLook answered(const Wish& wish);
   void noted();
   // Gives back what it takes. `may_begin_again`: without a pause.
   void end(std::string why, bool may_begin_again = false);
@@ -133,8 +134,7 @@ class WorkspaceIndex {
   std::string unusable_;
   Monotonic::time_point ended_;  // when `unusable_` was set
   bool may_begin_again_ = false;
-  bool ready_ = false;           // the first look has ended
-  bool has_begun_look_ = false;  // and not ended: on the loop it would take too long
+  bool ready_ = false;  // the first look has ended
   bool working_ = false;
   std::vector<Waiting> waiting_;
   std::weak_ptr<ChangeLog> last_log_;

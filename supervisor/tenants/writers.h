@@ -12,6 +12,8 @@ class Writers {
   bool is_any() const { return now_ > 0; }
   // Whether there was more than one at any time since the last call.
   bool were_several() { return std::exchange(several_, now_ > 1); }
+  // That call's look did not end: the next one answers for its time, too.
+  void see_again() { several_ = true; }
 
   // One writer, as long as the object exists. The Writers must outlive it.
   class Turn {

@@ -52,6 +52,8 @@ Pictured by_index(IndexState& index) {
   return seen;
 }
 
+bool indexed_has(IndexState& index, const std::string& path) { return by_index(index).files.contains(path); }
+
 std::string shown(const FileStamp& stamp) {
   return fmt::format("; inode {}, {} names, {} bytes of {}, mtime {}, ctime {}", stamp.inode, stamp.links, stamp.size,
                      stamp.allocated, stamp.mtime_ns, stamp.ctime_ns);
@@ -293,6 +295,42 @@ TEST_CASE("after a flood of events an index lists all folders, and says so", "[i
   CHECK(s.index->walked().empty());
 }
 
+TEST_CASE("a look ends although a program never stops to write", "[index]") {
+  Indexed s;
+  s.check();
+  Scene::put(s.top / "before", "x");
+  s.index->begin_look();
+  // More events before each step than the step can take.
+  int steps = 0;
+  bool ended = false;
+  for (; !ended && steps < 1000; steps++) {
+    for (int i = 0; i < 50; i++) Scene::put(s.top / (std::to_string(steps) + "-" + std::to_string(i)), "x");
+    ended = s.index->step(4);
+  }
+  CHECK(ended);
+  CHECK(indexed_has(*s.index, "before"));
+  s.check();
+}
+
+TEST_CASE("a look with much to do is not for the loop", "[index]") {
+  Indexed s;
+  for (int i = 0; i < 300; i++) {
+    const std::string name = std::to_string(i);
+    Scene::put(s.top / name, "x");
+    if (i < 200) REQUIRE(::truncate((s.top / name).c_str(), 1 << 20) == 0);
+  }
+  s.check();
+  CHECK(s.index->table().sparse_count() == 200);
+  CHECK(s.index->is_large_look(100));
+  CHECK_FALSE(s.index->is_large_look(1000));
+  // A second name: all files are searched for the first one.
+  fs::create_hard_link(s.top / "299", s.top / "linked");
+  s.index->begin_look();
+  CHECK_FALSE(s.index->step(100'000, IndexState::On::loop));
+  CHECK(s.index->step(100'000));
+  s.check();
+}
+
 TEST_CASE("without a watch for each folder an index lists all folders each time", "[index]") {
   Indexed s(3);
   for (int i = 0; i < 10; i++) fs::create_directories(s.top / std::to_string(i));
@@ -326,7 +364,7 @@ TEST_CASE("what a living program writes through an old mapping is seen", "[index
   char* second = map(s.top / "folder/later");
   s.check();
   const auto log = s.index->table().begin_log();
-  ::usleep(20'000);  // files have the time of the last tick
+  next_file_time();
   first[10] = 'y';
   second[10] = 'y';
   s.check();
@@ -361,7 +399,7 @@ TEST_CASE("a mode and a time that were set are changes", "[index]") {
   for (const char* name : {"mode", "time", "same"}) Scene::put(s.top / name, "x");
   s.check();
   const auto log = s.index->table().begin_log();
-  ::usleep(20'000);  // files have the time of the last tick
+  next_file_time();
   ::chmod((s.top / "mode").c_str(), 0600);
   fs::last_write_time(s.top / "time", fs::file_time_type::clock::now() - std::chrono::hours(1));
   s.check();

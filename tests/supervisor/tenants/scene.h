@@ -27,6 +27,11 @@ T wait_for(Loop& loop, Task<T> task) {
   return std::move(*value);
 }
 
+// Until files that are written get another time than those that were written before: files have the time of a tick.
+inline void next_file_time() {
+  for (const int64_t now = tenants::coarse_now_ns(); tenants::coarse_now_ns() == now;) continue;
+}
+
 struct Scene {
   TempDirectory temp;
   std::filesystem::path inside = temp.path() / "workspace";

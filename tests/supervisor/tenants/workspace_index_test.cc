@@ -98,7 +98,7 @@ TEST_CASE("without an index a workspace walks, and gets an index when it can", "
 TEST_CASE("an index that is lost during an execution leaves what the files' times prove", "[index]") {
   Followed s({1 << 20, 100});
   Scene::put(s.inside / "old", "x");
-  ::usleep(20'000);  // files have the time of the last tick
+  next_file_time();
   WorkspaceBefore before = s.before();
   REQUIRE(before.log);
   for (int i = 0; i < 250; i++) Scene::put(s.inside / std::to_string(i), "x");
