@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kMostLinkedElsewhere = 1000;
 constexpr size_t kMostOpened = 50'000;
+constexpr uint64_t kMostMovedOnLoop = 1000;       // files that may get another place with their folder
 constexpr size_t kEventBytesOfAnOperation = 128;  // some four events cost as much as a look at a file
 
 // File systems of this machine alone: nobody changes their files past this kernel. From linux/magic.h, and from the
@@ -102,21 +103,22 @@ void IndexState::look_at_all(const char* why) {
 }
 
 bool IndexState::step(size_t operations, On on) {
-  const bool may_take_long = on == On::worker;
+  on_ = on;
+  needs_worker_ = false;
   while (operations > 0 && unusable_.empty()) {
     const size_t bytes = watches_.read(backlog_, [this](const FolderWatches::Event& event) { take(event); });
     backlog_ = bytes == 0 ? 0 : backlog_ - std::min(backlog_, bytes);
     operations -= std::min(operations, bytes / kEventBytesOfAnOperation);
     look_at_dirty(operations);
     if (dirty_.empty()) do_jobs(operations);
+    if (needs_worker_) return false;
     if (!dirty_.empty() || !jobs_.empty() || listing_ || backlog_ > 0) continue;
     if (!nameless_.empty() || !table_.knows_largest()) {
-      if (!may_take_long) return false;
+      if (on == On::loop) return false;
       find_other_names();
       table_.find_largest();
     }
     if (!dirty_.empty()) continue;
-    if (!detached_.empty() && !may_take_long) return false;
     drop_detached();
     unpark();
     if (dirty_.empty() && jobs_.empty()) return unusable_.empty();
@@ -160,6 +162,18 @@ void IndexState::mark_names_of(uint64_t inode) {
   if (const auto* names = table_.names_of(inode)) dirty_.insert(names->known.begin(), names->known.end());
 }
 
+void IndexState::mark_linked_below(FolderId top) {
+  std::vector<FolderId> waiting{top};
+  while (!waiting.empty()) {
+    const FolderId id = waiting.back();
+    waiting.pop_back();
+    const FileTable::Folder& folder = *table_.find(id);
+    for (const auto& [name, inner] : folder.folders) waiting.push_back(inner);
+    for (const auto& [name, stamp] : folder.files)
+      if (stamp.links > 1) mark(id, name);
+  }
+}
+
 IndexState::Opened IndexState::open_folder(FolderId id, int flags, Fd& folder) {
   const FileTable::Folder* known = table_.find(id);
   if (known == nullptr) return Opened::gone;
@@ -185,7 +199,7 @@ void IndexState::look_at_dirty(size_t& operations) {
   Fd held;
   FolderId of = FileTable::kNone;
   Opened opened = Opened::gone;
-  while (!dirty_.empty() && operations > 0 && unusable_.empty()) {
+  while (!dirty_.empty() && operations > 0 && unusable_.empty() && !needs_worker_) {
     const Name name = *dirty_.begin();
     dirty_.erase(dirty_.begin());
     operations--;
@@ -238,7 +252,7 @@ void IndexState::do_jobs(size_t& operations) {
     parked_jobs_.push_back({listing_->id, listing_->deep ? Work::list_deep : Work::list});
     listing_.reset();
   }
-  while (operations > 0 && unusable_.empty()) {
+  while (operations > 0 && unusable_.empty() && !needs_worker_) {
     if (!listing_) {
       if (jobs_.empty()) return;
       const Job job = jobs_.back();
@@ -271,16 +285,28 @@ void IndexState::look(FolderId folder, int held, const std::string& name, bool d
     restore_owner_rights(directory_.get(), folder == FileTable::kRoot ? "." : table_.path_of(folder));
     is_there = stat_entry(held, name.c_str(), 0, entry);
   }
-  if (!is_there) {
-    if (!is_gone(errno)) return give_up("'" + valid_utf8(name) + "' cannot be looked at");
-    return forget(folder, name);
+  if (!is_there && !is_gone(errno)) return give_up("'" + valid_utf8(name) + "' cannot be looked at");
+  if (on_ == On::loop && table_.count() > kMostMovedOnLoop && moves_tree(folder, name, is_there ? &entry : nullptr)) {
+    needs_worker_ = true;
+    return mark(folder, name);
   }
+  if (!is_there) return forget(folder, name);
   if (entry.kind == FileKind::directory) {
     put_folder(folder, name, entry, deep);
   } else {
     put_file(folder, name, entry);
   }
   if (table_.count() > bounds_.files) give_up(fmt::format("it contains more than {} files", bounds_.files));
+}
+
+// Whether all files below a folder get another place, or none. `entry`: what the name is now; nullptr: it is gone.
+bool IndexState::moves_tree(FolderId folder, const std::string& name, const Entry* entry) const {
+  const auto& folders = table_.find(folder)->folders;
+  const auto there = folders.find(name);
+  const bool is_folder = entry != nullptr && entry->kind == FileKind::directory;
+  const FolderId known = is_folder ? table_.folder_of_inode(entry->inode) : FileTable::kNone;
+  if (there == folders.end()) return known != FileTable::kNone;
+  return there->second != known;
 }
 
 void IndexState::forget(FolderId folder, const std::string& name) {
@@ -316,6 +342,7 @@ void IndexState::put_folder(FolderId parent, const std::string& name, const Entr
     if (table_.is_below(parent, known)) return look_at_all("folders moved while they were looked at");
     table_.detach(known);
     table_.attach(known, parent, name);
+    mark_linked_below(known);  // their other names may have changed while it was nowhere
     if (deep) jobs_.push_back({known, Work::list_deep});
     return;
   }

@@ -76,6 +76,7 @@ class IndexState {
   void mark(FolderId folder, const std::string& name) { dirty_.emplace(folder, name); }
   void mark_place_of(FolderId folder);
   void mark_names_of(uint64_t inode);
+  void mark_linked_below(FolderId top);
   void look_at_dirty(size_t& operations);
   void do_jobs(size_t& operations);
   void find_other_names();
@@ -87,6 +88,7 @@ class IndexState {
   Opened begin(const Job& job);
   bool watch(FolderId id, int folder);
   void look(FolderId folder, int held, const std::string& name, bool deep);
+  bool moves_tree(FolderId folder, const std::string& name, const Entry* entry) const;
   void forget(FolderId folder, const std::string& name);
   void detach(FolderId id);
   void put_folder(FolderId parent, const std::string& name, const Entry& entry, bool deep);
@@ -112,6 +114,8 @@ class IndexState {
   std::weak_ptr<const void> living_;
   bool with_opens_ = false;
   bool has_all_watches_ = true;
+  On on_ = On::worker;         // of the step under way
+  bool needs_worker_ = false;  // it would take too long on the loop
   std::string walked_, unusable_;
 };
 

@@ -174,8 +174,10 @@ class Hand {
   // Names outside of a workspace, which no jail can make, are not seen when they come.
   static bool has_links(const fs::path& path) {
     if (fs::symlink_status(path).type() != fs::file_type::directory) return true;
-    for (const auto& entry : fs::recursive_directory_iterator(path))
-      if (entry.is_regular_file() && entry.hard_link_count() > 1) return true;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) {
+      struct stat info;
+      if (::lstat(entry.path().c_str(), &info) == 0 && !S_ISDIR(info.st_mode) && info.st_nlink > 1) return true;
+    }
     return false;
   }
   // Never through a link, and never into a FIFO without a reader.
@@ -328,6 +330,14 @@ TEST_CASE("a look with much to do is not for the loop", "[index]") {
   s.index->begin_look();
   CHECK_FALSE(s.index->step(100'000, IndexState::On::loop));
   CHECK(s.index->step(100'000));
+  s.check();
+  // A folder moves with all that is below it.
+  fs::create_directories(s.top / "tree");
+  for (int i = 0; i < 1000; i++) Scene::put(s.top / "tree" / std::to_string(i), "x");
+  s.check();
+  fs::rename(s.top / "tree", s.top / "moved");
+  s.index->begin_look();
+  CHECK_FALSE(s.index->step(100, IndexState::On::loop));
   s.check();
 }
 
