@@ -120,7 +120,7 @@ Task<IndexLook> WorkspaceIndex::ask(Wish wish) {
   co_return look;
 }
 
-// A whole look on the loop. False: it is not whole, and the next look, beside the loop, goes on with it.
+// A look on the loop. False: it did not end; a look on the worker thread ends it.
 bool WorkspaceIndex::step_here() {
   if (!ready_) return false;
   if (!living_.expired()) state_->set_living(living_);
@@ -171,7 +171,7 @@ Task<> WorkspaceIndex::work() {
   waiting_.clear();  // they get an answer that is not current
 }
 
-// A whole look on the worker thread, in slices. False: the workspace changes faster than it can be looked at, or the
+// A look on the worker thread, in slices. False: the workspace changes faster than it can be looked at, or the
 // index is unusable.
 Task<bool> WorkspaceIndex::look_beside() {
   if (!living_.expired()) state_->set_living(living_);
