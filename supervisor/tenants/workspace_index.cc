@@ -153,7 +153,8 @@ void WorkspaceIndex::noted() {
   }
 }
 
-// Answers all who wait. Who comes while it looks waits for the next look: this one may have passed what he means.
+// Answers all wishes that wait. A wish that comes during a look waits for the next one: this look may have passed its
+// files.
 Task<> WorkspaceIndex::work() {
   while (!waiting_.empty() && state_) {
     std::vector<Waiting> now = std::exchange(waiting_, {});
