@@ -31,7 +31,7 @@ struct Request {
   std::string tenant;  // the owner; a jail that was forked for one tenant serves no other
   policies::PoolRules pool;
   std::string seccomp_profile;
-  int workspace = -1;  // directory, borrowed while the task runs
+  WorkspaceMount workspace;  // its directory is borrowed while the task runs
   // account: the daemon counts the workspace's bytes. project: the kernel refuses bytes beyond the project's limit,
   // too.
   enum class Quota { account, project } quota = Quota::account;
@@ -44,7 +44,10 @@ struct Request {
   std::function<bool(std::string_view)> keep_out, keep_err;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
+  // settles: for staged workspaces; awaited when the program has answered and its jail could be left to end by itself.
+  // True: the jail must have ended before the answer, so that no process of it changes the staged files any more.
   std::function<Task<Result<CallReply>>(std::string name, Json arguments)> call;
+  std::function<Task<bool>(const StagingFolder& staging)> settles;
   std::function<void(std::string_view result)> answered;
   Handle* handle = nullptr;  // borrowed while the task runs
 
@@ -72,6 +75,7 @@ struct Report {
   CapturedStream out, err;
   std::optional<uint32_t> left_running;  // processes that the program left, ended with it; 0: some, uncounted
   JailUsage usage;
+  std::shared_ptr<StagingFolder> staging;  // nullptr: the workspace was not staged
   Receipt receipt;
   std::string receipt_json = "{}";  // the receipt as text, made when the program has ended; "{}": there was no jail
 };

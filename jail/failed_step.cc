@@ -17,6 +17,10 @@ std::string hint_for(Step step, int error, std::string_view interpreter) {
     case Step::usr_overlay:
     case Step::root_overlay:
       return "the kernel must allow overlayfs in user namespaces, and no file system may be mounted below /usr";
+    case Step::stage_workspace:
+      return "the state folder must lie on a file system that overlayfs takes as its upper layer (ext4, xfs, btrfs or "
+             "tmpfs, not overlayfs or NFS), and the kernel must allow overlayfs in user namespaces; direct executions "
+             "work";
     case Step::proc:
       return "a fully visible /proc is needed: a container or ProtectKernelTunables= masks it";
     case Step::forbid_namespaces:
@@ -44,9 +48,11 @@ Error failed_step(Step step, int error, std::string_view interpreter) {
 
 Error failed_order(const JailerAnswer& answer) {
   if (answer.error == ESRCH) return ended_before_program();
-  if (answer.step != Step::attach_workspace && answer.step != Step::none) return failed_step(answer.step, answer.error);
-  const char* what = answer.step == Step::none ? "the jailer did not execute its order"
-                                               : "the workspace cannot be mounted in the jail";
+  if (answer.step != Step::attach_workspace && answer.step != Step::stage_workspace &&
+      answer.step != Step::none) return failed_step(answer.step, answer.error);
+  const char* what = answer.step == Step::none              ? "the jailer did not execute its order"
+                     : answer.step == Step::stage_workspace ? "the workspace cannot be staged: no overlay over it"
+                                                            : "the workspace cannot be mounted in the jail";
   Error failed = fail_errno(answer.error, what, Code::unavailable).value();
   failed.hint = hint_for(answer.step, answer.error, {});
   if (failed.hint.empty())

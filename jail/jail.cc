@@ -31,7 +31,7 @@ Result<FdPair> make_output() {
 
 // Waits for the last process, then removes the leaf, while the caller continues. If there is no pidfd (the request was
 // cancelled before the jailer answered), it only retries the removal until the leaf is empty.
-Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup, RunnerIds::Lease) {
+Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup, RunnerIds::Lease, std::shared_ptr<StagingFolder>) {
   constexpr int kTries = 200;
   if (pidfd) co_await pidfd.readable();
   for (int i = 0; i < kTries; i++) {
@@ -199,17 +199,22 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
 Jail::~Jail() {
   kill();
   if (pidfd_ || cgroup_)
-    host_.loop.spawn(reap(host_.loop, std::move(pidfd_), std::move(cgroup_), std::move(runner_id_)));
+    host_.loop.spawn(reap(host_.loop, std::move(pidfd_), std::move(cgroup_), std::move(runner_id_), std::move(staging_)));
 }
 
-Task<Result<>> Jail::attach(int directory) {
+Task<Result<>> Jail::attach(WorkspaceMount workspace) {
   if (attached_) co_return Result<>{};
-  JailerClient::Workspace workspace;
-  workspace.directory = directory;
-  workspace.owner_uid = host_.daemon_uid;
-  workspace.owner_gid = host_.daemon_gid;
-  workspace.map_ids = map_ids_;
-  auto done = co_await host_.jailer.attach(pidfd_.get(), workspace, ids_.runner);
+  JailerClient::Workspace order;
+  order.directory = workspace.directory;
+  order.owner_uid = host_.daemon_uid;
+  order.owner_gid = host_.daemon_gid;
+  order.map_ids = map_ids_;
+  order.read_only = workspace.access == WorkspaceAccess::read_only;
+  if (workspace.access == WorkspaceAccess::staged) {
+    CO_TRY(staging_, co_await workspace.staging->make());
+    order.staging = staging_->directory();
+  }
+  auto done = co_await host_.jailer.attach(pidfd_.get(), order, ids_.runner);
   attached_ = done.has_value();
   co_return done;
 }

@@ -20,6 +20,7 @@
 #include "jail/language.h"
 #include "jail/plan.h"
 #include "jail/process_tree.h"
+#include "jail/workspace_mount.h"
 #include "policies/policy.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json_fwd.h"
@@ -91,8 +92,11 @@ class Jail {
   ~Jail();
   Jail(const Jail&) = delete;
 
-  // Mounts the directory on /workspace; returns at once if it is mounted already. Errors: unavailable.
-  Task<Result<>> attach(int directory);
+  // Mounts the workspace; returns at once if it is mounted already. Errors: unavailable, and those of
+  // StagingFolders::make().
+  Task<Result<>> attach(WorkspaceMount workspace);
+  // Where the program's changes are; nullptr: the workspace is not staged.
+  const std::shared_ptr<StagingFolder>& staging() const { return staging_; }
 
   // Waits for the runner's first message, `ready`. Errors: unavailable when the runner ends or sends another message.
   Task<Result<>> wait_until_ready();
@@ -136,6 +140,7 @@ class Jail {
   static Task<Result<std::unique_ptr<Jail>>> build_as(Host& host, Spec spec, Role role);
   Host& host_;
   std::shared_ptr<Zygote> zygote_;
+  std::shared_ptr<StagingFolder> staging_;
   JailerClient::Ids ids_;
   RunnerIds::Lease runner_id_;
   bool map_ids_ = false;

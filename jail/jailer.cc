@@ -22,6 +22,7 @@
 #include "jail/id_map.h"
 #include "jail/order_check.h"
 #include "jail/spawn.h"
+#include "jail/staged_mount.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/project_quota.h"
@@ -171,7 +172,8 @@ class Jailer {
     } else if (order.type == OrderType::build) {
       failure = build(order, fds, verdict.role, pidfd);
     } else if (order.type == OrderType::attach) {
-      failure = attach(order, verdict.jail->pidfd.get(), fds[1].get());
+      const int init = verdict.jail->pidfd.get();
+      failure = order.staged ? attach_staged(order, init, fds[1].get(), fds[2].get()) : attach(order, init, fds[1].get());
     } else if (order.type == OrderType::probe_idmap) {
       Fd tree;
       failure = make_tree({true, order.runner_id, false}, fds[0].get(), tree);
@@ -265,6 +267,16 @@ class Jailer {
       _exit(1);
     }
     return failure;
+  }
+
+  Failure attach_staged(const Order& order, int init, int workspace, int staging) {
+    Fd lower, upper;
+    const bool maps = order.map_ids != 0;
+    if (Failure failure = make_tree({maps, order.runner_id, true}, workspace, lower); failure.error) return failure;
+    if (Failure failure = make_tree({maps, order.runner_id, false}, staging, upper); failure.error) return failure;
+    const uint32_t code = config_.privileged ? kRunnerId : kInitId;  // see Identity
+    const int error = mount_staged({init, lower.get(), upper.get(), code});
+    return {error ? Step::stage_workspace : Step::none, error};
   }
 
   Failure move_and_verify(int tree, int directory) {

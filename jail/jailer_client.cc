@@ -113,7 +113,9 @@ Task<Result<>> JailerClient::attach(int pidfd, Workspace workspace, uint32_t run
   order.owner_gid = workspace.owner_gid;
   order.map_ids = workspace.map_ids;
   order.read_only = workspace.read_only;
+  order.staged = workspace.staging >= 0;
   std::vector<int> list{pidfd, workspace.directory};
+  if (order.staged) list.push_back(workspace.staging);
   CO_TRY(auto answer, co_await ask(order, std::move(list)));
   (void)answer;
   co_return Result<>{};

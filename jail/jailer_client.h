@@ -52,8 +52,9 @@ class JailerClient {
     uint32_t owner_uid = 0, owner_gid = 0;
     bool map_ids = false;
     bool read_only = false;
+    int staging = -1;  // folder of the overlay over the workspace, borrowed during the call; -1: no overlay
   };
-  // Mounts the directory on the jail's /workspace: nosuid, nodev, verified. Errors: unavailable.
+  // Mounts the directory on the jail's /workspace, or an overlay over it: nosuid, nodev, verified. Errors: unavailable.
   Task<Result<>> attach(int pidfd, Workspace workspace, uint32_t runner_id);
   // Checks that the directory's file system can be mounted with mapped ids (mount_setattr(2)). Errors: unavailable.
   Task<Result<>> probe_idmap(int directory, uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id);

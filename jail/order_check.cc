@@ -84,7 +84,8 @@ OrderVerdict judge_ids(const OrderRules& rules, const Order& order) {
 }
 
 OrderVerdict OrderCheck::judge(const Order& order, std::vector<Fd>& fds) {
-  if (order.has_cgroup > 1 || order.map_ids > 1 || order.read_only > 1 || order.wanted > 1)
+  if (order.has_cgroup > 1 || order.map_ids > 1 || order.read_only > 1 || order.wanted > 1 ||
+      order.staged > 1)
     return refuse("a flag that is neither 0 nor 1", EINVAL);
   switch (order.type) {
     case OrderType::build:
@@ -135,9 +136,15 @@ OrderVerdict OrderCheck::judge_owner(const Order& order) const {
 }
 
 OrderVerdict OrderCheck::judge_attach(const Order& order, std::vector<Fd>& fds) {
-  if (fds.size() != 2) return wrong_descriptors();
+  if (fds.size() != (order.staged ? 3u : 2u)) return wrong_descriptors();
   if (auto owner = judge_owner(order); !owner) return owner;
   if (const char* why = folders_.judge(fds[1].get()).refused_by) return refuse(why);
+  if (order.staged) {
+    if (order.read_only) return refuse("a workspace is either staged or read-only", EINVAL);
+    const auto staging = folders_.judge(fds[2].get());
+    if (staging.refused_by) return refuse(staging.refused_by);
+    if (staging.single) return refuse("the staging folder is not below a folder for workspaces");
+  }
   const int pid = pid_of(fds[0].get());
   LivingJail* jail = jails_.find(pid);
   const LivingJail* home = jail ? nullptr : jails_.home_of_fork(fds[0].get(), pid);

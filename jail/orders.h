@@ -12,7 +12,7 @@ namespace jail {
 
 enum class OrderType : uint32_t {
   build = 1,        // descriptors: plan, guest, control, stdout, stderr [, cgroup leaf]; answer: a pidfd
-  attach = 2,       // descriptors: pidfd of a jail's init, workspace directory
+  attach = 2,       // descriptors: pidfd of a jail's init, workspace directory [, staging folder]
   end = 3,          // descriptors: pidfd; SIGKILL to init, which ends the jail. No answer.
   probe_idmap = 4,  // descriptors: directory; can its file system be mounted with mapped ids?
   fork = 5,  // to a zygote. descriptors: plan, guest, control, stdout, stderr, a pipe's end: the child waits for a
@@ -34,6 +34,7 @@ struct Order {
   uint32_t owner_gid;
   uint32_t map_ids;    // attach: mount the workspace with owner -> runner mapped
   uint32_t read_only;  // attach
+  uint32_t staged;     // attach: the workspace below an overlay whose changes go into the staging folder
   uint32_t project;    // limit_project: one of the daemon's projects (supervisor/base/project_quota.h)
   uint64_t bytes, inodes;
 };

@@ -48,6 +48,7 @@ enum class Step : uint16_t {
   init_lock,  // init gives up its capabilities and filters its own system calls
   // the jailer, at dispatch
   attach_workspace,
+  stage_workspace,  // an overlay over the workspace
   count,
 };
 constexpr int kSteps = static_cast<int>(Step::count);
@@ -84,7 +85,8 @@ constexpr const char* step_name(Step step) {
                                           "runner_seccomp",
                                           "runner_exec",
                                           "init_lock",
-                                          "attach_workspace"};
+                                          "attach_workspace",
+                                          "stage_workspace"};
   return step < Step::count ? kNames[static_cast<int>(step)] : "unknown";
 }
 

@@ -73,6 +73,11 @@ std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules
   return key;
 }
 
+// The tenant comes first: its name holds no newline, so no text of a policy can look like a tenant.
+std::string shelf_key(const std::string& tenant, WorkspaceAccess access, const std::string& key) {
+  return fmt::format("{}\n{}\n{}", tenant, access_name(access), key);
+}
+
 }  // namespace
 
 struct Pool::Waiting {
@@ -83,7 +88,8 @@ struct Pool::Waiting {
 
 struct Pool::Shelf {
   std::string tenant;  // set for forks
-  Fd workspace;        // set for forks
+  Fd directory;              // of the workspace; set for forks
+  WorkspaceMount workspace;  // set for forks
   Spec spec;
   policies::PoolRules rules;
   std::deque<std::unique_ptr<Waiting>> waiting;  // oldest first
@@ -144,9 +150,9 @@ Pool::~Pool() {
   idle_ = nullptr;
 }
 
-Pool::Shelf& Pool::shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules) {
-  // The tenant comes first: its name holds no newline, so no text of a policy can look like a tenant.
-  auto [it, made] = shelves_.try_emplace(tenant + "\n" + key_of(host_, spec, rules));
+Pool::Shelf& Pool::shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules,
+                            WorkspaceAccess access) {
+  auto [it, made] = shelves_.try_emplace(shelf_key(tenant, access, key_of(host_, spec, rules)));
   Shelf& shelf = it->second;
   if (made) {
     shelf.tenant = tenant;
@@ -161,7 +167,7 @@ Pool::Shelf& Pool::shelf_of(const std::string& tenant, const Spec& spec, const p
 
 void Pool::expect(const Spec& spec, const policies::PoolRules& rules) {
   if (rules.max_idle == 0 || !check_requirements(host_, spec.isolation)) return;
-  (void)shelf_of({}, spec, rules);
+  (void)shelf_of({}, spec, rules, WorkspaceAccess::direct);
   wake();
 }
 
@@ -179,14 +185,18 @@ std::optional<Pool::Taken> Pool::take_waiting(Shelf& shelf) {
   return taken;
 }
 
-Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace) {
+Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules,
+                                            WorkspaceMount workspace) {
   if (rules.zygotes && !tenant.empty() && Zygote::exists_for(spec.language)) {
-    Shelf& forks = shelf_of(tenant, spec, rules);
+    Shelf& forks = shelf_of(tenant, spec, rules, workspace.access);
     forks.asked++;
-    if (!forks.workspace) forks.workspace = Fd(::fcntl(workspace, F_DUPFD_CLOEXEC, 3));
+    if (!forks.directory) {
+      forks.directory = Fd(::fcntl(workspace.directory, F_DUPFD_CLOEXEC, 3));
+      forks.workspace = {forks.directory.get(), workspace.access, workspace.staging};
+    }
     if (auto waiting = take_waiting(forks)) co_return waiting;
     forks.miss();
-    if (forks.has_zygote() && (rules.max_idle == 0 || shelf_of({}, spec, rules).waiting.empty())) {
+    if (forks.has_zygote() && (rules.max_idle == 0 || shelf_of({}, spec, rules, WorkspaceAccess::direct).waiting.empty())) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
       auto jail = co_await build(forks, JailPurpose::execution);
       if (jail) co_return Taken{*std::move(jail), origin};
@@ -195,12 +205,12 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
     }
   }
   if (rules.max_idle == 0) co_return std::nullopt;
-  Shelf& shelf = shelf_of({}, spec, rules);
+  Shelf& shelf = shelf_of({}, spec, rules, WorkspaceAccess::direct);
   shelf.asked++;
   auto waiting = take_waiting(shelf);
   if (!waiting) {
     shelf.miss();
-    waiting = take_of_javascript(tenant, std::move(spec), rules);
+    waiting = take_of_javascript(tenant, std::move(spec), rules, workspace.access);
   }
   co_return waiting;
 }
@@ -208,12 +218,13 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
 // For TypeScript. Its own jails wait only after a first request, so this takes a waiting JavaScript jail. Its runner
 // runs TypeScript, too, and loads the library when it gets the program.
 std::optional<Pool::Taken> Pool::take_of_javascript(const std::string& tenant, Spec spec,
-                                                    const policies::PoolRules& rules) {
+                                                    const policies::PoolRules& rules, WorkspaceAccess access) {
   if (spec.language != Language::typescript) return std::nullopt;
   spec.language = Language::javascript;
   const std::string key = key_of(host_, spec, rules);
-  for (const std::string& owner : {std::string(), tenant})
-    if (auto shelf = shelves_.find(owner + "\n" + key); shelf != shelves_.end())
+  const std::string keys[] = {shelf_key({}, WorkspaceAccess::direct, key), shelf_key(tenant, access, key)};
+  for (const std::string& name : keys)
+    if (auto shelf = shelves_.find(name); shelf != shelves_.end())
       if (auto waiting = take_waiting(shelf->second)) return waiting;
   return std::nullopt;
 }
@@ -343,9 +354,9 @@ Task<> Pool::add_one(std::string key) {
     Jail* jail = built->get();
     Deadline limit(host_.loop, kJailReadyLimit, [jail] { jail->kill(); });
     done = co_await jail->wait_until_ready();
-    int workspace = -1;
-    if (auto shelf = shelves_.find(key); shelf != shelves_.end()) workspace = shelf->second.workspace.get();
-    if (done && workspace >= 0) done = co_await jail->attach(workspace);
+    WorkspaceMount workspace;
+    if (auto shelf = shelves_.find(key); shelf != shelves_.end()) workspace = shelf->second.workspace;
+    if (done && workspace.directory >= 0) done = co_await jail->attach(std::move(workspace));
     jail->watch_lone_process();
     (void)jail->applied();
   }

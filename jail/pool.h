@@ -33,9 +33,9 @@ class Pool {
   // Keeps rules.min_idle jails for executions of this kind from now on, before the first request.
   void expect(const Spec& spec, const policies::PoolRules& rules);
   // A waiting jail that fits `spec` exactly; only the limits that a cgroup holds may differ, because they can still
-  // change. If no jail waits but the tenant has a zygote: a new fork. Empty: the caller builds a jail. `workspace`: the
-  // directory that is attached to the tenant's waiting forks; borrowed.
-  Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace);
+  // change. If no jail waits but the tenant has a zygote: a new fork. Empty: the caller builds a jail. `workspace` is
+  // attached to the tenant's forks while they wait; its directory is borrowed.
+  Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, WorkspaceMount workspace);
   // Ends a used jail; the caller does not wait for its end.
   void retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left) { used_.end(std::move(jail), left); }
   // Ends all waiting jails; later jails are built new. For changed policies.
@@ -76,9 +76,10 @@ class Pool {
   struct Waiting;
   struct Shelf;
   // An empty tenant: jails with an interpreter of their own, for any tenant. Else: forks of that tenant's zygote.
-  Shelf& shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules);
+  Shelf& shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules, WorkspaceAccess access);
   std::optional<Taken> take_waiting(Shelf& shelf);
-  std::optional<Taken> take_of_javascript(const std::string& tenant, Spec spec, const policies::PoolRules& rules);
+  std::optional<Taken> take_of_javascript(const std::string& tenant, Spec spec, const policies::PoolRules& rules,
+                                          WorkspaceAccess access);
   Task<Result<std::unique_ptr<Jail>>> build(Shelf& shelf, JailPurpose purpose);
   Task<> start_zygote(std::string key);
   Shelf* neediest();

@@ -16,6 +16,7 @@ void record_dispatch(Receipt& receipt, const Host& host, Jail& jail, const Reque
   // The daemon counts the workspace's bytes while the program runs: beside the kernel's project limit, or instead of
   // it.
   if (request.over_quota) receipt.workspace_quota = request.quota == Request::Quota::project ? "project" : "accounting";
+  receipt.workspace_access = request.workspace.access;
   receipt.session_call = request.session_call;
   if (request.session_call > 0 && !host.cgroups)
     receipt.applied.weaker.emplace_back(

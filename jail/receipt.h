@@ -31,6 +31,7 @@ struct Receipt {
   size_t seccomp_instructions = 0;
   std::optional<CgroupReceipt> cgroup;  // empty: no cgroup
   bool workspace_mapped_ids = false;
+  WorkspaceAccess workspace_access = WorkspaceAccess::direct;
   std::string_view workspace_quota;  // "project": the kernel refuses bytes beyond it; "accounting"; empty: no quota
   uint32_t session_call = 0;         // number of the program in its session, from 1; 0: no session
   std::string traceparent;           // as the program gets it; empty: no trace

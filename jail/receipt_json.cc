@@ -101,6 +101,10 @@ class ReceiptWriter {
       add(R"(,"quota":")", receipt_.workspace_quota);
       text_ += '"';
     }
+    if (receipt_.workspace_access != WorkspaceAccess::direct) {
+      add(R"(,"access":")", access_name(receipt_.workspace_access));
+      text_ += '"';
+    }
     text_ += '}';
     if (receipt_.session_call > 0) {
       add(R"(,"session":{"call":)", receipt_.session_call);

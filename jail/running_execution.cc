@@ -83,6 +83,10 @@ Task<Result<Report>> RunningExecution::run() {
   if (state_.is_finished()) clock_.let_go();  // one of its threads may wait for a person
   while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half message
   ending_ = choose_ending();
+  if (ending_ == Ending::answer && jail_.staging() && request_.settles) {
+    const bool must_end = co_await request_.settles(*jail_.staging());
+    if (must_end) ending_ = Ending::exit;
+  }
   if (ending_ != Ending::exit) {
     double wall_ms = clock_.ran_ms();
     if (goes_on()) meter_.count_living();
@@ -264,6 +268,7 @@ Report RunningExecution::make_report(const std::optional<InitReport>& report, do
   }
   if (!report && state_.is_finished()) evidence_.wait_status = answered_status_ << 8;  // as wait(2) will encode it
   report_.usage.wall_ms = wall_ms;
+  report_.staging = jail_.staging();
   meter_.end(report, report_.usage, evidence_);
   conclude(report_, evidence_, {request_, out_, err_, violation_, static_cast<bool>(jail_.cgroup())});
   report_.receipt_json = receipt_json(report_.receipt);

@@ -96,7 +96,7 @@ Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const 
   request.id = "self-test";
   request.spec = probe_spec(filter, limits, "self-test");
   request.seccomp_profile = "self-test";
-  request.workspace = directory;
+  request.workspace.directory = directory;
   CO_TRY(Report report, co_await execute(host, std::move(request)));
   if (report.outcome != Outcome::ok || !report.value || !report.value->is_array())
     co_return fail(Code::denied, fmt::format("the probe in a jail ended with outcome {} {} {}",

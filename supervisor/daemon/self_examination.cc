@@ -31,7 +31,7 @@ Task<Finding> SelfExamination::try_execution() {
   request.code = "pass";
   request.spec = executions::make_spec(*policy, jail::Language::python, policy->limits.standard);
   request.seccomp_profile = policy->seccomp;
-  request.workspace = of_.prepared.self_test.get();
+  request.workspace.directory = of_.prepared.self_test.get();
   auto report = co_await jail::execute(of_.host, std::move(request));
   if (!report) {
     const Error& error = report.error();

@@ -89,7 +89,7 @@ Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, const tenants::Re
   request.tenant = user.tenant->name();
   request.pool = policy.pool;
   request.seccomp_profile = policy.seccomp;
-  request.workspace = user.tenant->workspace().directory();
+  request.workspace.directory = user.tenant->workspace().directory();
   CO_TRY(jail::Report report, co_await jail::execute(host, pool, std::move(request)));
   co_return read_verdict(report);
 }

@@ -116,7 +116,7 @@ jail::Request JailFixture::request(jail::Language language, std::string code) {
   request.spec.isolation = policies::Isolation{preferred, preferred, preferred, preferred, preferred};
   request.spec.filter = filter_;
   request.seccomp_profile = filter_->profile;
-  request.workspace = workspace_fd_.get();
+  request.workspace.directory = workspace_fd_.get();
   return request;
 }
 

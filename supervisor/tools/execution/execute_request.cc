@@ -58,7 +58,7 @@ Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const polic
   jail.tenant = tenant.name();
   jail.pool = policy.pool;
   jail.seccomp_profile = policy.seccomp;
-  jail.workspace = tenant.workspace().directory();
+  jail.workspace.directory = tenant.workspace().directory();
   if (tenant.held_by_kernel()) jail.quota = jail::Request::Quota::project;
   return request;
 }

@@ -1,0 +1,41 @@
+// WorkspaceMount: how a tenant's workspace is mounted in a jail as /workspace.
+//   direct     programs change its files
+//   read_only  programs read its files
+//   staged     programs see its files through an overlay; what they change is in a staging folder of the jail's own
+// Used by: jail/execution.h, jail/pool.h, jail/jail.h. The staging folders come from whoever asks for executions.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
+
+namespace jail {
+
+enum class WorkspaceAccess { direct, read_only, staged };
+constexpr std::string_view access_name(WorkspaceAccess access) {
+  return access == WorkspaceAccess::direct ? "direct" : access == WorkspaceAccess::staged ? "staged" : "read_only";
+}
+
+// The folders `l`, `u` and `w` of one overlay. They must be empty, of the daemon's user, on the workspace's file system,
+// and in no other jail. The destructor gives the folder back to its owner, who may remove it once no jail has it.
+class StagingFolder {
+ public:
+  virtual ~StagingFolder() = default;
+  virtual int directory() const = 0;  // O_PATH
+};
+
+class StagingFolders {
+ public:
+  virtual ~StagingFolders() = default;
+  virtual Task<Result<std::shared_ptr<StagingFolder>>> make() = 0;
+};
+
+struct WorkspaceMount {
+  int directory = -1;  // of the workspace; borrowed
+  WorkspaceAccess access = WorkspaceAccess::direct;
+  std::shared_ptr<StagingFolders> staging;  // set for staged
+};
+
+}  // namespace jail
