@@ -199,7 +199,8 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
 Jail::~Jail() {
   kill();
   if (pidfd_ || cgroup_)
-    host_.loop.spawn(reap(host_.loop, std::move(pidfd_), std::move(cgroup_), std::move(runner_id_), std::move(staging_)));
+    host_.loop.spawn(
+        reap(host_.loop, std::move(pidfd_), std::move(cgroup_), std::move(runner_id_), std::move(staging_)));
 }
 
 Task<Result<>> Jail::attach(WorkspaceMount workspace) {

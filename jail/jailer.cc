@@ -173,7 +173,8 @@ class Jailer {
       failure = build(order, fds, verdict.role, pidfd);
     } else if (order.type == OrderType::attach) {
       const int init = verdict.jail->pidfd.get();
-      failure = order.staged ? attach_staged(order, init, fds[1].get(), fds[2].get()) : attach(order, init, fds[1].get());
+      failure =
+          order.staged ? attach_staged(order, init, fds[1].get(), fds[2].get()) : attach(order, init, fds[1].get());
     } else if (order.type == OrderType::probe_idmap) {
       Fd tree;
       failure = make_tree({true, order.runner_id, false}, fds[0].get(), tree);

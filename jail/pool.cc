@@ -87,7 +87,7 @@ struct Pool::Waiting {
 };
 
 struct Pool::Shelf {
-  std::string tenant;  // set for forks
+  std::string tenant;        // set for forks
   Fd directory;              // of the workspace; set for forks
   WorkspaceMount workspace;  // set for forks
   Spec spec;
@@ -196,7 +196,8 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
     }
     if (auto waiting = take_waiting(forks)) co_return waiting;
     forks.miss();
-    if (forks.has_zygote() && (rules.max_idle == 0 || shelf_of({}, spec, rules, WorkspaceAccess::direct).waiting.empty())) {
+    if (forks.has_zygote() &&
+        (rules.max_idle == 0 || shelf_of({}, spec, rules, WorkspaceAccess::direct).waiting.empty())) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
       auto jail = co_await build(forks, JailPurpose::execution);
       if (jail) co_return Taken{*std::move(jail), origin};

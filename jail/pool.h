@@ -76,7 +76,8 @@ class Pool {
   struct Waiting;
   struct Shelf;
   // An empty tenant: jails with an interpreter of their own, for any tenant. Else: forks of that tenant's zygote.
-  Shelf& shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules, WorkspaceAccess access);
+  Shelf& shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules,
+                  WorkspaceAccess access);
   std::optional<Taken> take_waiting(Shelf& shelf);
   std::optional<Taken> take_of_javascript(const std::string& tenant, Spec spec, const policies::PoolRules& rules,
                                           WorkspaceAccess access);

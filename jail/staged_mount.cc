@@ -67,8 +67,8 @@ int make_overlay(Fd& overlay) {
   if (error == 0) error = text("workdir", "w");
   if (error == 0) error = error_of(syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0));
   if (error != 0) return error;
-  overlay = Fd(static_cast<int>(
-      syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)));
+  overlay =
+      Fd(static_cast<int>(syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)));
   return overlay ? 0 : errno;
 }
 

@@ -18,8 +18,9 @@ constexpr std::string_view access_name(WorkspaceAccess access) {
   return access == WorkspaceAccess::direct ? "direct" : access == WorkspaceAccess::staged ? "staged" : "read_only";
 }
 
-// The folders `l`, `u` and `w` of one overlay. They must be empty, of the daemon's user, on the workspace's file system,
-// and in no other jail. The destructor gives the folder back to its owner, who may remove it once no jail has it.
+// The folders `l`, `u` and `w` of one overlay. They must be empty, of the daemon's user, on the workspace's file
+// system, and in no other jail. The destructor gives the folder back to its owner, who may remove it once no jail has
+// it.
 class StagingFolder {
  public:
   virtual ~StagingFolder() = default;

@@ -170,6 +170,22 @@ WorkspaceRules read_named_workspaces(const Json& object, Problems& problems) {
   return rules;
 }
 
+StagingRules read_staging(const Json& object, Problems& problems) {
+  Checked in(object, "workspace", problems);
+  StagingRules rules;
+  const std::string mode = in.one_of("mode", {"direct", "staged", "read_only"});
+  if (mode != "direct") rules.mode = mode == "staged" ? WorkspaceMode::staged : WorkspaceMode::read_only;
+  rules.choose = in.boolean_or("choose", true);
+  const std::string commit = in.one_of("commit", {"agent", "ask", "auto"});
+  if (commit != "agent") rules.commit = commit == "ask" ? CommitBy::ask : CommitBy::automatic;
+  rules.undo = static_cast<uint32_t>(in.integer("undo", 0, 1000));
+  rules.open = static_cast<uint32_t>(in.integer("open", 1, 10'000));
+  rules.proposals_bytes = static_cast<uint64_t>(in.integer("proposals_bytes", kMiB, 1024 * kTiB));
+  rules.keep = std::chrono::seconds(in.integer("keep_seconds", 60, 366 * 24 * 3600));
+  in.done();
+  return rules;
+}
+
 LearningScope read_learning(const Json& object, Problems& problems) {
   Checked in(object, "discovery", problems);
   const std::string learning = in.one_of("learning", {"tenant", "shared", "off"});
@@ -289,6 +305,7 @@ bool ToolRules::offers(std::string_view tool) const {
 bool are_offered_alike(const Policy& one, const Policy& other) {
   auto seen = [](const Limits& limits) { return std::pair(limits.wall, limits.memory_bytes); };
   return one.tools == other.tools && one.languages == other.languages &&
+         one.staging.offers() == other.staging.offers() && one.staging.mode == other.staging.mode &&
          seen(one.limits.standard) == seen(other.limits.standard) &&
          seen(one.limits.maximum) == seen(other.limits.maximum);
 }
@@ -326,6 +343,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (const Json* sessions = in.object("sessions")) policy.sessions = read_sessions(*sessions, problems);
   if (const Json* named = in.object("named_workspaces"))
     policy.named_workspaces = read_named_workspaces(*named, problems);
+  if (const Json* staging = in.object("workspace")) policy.staging = read_staging(*staging, problems);
   if (const Json* pii = in.object("pii")) policy.pii = read_pii_rules(*pii, problems);
   if (const Json* tools = in.object("tools")) read_tools(*tools, policy, in);
   if (const Json* calls = in.object("calls")) policy.calls = read_call_rules(*calls, problems);

@@ -68,6 +68,24 @@ struct WorkspaceRules {
   std::chrono::seconds warning{0};  // at least this long before the removal, it is announced
 };
 
+// StagingRules: how programs get the workspace. direct: they change its files. read_only: they read them. staged: what
+// they change is a proposal, and is committed or discarded later.
+enum class WorkspaceMode { direct, staged, read_only };
+// Who commits a proposal. agent: the client. ask: a person. automatic: the daemon, if the program's outcome is ok;
+// otherwise the proposal is discarded.
+enum class CommitBy { agent, ask, automatic };
+struct StagingRules {
+  WorkspaceMode mode = WorkspaceMode::direct;
+  bool choose = false;  // in the mode direct, a call may ask for a staged workspace
+  CommitBy commit = CommitBy::agent;
+  uint32_t undo = 0;             // commits that can be undone
+  uint32_t open = 0;             // proposals that wait for a decision
+  uint64_t proposals_bytes = 0;  // of all open proposals, and of the files that undo would bring back
+  std::chrono::seconds keep{0};  // a proposal without a decision is discarded after this time
+
+  bool offers() const { return mode == WorkspaceMode::staged || (mode == WorkspaceMode::direct && choose); }
+};
+
 // ToolRules: the tools that are listed and may be called. Each tool costs the agent's context its definition.
 struct ToolRules {
   bool every = true;
@@ -110,6 +128,7 @@ struct Policy {
   std::map<std::string, std::string> environment;  // added to the jail's environment
   SessionRules sessions;
   WorkspaceRules named_workspaces;
+  StagingRules staging;  // the key "workspace"
 
   bool allows_language(std::string_view language) const;
   bool allows_workspace(std::string_view workspace) const;

@@ -42,10 +42,10 @@ struct Listing {
 
 // What a workspace was when an execution began. While it exists, the execution is a writer.
 struct WorkspaceBefore {
-  std::unique_ptr<Writers::Turn> turn;
-  std::shared_ptr<ChangeLog> log;    // of the index; nullptr: there is a snapshot
-  std::optional<Snapshot> snapshot;  // from a walk
-  int64_t begun_ns = 0;              // the file system's clock
+  std::unique_ptr<Writers::Turn> turn;  // nullptr: of a reader
+  std::shared_ptr<ChangeLog> log;       // of the index; nullptr: there is a snapshot
+  std::optional<Snapshot> snapshot;     // from a walk
+  int64_t begun_ns = 0;                 // the file system's clock
 };
 // What has changed since then.
 struct WorkspaceChanges {
@@ -91,7 +91,7 @@ class Workspace {
 
   // What is there, for changes_since(): the program begins after the one, and has ended before the other. Both also
   // update the account. Errors: those of Walk.
-  Task<Result<WorkspaceBefore>> before();
+  Task<Result<WorkspaceBefore>> before(LogFor who = LogFor::writer);
   Task<Result<WorkspaceChanges>> changes_since(WorkspaceBefore before);
 
   // Around a change that no execution makes. An execution that runs meanwhile finds the change in `meanwhile`.

@@ -49,7 +49,7 @@ std::shared_ptr<const void> Workspace::keep_looking_at_opened() {
 
 Task<std::unique_ptr<Writers::Turn>> Workspace::begin_writing() {
   if (is_indexed() && writers_->is_any()) {
-    IndexLook look = co_await index_->begin_log();
+    IndexLook look = co_await index_->begin_log(LogFor::writer);
     if (look.turn) co_return std::move(look.turn);
   }
   co_return std::make_unique<Writers::Turn>(*writers_);
@@ -71,28 +71,28 @@ bool Workspace::take(const IndexLook& look, uint64_t changes_before) {
   return true;
 }
 
-Task<Result<WorkspaceBefore>> Workspace::before() {
+Task<Result<WorkspaceBefore>> Workspace::before(LogFor who) {
   CO_CHECKED(restore_mode());
   WorkspaceBefore before;
   before.begun_ns = coarse_now_ns();
   if (begin_index()) {
     const uint64_t changes_before = changes_;
     stale_ = false;  // invalidate() during the look sets it again
-    IndexLook look = co_await index_->begin_log();
+    IndexLook look = co_await index_->begin_log(who);
     if (take(look, changes_before)) {
       before.log = std::move(look.log);
       before.turn = std::move(look.turn);
       co_return before;
     }
   }
-  before.turn = std::make_unique<Writers::Turn>(*writers_);
+  if (who == LogFor::writer) before.turn = std::make_unique<Writers::Turn>(*writers_);
   CO_TRY(before.snapshot, co_await snapshot());
   co_return before;
 }
 
 Task<Result<WorkspaceChanges>> Workspace::changes_since(WorkspaceBefore before) {
   CO_CHECKED(restore_mode());
-  before.turn->stop();
+  if (before.turn) before.turn->stop();
   WorkspaceChanges found;
   if (before.log && index_) {
     const uint64_t changes_before = changes_, size_before = before.log->size_at_begin;
@@ -116,7 +116,7 @@ Task<Result<WorkspaceChanges>> Workspace::changes_since(WorkspaceBefore before) 
   found.changes = compare(*before.snapshot, after);
   found.readable_bytes = std::max(size_of(*before.snapshot), size_of(after));
   found.largest = largest_of(after);
-  found.is_mixed = !before.turn->is_alone();
+  found.is_mixed = before.turn && !before.turn->is_alone();
   co_return found;
 }
 

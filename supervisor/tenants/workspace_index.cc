@@ -214,7 +214,7 @@ IndexLook WorkspaceIndex::answered(const Wish& wish) {
   if (wish.log) look.largest = table.largest();
   if (wish.begins_log) {
     last_log_ = look.log = table.begin_log();
-    look.turn = std::make_unique<Writers::Turn>(writers_);
+    if (*wish.begins_log == LogFor::writer) look.turn = std::make_unique<Writers::Turn>(writers_);
   }
   return look;
 }

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -90,12 +91,12 @@ class WorkspaceIndex {
   // Why it does not. Empty: it does, or it has not begun.
   const std::string& unusable() const { return unusable_; }
 
-  Task<IndexLook> look() { return ask({false, nullptr, 0}); }
-  // A look; from then on the caller is a writer while it keeps `turn`, and all changes are logged while it keeps `log`.
-  // Both begin within the look: another look may begin before the caller learns that this one has ended.
-  Task<IndexLook> begin_log() { return ask({true, nullptr, 0}); }
+  Task<IndexLook> look() { return ask({std::nullopt, nullptr, 0}); }
+  // A look; from then on all changes are logged while the caller keeps `log`, and a writer is one while it keeps
+  // `turn`. Both begin within the look: another look may begin before the caller learns that this one has ended.
+  Task<IndexLook> begin_log(LogFor who) { return ask({who, nullptr, 0}); }
   Task<IndexLook> end_log(std::shared_ptr<ChangeLog> log, size_t max_listed) {
-    return ask({false, std::move(log), max_listed});
+    return ask({std::nullopt, std::move(log), max_listed});
   }
 
   // While a program keeps it, the files that programs have opened are looked at again in each look. Takes effect with
@@ -109,7 +110,7 @@ class WorkspaceIndex {
  private:
   friend class IndexHost;
   struct Wish {
-    bool begins_log = false;
+    std::optional<LogFor> begins_log;
     std::shared_ptr<ChangeLog> log;
     size_t max_listed = 0;
   };

@@ -7,6 +7,9 @@
 
 namespace tenants {
 
+// Who wants to know what changes: one who changes files, too, or one who changes none.
+enum class LogFor { writer, reader };
+
 class Writers {
  public:
   bool is_any() const { return now_ > 0; }

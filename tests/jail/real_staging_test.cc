@@ -155,8 +155,10 @@ TEST_CASE("two staged programs at once do not see each other's files", "[real]")
   if (!scene.usable()) return;
   SideBySide both(jails());
   std::vector<std::shared_ptr<Folders>> folders;
-  for (const char* code : {"import os, time; open('/workspace/a', 'w').write('a'); time.sleep(0.3); result = sorted(os.listdir('/workspace'))",
-                           "import os, time; open('/workspace/b', 'w').write('b'); time.sleep(0.3); result = sorted(os.listdir('/workspace'))"}) {
+  for (const char* code : {"import os, time; open('/workspace/a', 'w').write('a'); time.sleep(0.3); result = "
+                           "sorted(os.listdir('/workspace'))",
+                           "import os, time; open('/workspace/b', 'w').write('b'); time.sleep(0.3); result = "
+                           "sorted(os.listdir('/workspace'))"}) {
     auto request = jails().request(Language::python, code);
     request.workspace.access = jail::WorkspaceAccess::staged;
     request.workspace.staging = folders.emplace_back(std::make_shared<Folders>());

@@ -142,7 +142,7 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
        "langauges: unknown key; known keys: $schema, admission, calls, description, discovery, environment, extends, "
        "isolation, languages, limits, named_workspaces, pii, pool, quota, seccomp, sessions, shell_exit_1, skills, "
        "tools, "
-       "workspaces"},
+       "workspace, workspaces"},
   }));
   CAPTURE(pointer);
   Json document = standard();
