@@ -84,7 +84,9 @@ Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, con
   for (auto& [name, value] : secrets) spec.environment[name] = std::move(value);
   const uint64_t memory_bytes = spec.limits.memory_bytes;
   CO_TRY(std::unique_ptr<jail::Jail> jail, co_await jail::Jail::build(host, std::move(spec)));
-  auto shown = co_await jail->attach(what.folder);
+  jail::WorkspaceMount folder;
+  folder.directory = what.folder;
+  auto shown = co_await jail->attach(std::move(folder));
   if (!shown && shown.error().err == EPERM && !config.folder.empty())
     co_return fail(
         Code::unavailable,

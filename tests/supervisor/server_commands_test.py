@@ -232,6 +232,23 @@ class ServerCommands(ServerCommandTest):
         done = self.warder("add", "other", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"])
         self.assertIn(f'{own}/default.json: the rule "server-other" says: ask', done.stdout)
         self.assertNotIn("new copy", done.stdout)
+        done = self.warder("remove", "near")
+        self.assertIn(f'{own}/default.json: the rule "server-near" was removed', done.stdout)
+        self.assertTrue((own / "default.json").exists())
+        done = self.warder("remove", "other")
+        self.assertIn(f"{own}/default.json: removed: it had no other change to {self.policies.folder}/default.json, "
+                      "which is read again", done.stdout)
+        self.assertFalse((own / "default.json").exists())
+
+    def test_a_copy_with_another_change_stays(self):
+        own = self.policy_folder()
+        self.config.write_text(json.dumps({"policies": [os.fspath(self.policies), str(own)], "state": str(self.folder / "none")}))
+        self.warder("add", "near", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"])
+        policy = json.loads((own / "default.json").read_text())
+        policy["sessions"]["max"] = 1
+        (own / "default.json").write_text(json.dumps(policy))
+        self.assertIn('the rule "server-near" was removed', self.warder("remove", "near").stdout)
+        self.assertEqual(json.loads((own / "default.json").read_text())["sessions"]["max"], 1)
 
     def test_a_daemon_on_no_bus_is_reloaded_by_a_signal_and_says_which_file_it_reads(self):
         daemon = Daemon(policies=self.policies, arguments=["--config", self.config])

@@ -105,7 +105,7 @@ std::string copied_program(const std::string& entry) {
 }
 
 // The files that had rules for the server. Policies that cannot be read or written keep theirs, with a warning.
-std::vector<std::string> removed_rules(const Given& given, const std::string& server) {
+std::vector<RemovedRule> removed_rules(const Given& given, const std::string& server) {
   auto rules = remove_call_rule(given, server);
   if (rules) return *std::move(rules);
   if (rules.error().code != Code::not_found)
@@ -287,11 +287,18 @@ Result<int> remove_server(const Given& given) {
     // A later server of this name must not inherit its rights.
     const auto rules = removed_rules(given, name);
     if (!rules.empty() && *reloaded == RunningDaemon::Reloaded::yes) CHECKED(daemon.reload(given, files));
-    told.push_back({{"name", name}, {"reloaded", *reloaded == RunningDaemon::Reloaded::yes}, {"rules", rules}});
+    Json changed = Json::array();
+    for (const auto& rule : rules) changed.push_back(rule.file);
+    told.push_back({{"name", name}, {"reloaded", *reloaded == RunningDaemon::Reloaded::yes}, {"rules", changed}});
     if (given.json) continue;
     cli::print_text(stdout, fmt::format("{}: removed\n", name));
-    for (const auto& file : rules)
-      cli::print_text(stdout, fmt::format("{}: the rule \"server-{}\" was removed\n", file, name));
+    for (const auto& rule : rules)
+      cli::print_text(
+          stdout,
+          fmt::format("{}: {}\n", rule.file,
+                      rule.shown.empty()
+                          ? fmt::format("the rule \"server-{}\" was removed", name)
+                          : fmt::format("removed: it had no other change to {}, which is read again", rule.shown)));
     // Calls that run still need the program.
     if (const std::string folder = copied_program(text); !folder.empty())
       cli::print_text(stdout, fmt::format("its program stays in {}, for other servers; rm -r removes it\n", folder));

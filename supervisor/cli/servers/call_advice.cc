@@ -133,6 +133,18 @@ std::vector<PolicyDocument> documents_with_rule(const policies::Store& store, co
   return found;
 }
 
+// The shipped file that a policy of the last folder hides, if the policy differs from it in no more than what
+// write_call_rule() adds to a copy: the inherited rules written out. Empty: another policy.
+std::string copied_from(const policies::Store& store, const std::string& name, const Json& policy) {
+  const std::vector<std::string> shipped_folders(store.folders().begin(), store.folders().end() - 1);
+  const auto documents = documents_of(shipped_folders, name);
+  if (documents.empty()) return {};
+  Json copy = documents.front().value;
+  if (!copy.contains("calls")) copy["calls"] = Json::object();
+  copy["calls"]["rules"] = without_rule(member(member(merged(documents), "calls"), "rules"), {});
+  return copy == policy ? documents.front().file : std::string();
+}
+
 }  // namespace
 
 Result<std::vector<CallAdvice>> advice_for(const Given& given, const std::string& server,
@@ -214,24 +226,32 @@ Result<std::vector<WrittenRule>> write_call_rule(const Given& given, const std::
   return written;
 }
 
-Result<std::vector<std::string>> remove_call_rule(const Given& given, const std::string& server) {
+Result<std::vector<RemovedRule>> remove_call_rule(const Given& given, const std::string& server) {
   TRY(const auto folders, folders_to_write(given));
   TRY(const policies::Store store, load_from(given, folders));
   std::vector<WrittenRule> written;
-  std::vector<std::string> files;
+  std::vector<RemovedRule> removed;
   for (const auto& document : documents_with_rule(store, rule_name(server))) {
     WrittenRule one{document.file, indented(document.value), {}};
     Json changed = document.value;
     changed["calls"]["rules"] = without_rule(changed["calls"]["rules"], rule_name(server));
-    if (auto done = write_policy(one.file, indented(changed)); !done) {
+    const std::string name = std::filesystem::path(one.file).stem();
+    RemovedRule rule{one.file, copied_from(store, name, changed)};
+    Result<> done{};
+    if (rule.shown.empty()) {
+      done = write_policy(one.file, indented(changed));
+    } else if (::unlink(one.file.c_str()) < 0) {
+      done = fail_errno(errno, "remove " + one.file);
+    }
+    if (!done) {
       CHECKED(undo_call_rule(written));
       return tl::unexpected<Error>(std::move(done).error());
     }
-    files.push_back(one.file);
+    removed.push_back(std::move(rule));
     written.push_back(std::move(one));
   }
   CHECKED(check_written(given, store, written));
-  return files;
+  return removed;
 }
 
 }  // namespace admin

@@ -35,8 +35,13 @@ Result<std::vector<WrittenRule>> write_call_rule(const Given& given, const std::
                                                  const std::vector<std::string>& tools, const std::string& verdict);
 // The files are as before. Errors: those of the file system.
 Result<> undo_call_rule(const std::vector<WrittenRule>& written);
-// Removes the rules of that name that write_call_rule() has written, from files of the last folder. Returns the files.
-Result<std::vector<std::string>> remove_call_rule(const Given& given, const std::string& server);
+// Removes the rules of that name that write_call_rule() has written, from files of the last folder. A copy of a shipped
+// policy that has no other change is removed whole: the shipped file counts again.
+struct RemovedRule {
+  std::string file;
+  std::string shown;  // the shipped file that counts again; empty: `file` stays
+};
+Result<std::vector<RemovedRule>> remove_call_rule(const Given& given, const std::string& server);
 // Asked before other files are changed: whether the two functions above write where the daemon on the bus reads.
 // Errors: invalid, naming the folders of both.
 Result<> check_rules_writable(const Given& given);
