@@ -63,6 +63,7 @@ Task<Result<Report>> RunningExecution::run() {
     co_await draining_err;
     co_return did_not_start();
   }
+  if (jail_.staging() && request_.staged) request_.staged(jail_.staging());
   mark("attach");
   if (jail_.ready()) {
     if (auto before = std::exchange(request_.before_code, {})) co_await before();
@@ -83,8 +84,9 @@ Task<Result<Report>> RunningExecution::run() {
   if (state_.is_finished()) clock_.let_go();  // one of its threads may wait for a person
   while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half message
   ending_ = choose_ending();
+  bool must_end = false;
   if (ending_ == Ending::answer && jail_.staging() && request_.settles) {
-    const bool must_end = co_await request_.settles(*jail_.staging());
+    must_end = co_await request_.settles(*jail_.staging());
     if (must_end) ending_ = Ending::exit;
   }
   if (ending_ != Ending::exit) {
@@ -111,7 +113,7 @@ Task<Result<Report>> RunningExecution::run() {
   co_await talking;
   (void)co_await sending;
   // If the program left no process behind, only init is still there, and its end need not be awaited.
-  if (!report || report->event != InitEvent::exited || report->others) co_await jail_.gone();
+  if (!report || report->event != InitEvent::exited || report->others || must_end) co_await jail_.gone();
   co_await draining_out;
   co_await draining_err;
   calls_.cancel_all();

@@ -31,23 +31,6 @@ bool may_fit(const Json& value, size_t& left) {
 // ASCII has no characters that change the direction of writing or look like other characters.
 std::string in_ascii(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
-std::string cause_of(const ApprovalVerdict& verdict, std::chrono::seconds lasted) {
-  using Kind = ApprovalVerdict::Kind;
-  const std::string reason = verdict.reason.empty() ? "" : " (" + printable(verdict.reason, 500) + ")";
-  switch (verdict.kind) {
-    case Kind::denied:
-      return fmt::format("was refused by {}{}", verdict.by, reason);
-    case Kind::dismissed:
-      return fmt::format("needs an approval, and {} dismissed the question", verdict.by);
-    case Kind::expired:
-      return fmt::format("needs an approval, and no person approved it within {} s", lasted.count());
-    case Kind::withdrawn:
-      return "needs an approval, and the question was withdrawn" + reason;
-    default:
-      return "needs an approval, and no person can be asked here";
-  }
-}
-
 }  // namespace
 
 Result<std::string> shown_arguments(const Json& arguments) {
@@ -65,28 +48,19 @@ Result<std::string> shown_arguments(const Json& arguments) {
       "text");
 }
 
-Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& who, const Target& target,
-                                         const policies::CallRules::Decision& decision, Json given, const Json& exact) {
-  const FreezeGuard frozen(who.jail);
-  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
-  AuditedCall audited(environment.journal, span, who, target, "approval");
-  audited.set("rule", decision.name());
-  audited.set("verdict", kind_name(ApprovalVerdict::Kind::withdrawn));
+Task<Result<ApprovalVerdict>> ask_person(CallEnvironment& environment, const CallContext& who, PersonsQuestion question,
+                                         const Json& exact) {
   const policies::ApprovalRules& rules = who.policy->calls.approval;
   const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
-  CO_CHECKED(co_await tokenise_values(environment.loop, pii, given));
-  auto shown = shown_arguments(given);
-  if (!shown) {
-    audited.set("verdict", code_name(shown.error().code));
-    co_return tl::unexpected<Error>(std::move(shown).error());
-  }
+  CO_CHECKED(co_await tokenise_values(environment.loop, pii, question.given));
+  CO_TRY(std::string shown, shown_arguments(question.given));
   Approval approval;
   approval.tenant = who.tenant->account();
   approval.execution = who.execution;
-  approval.tool = printable(fmt::format("{}.{}", target.server, target.tool), 200);
-  approval.rule = decision.name();
-  if (decision.rule) approval.why = decision.rule->why;
-  approval.arguments = *std::move(shown);
+  approval.tool = printable(question.tool, 200);
+  approval.rule = std::move(question.rule);
+  approval.why = std::move(question.why);
+  approval.arguments = std::move(shown);
   if (auto complete = shown_arguments(exact)) approval.exact_arguments = *std::move(complete);
   approval.uid = who.principal.uid();
   approval.pid = who.principal.pid();
@@ -94,6 +68,36 @@ Task<Result<std::string>> await_approval(CallEnvironment& environment, const Cal
   approval.expires_ms = approval.asked_ms + std::chrono::milliseconds(rules.expires).count();
   approval.by = rules.by;
   auto verdict = co_await environment.approvals.ask(std::move(approval), who.client);
+  co_return verdict;
+}
+
+std::string cause_of(const ApprovalVerdict& verdict, std::chrono::seconds lasted) {
+  using Kind = ApprovalVerdict::Kind;
+  const std::string reason = verdict.reason.empty() ? "" : " (" + printable(verdict.reason, 500) + ")";
+  switch (verdict.kind) {
+    case Kind::denied:
+      return fmt::format("was refused by {}{}", verdict.by, reason);
+    case Kind::dismissed:
+      return fmt::format("needs an approval, and {} dismissed the question", verdict.by);
+    case Kind::expired:
+      return fmt::format("needs an approval, and no person approved it within {} s", lasted.count());
+    case Kind::withdrawn:
+      return "needs an approval, and the question was withdrawn" + reason;
+    default:
+      return "needs an approval, and no person can be asked here";
+  }
+}
+
+Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& who, const Target& target,
+                                         const policies::CallRules::Decision& decision, Json given, const Json& exact) {
+  const FreezeGuard frozen(who.jail);
+  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
+  AuditedCall audited(environment.journal, span, who, target, "approval");
+  audited.set("rule", decision.name());
+  audited.set("verdict", kind_name(ApprovalVerdict::Kind::withdrawn));
+  PersonsQuestion question{fmt::format("{}.{}", target.server, target.tool), decision.name(),
+                           decision.rule ? decision.rule->why : std::string(), std::move(given)};
+  auto verdict = co_await ask_person(environment, who, std::move(question), exact);
   if (!verdict) {
     audited.set("verdict", code_name(verdict.error().code));
     co_return tl::unexpected<Error>(std::move(verdict).error());
@@ -101,7 +105,8 @@ Task<Result<std::string>> await_approval(CallEnvironment& environment, const Cal
   audited.set("verdict", kind_name(verdict->kind));
   if (!verdict->by.empty()) audited.set("by", verdict->by);
   if (verdict->kind != ApprovalVerdict::Kind::approved)
-    co_return tl::unexpected<Error>(refusal(target.server, target.tool, decision, cause_of(*verdict, rules.expires)));
+    co_return tl::unexpected<Error>(
+        refusal(target.server, target.tool, decision, cause_of(*verdict, who.policy->calls.approval.expires)));
   co_return verdict->by;
 }
 

@@ -1,6 +1,6 @@
 // await_approval(): the wait of a call with the verdict `ask` for the decision of a person. The call's jail is frozen
 // meanwhile, and the decision is written into the audit chain.
-// Used by: upstream_call.cc. Errors: denied, with the rule, the name of the person or the cause, and the remedy;
+// Used by: upstream_call.cc, tools/proposals/. Errors: denied, with the rule, the name of the person or the cause, and the remedy;
 // invalid: more arguments than a person can be shown; exhausted: too many calls wait, or the vault for personal data is
 // full; unavailable: the daemon is ending.
 #pragma once
@@ -15,6 +15,18 @@ namespace calls {
 // All references must outlive the task.
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& who, const Target& target,
                                          const policies::CallRules::Decision& decision, Json given, const Json& exact);
+
+// What a person is asked. `given`: what is shown, with personal data as tokens.
+struct PersonsQuestion {
+  std::string tool, rule, why;
+  Json given;
+};
+// Asks about any action of the caller, as the policy's `calls.approval` says. `exact`: shown to those whose policy
+// allows a look at personal data. Nothing is frozen and nothing is written into the audit chain.
+Task<Result<ApprovalVerdict>> ask_person(CallEnvironment& environment, const CallContext& who, PersonsQuestion question,
+                                         const Json& exact);
+// Why an action was not approved, after its name: "needs an approval, and ...". `lasted`: the time for the answer.
+std::string cause_of(const ApprovalVerdict& verdict, std::chrono::seconds lasted);
 
 // The arguments as JSON in ASCII, always complete: code could hide a harmful value in a part that is left out.
 // Errors: invalid: more than 16,000 characters.

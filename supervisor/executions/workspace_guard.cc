@@ -19,6 +19,41 @@ constexpr auto kCountEvery = 100ms;
 constexpr auto kLookEvery = 25ms;  // at an index: before the kernel has more changes than it remembers
 constexpr uint64_t kLeastOfAFile = 1 << 20;
 
+tenants::Changes::List list_of(const proposals::StagedFiles::List& files) {
+  tenants::Changes::List list;
+  for (const auto& file : files.files) list.paths.push_back(file.path);
+  list.omitted = files.omitted;
+  return list;
+}
+
+tenants::Changes changes_of(const proposals::StagedFiles& files) {
+  tenants::Changes changes;
+  changes.created = list_of(files.created);
+  changes.modified = list_of(files.modified);
+  changes.deleted = list_of(files.deleted);
+  return changes;
+}
+
+void append(tenants::Changes::List& list, tenants::Changes::List more) {
+  list.paths.insert(list.paths.end(), std::make_move_iterator(more.paths.begin()),
+                    std::make_move_iterator(more.paths.end()));
+  list.omitted += more.omitted;
+}
+
+tenants::Changes all_of(tenants::Changes some, tenants::Changes more) {
+  append(some.created, std::move(more.created));
+  append(some.modified, std::move(more.modified));
+  append(some.deleted, std::move(more.deleted));
+  some.complete &= more.complete;
+  return some;
+}
+
+tenants::Changes unknown_changes() {
+  tenants::Changes changes;
+  changes.complete = false;
+  return changes;
+}
+
 // After the answer: counts the workspace as it is now. Holds the tenant meanwhile.
 Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
   auto counted = co_await tenant->workspace().count();
@@ -35,6 +70,10 @@ bool WorkspaceGuard::is_over(const tenants::Usage& usage) const {
   return !usage.problem.empty() || usage.bytes > most_.bytes || usage.files > most_.files;
 }
 
+bool WorkspaceGuard::is_over(const proposals::StagedUsage& usage) const {
+  return usage.bytes > most_staged_.bytes || usage.files > most_staged_.files;
+}
+
 Task<Result<>> WorkspaceGuard::admit(uint64_t file_bytes) {
   tenants::Workspace& workspace = tenant_->workspace();
   CO_CHECKED(co_await workspace.count());
@@ -43,7 +82,9 @@ Task<Result<>> WorkspaceGuard::admit(uint64_t file_bytes) {
   auto within = quota.within();
   if (!usage.problem.empty() || usage.files > 2 * quota.limits().files)
     co_return tl::unexpected<Error>(std::move(within).error());
-  most_ = {std::max(quota.limits().bytes, usage.bytes), std::max(quota.limits().files, usage.files)};
+  const tenants::QuotaLimits left = quota.remaining();
+  most_ = {usage.bytes + left.bytes, usage.files + left.files};
+  most_staged_ = left;
   file_bytes_ = within ? std::max(quota.remaining().bytes + usage.largest, kLeastOfAFile) : 1;
   if (file_bytes_ >= file_bytes) {
     file_bytes_ = file_bytes;
@@ -65,7 +106,7 @@ void WorkspaceGuard::begin() {
 }
 
 Task<> WorkspaceGuard::look_before() {
-  auto before = co_await tenant_->workspace().before();
+  auto before = co_await tenant_->workspace().before(staged_ ? tenants::LogFor::reader : tenants::LogFor::writer);
   if (before) before_ = *std::move(before);
 }
 
@@ -76,20 +117,44 @@ Task<> WorkspaceGuard::watch_quota() {
   for (;;) {
     co_await sleep_for(loop_, pause);
     const auto begun = Monotonic::now();
-    auto usage = co_await tenant_->workspace().measure();
-    if (usage && is_over(*usage)) is_over_quota_ = true;
+    const bool is_over_now = co_await look_for_quota();
+    if (is_over_now) is_over_quota_ = true;
     // A large workspace is counted less often: for at most a tenth of the time.
     const std::chrono::milliseconds least = tenant_->workspace().is_indexed() ? kLookEvery : kCountEvery;
     pause = std::max(least, std::chrono::milliseconds(static_cast<int64_t>(ms_since(begun) * 10)));
   }
 }
 
-Task<WorkspaceEffects> WorkspaceGuard::finish(jail::Report& report) {
+Task<bool> WorkspaceGuard::look_for_quota() {
+  if (staged_) {
+    auto written = co_await staged_->measure();
+    co_return written && is_over(*written);
+  }
+  auto usage = co_await tenant_->workspace().measure();
+  co_return usage && is_over(*usage);
+}
+
+// Nothing of a staged program is in the workspace: all changes there are those of others.
+Task<> WorkspaceGuard::settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns,
+                              WorkspaceEffects& effects) {
+  auto proposal = co_await staged_->settle(std::move(about), std::move(others), begun_ns);
+  effects.changes.reset();
+  effects.meanwhile = {};
+  if (!proposal) {
+    effects.lost = std::move(proposal).error();
+    co_return;
+  }
+  effects.changes = changes_of(proposal->files);
+  if (proposal->state != proposals::ProposalState::none) effects.proposal = *std::move(proposal);
+}
+
+Task<WorkspaceEffects> WorkspaceGuard::finish(jail::Report& report, proposals::ProposalAbout about) {
   tenants::Workspace& workspace = tenant_->workspace();
-  workspace.invalidate();
+  if (!staged_) workspace.invalidate();
   is_finished_ = true;
   WorkspaceEffects effects;
   Result<tenants::WorkspaceChanges> found = fail(Code::unavailable, "nobody looked at the workspace before");
+  const int64_t begun_ns = before_ ? before_->begun_ns : 0;
   if (before_) found = co_await workspace.changes_since(*std::exchange(before_, std::nullopt));
   if (found) {
     // The guest's own number proves nothing; of sparse files no more counts than the quota allows to be stored.
@@ -102,15 +167,21 @@ Task<WorkspaceEffects> WorkspaceGuard::finish(jail::Report& report) {
   } else {
     report.read_bytes = 0;
   }
+  if (staged_) {
+    tenants::Changes others =
+        effects.changes ? all_of(*std::move(effects.changes), std::move(effects.meanwhile)) : unknown_changes();
+    co_await settle(std::move(about), std::move(others), begun_ns, effects);
+  }
   effects.quota = judge(report);
-  loop_.spawn(count_again(tenant_));
+  if (!staged_) loop_.spawn(count_again(tenant_));
   co_return effects;
 }
 
 // With the workspace as it was last counted: a success becomes `disk` if the workspace is over its quota.
 std::optional<Error> WorkspaceGuard::judge(jail::Report& report) const {
   const tenants::Quota& quota = tenant_->workspace().quota();
-  if (report.outcome == jail::Outcome::ok && is_over(quota.usage())) report.outcome = jail::Outcome::disk;
+  const bool is_over_now = staged_ ? is_over_quota_ : is_over(quota.usage());
+  if (report.outcome == jail::Outcome::ok && is_over_now) report.outcome = jail::Outcome::disk;
   if (report.outcome != jail::Outcome::disk) return {};
   if (auto within = quota.within(); !within) return std::move(within).error();
   const tenants::QuotaLimits left = quota.remaining();

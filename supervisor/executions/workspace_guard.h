@@ -7,6 +7,8 @@
 // byte more, and are compared with the size that was there. Where the workspace has more than twice as many files as
 // the quota allows, or cannot be counted, nothing runs until files are deleted. The kernel's project quota, where there
 // is one, applies as well (tenants/project.h).
+// Of a staged workspace, the program changes nothing: what it wrote is counted in its staging folder, and finish() makes
+// a proposal of it (staged_workspace.h).
 // Used by: tools/execution/code_execution.h. Errors: exhausted, with the rule, the numbers and the remedy.
 #pragma once
 #include <memory>
@@ -14,6 +16,7 @@
 
 #include "jail/execution.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/executions/staged_workspace.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace executions {
@@ -25,6 +28,8 @@ struct WorkspaceEffects {
   bool others_wrote = false;                // `meanwhile` is not known, and `changes` may have others' changes, too
   std::optional<Error> quota;               // the advice for the outcome `disk`, if the quota caused it
   uint64_t read_tokens = 0;                 // estimated from the bytes that the program read
+  std::optional<proposals::Proposal> proposal;  // of a staged workspace; nullopt: nothing was changed
+  std::optional<Error> lost;                    // why a staged program's changes could not be kept
 };
 
 class WorkspaceGuard {
@@ -40,6 +45,10 @@ class WorkspaceGuard {
   // The files of a cancelled execution count at the next look.
   ~WorkspaceGuard();
   WorkspaceGuard(const WorkspaceGuard&) = delete;
+
+  // The program gets the workspace staged. Before admit().
+  void stage(std::shared_ptr<proposals::ProposalStore> store) { staged_.emplace(std::move(store)); }
+  StagedWorkspace* staged() { return staged_ ? &*staged_ : nullptr; }
 
   // `file_bytes`: the policy's limit of one file.
   Task<Result<>> admit(uint64_t file_bytes);
@@ -57,10 +66,13 @@ class WorkspaceGuard {
 
   // Call it once, after the program has ended. Corrects `report`: its outcome where it ran out of space, and the bytes
   // that it says it has read.
-  Task<WorkspaceEffects> finish(jail::Report& report);
+  Task<WorkspaceEffects> finish(jail::Report& report, proposals::ProposalAbout about);
 
  private:
   bool is_over(const tenants::Usage& usage) const;
+  bool is_over(const proposals::StagedUsage& usage) const;
+  Task<bool> look_for_quota();
+  Task<> settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns, WorkspaceEffects& effects);
   Task<> look_before();
   Task<> watch_quota();
   std::optional<Error> judge(jail::Report& report) const;
@@ -70,9 +82,11 @@ class WorkspaceGuard {
   Room room_ = Room::enough;
   uint64_t file_bytes_ = 0;
   tenants::QuotaLimits most_;  // the quota, or the size at the beginning where that is more
+  tenants::QuotaLimits most_staged_;  // of a staged workspace: what was left at the beginning
   bool is_over_quota_ = false;
   bool is_finished_ = false;
   std::optional<tenants::WorkspaceBefore> before_;
+  std::optional<StagedWorkspace> staged_;
   std::optional<Started<void>> look_, watch_;  // last: they use the members above
 };
 

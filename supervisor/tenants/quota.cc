@@ -29,6 +29,9 @@ uint64_t left(uint64_t limit, uint64_t used) { return limit > used ? limit - use
 
 constexpr char kFreeSome[] =
     "delete files that are no longer needed (delete_workspace_file), or ask the administrator for a larger quota";
+constexpr char kFreeProposals[] =
+    "delete files that are no longer needed (delete_workspace_file), discard proposals (commit_workspace), or ask the "
+    "administrator for a larger quota";
 constexpr char kFreeUncounted[] =
     "delete files; delete_workspace_file with recursive deletes a folder with its content";
 
@@ -47,7 +50,7 @@ void UsageCount::add(const Entry& entry) {
   if (entry.kind == FileKind::file) usage_.largest = std::max(usage_.largest, entry.size);
 }
 
-QuotaLimits Quota::remaining() const { return {left(limits_.bytes, usage_.bytes), left(limits_.files, usage_.files)}; }
+QuotaLimits Quota::remaining() const { return {left(limits_.bytes, bytes()), left(limits_.files, files())}; }
 
 QuotaRefusals quota_refusals() { return {refused_bytes, refused_files}; }
 
@@ -76,14 +79,14 @@ Result<> Quota::within() const {
   if (!usage_.problem.empty())
     return fail(Code::exhausted, "the size of the workspace cannot be measured: " + usage_.problem, kFreeUncounted,
                 "quota.workspace_files");
-  if (usage_.bytes > limits_.bytes)
+  const char* remedy = held_.files > 0 ? kFreeProposals : kFreeSome;
+  if (bytes() > limits_.bytes)
+    return fail(Code::exhausted, fmt::format("the workspace holds {} bytes, {} are allowed", bytes(), limits_.bytes),
+                remedy, "quota.workspace_bytes");
+  if (files() > limits_.files)
     return fail(Code::exhausted,
-                fmt::format("the workspace holds {} bytes, {} are allowed", usage_.bytes, limits_.bytes), kFreeSome,
-                "quota.workspace_bytes");
-  if (usage_.files > limits_.files)
-    return fail(Code::exhausted,
-                fmt::format("the workspace holds {} files and folders, {} are allowed", usage_.files, limits_.files),
-                kFreeSome, "quota.workspace_files");
+                fmt::format("the workspace holds {} files and folders, {} are allowed", files(), limits_.files), remedy,
+                "quota.workspace_files");
   return {};
 }
 

@@ -55,6 +55,9 @@ class Quota {
   void set_limits(QuotaLimits limits) { limits_ = limits; }
   const Usage& usage() const { return usage_; }
   void set_usage(Usage usage) { usage_ = std::move(usage); }
+  // What proposals hold beside the workspace: it counts within the limits, and is no part of usage().
+  const QuotaLimits& held() const { return held_; }
+  void set_held(QuotaLimits held) { held_ = held; }
   QuotaLimits remaining() const;
 
   // Whether the workspace may change by `bytes` and `files`. A change that adds neither is always allowed.
@@ -66,7 +69,10 @@ class Quota {
   void add(int64_t bytes, int64_t files);
 
  private:
-  QuotaLimits limits_;
+  uint64_t bytes() const { return usage_.bytes + held_.bytes; }
+  uint64_t files() const { return usage_.files + held_.files; }
+
+  QuotaLimits limits_, held_;
   Usage usage_;
 };
 

@@ -8,6 +8,7 @@
 #include "supervisor/executions/session_log.h"
 #include "supervisor/tools/execution/execute_request.h"
 #include "supervisor/tools/execution/image_files.h"
+#include "supervisor/tools/proposals/commit_workspace.h"
 
 namespace tools {
 namespace {
@@ -47,6 +48,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::run(Json arguments) {
   sending_.emplace(progress_.send());
   CO_CHECKED(co_await wait_for_place(arguments, request));
   CO_CHECKED(co_await write_variables(std::move(variables), request));
+  CO_CHECKED(co_await stage_workspace(request));
   CO_CHECKED(co_await admit_to_workspace(request));
   CO_CHECKED(co_await recording_.begin(*caller_.tenant, request));
   connect(request);
@@ -121,6 +123,16 @@ Task<Result<>> CodeExecution::write_variables(FreedBeside variables, jail::Reque
   co_return Result<>{};
 }
 
+// Also opens the store where no workspace is staged: what proposals hold counts in the quota.
+Task<Result<>> CodeExecution::stage_workspace(jail::Request& request) {
+  if (!caller_.policy->staging.offers()) co_return Result<>{};
+  CO_TRY(auto store, co_await environment_.proposals.of(caller_.tenant, caller_.policy->staging));
+  if (request.workspace.access != jail::WorkspaceAccess::staged) co_return Result<>{};
+  request.workspace.staging = executions::staging_folders(caller_.client.loop, store);
+  workspace_.stage(std::move(store));
+  co_return Result<>{};
+}
+
 Task<Result<>> CodeExecution::admit_to_workspace(jail::Request& request) {
   policies::Limits& limits = request.spec.limits;
   CO_CHECKED(co_await workspace_.admit(limits.file_bytes));
@@ -142,6 +154,10 @@ void CodeExecution::connect(jail::Request& request) {
   workspace_.begin();
   request.before_code = [this] { return workspace_.begun(); };
   request.over_quota = [this] { return workspace_.is_over_quota(); };
+  if (executions::StagedWorkspace* staged = workspace_.staged()) {
+    request.staged = [staged](const std::shared_ptr<jail::StagingFolder>& folder) { staged->begin(folder); };
+    request.settles = [staged](const jail::StagingFolder&) { return staged->has_changes(); };
+  }
   caller_.session = session_.name;
   request.call = [this](std::string name, Json asked) {
     return environment_.calls.call(caller_, std::move(name), std::move(asked));
@@ -184,9 +200,15 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
   if (std::string told = calls::told_of_calls(caller_.calls, caller_.policy->calls.per_execution); !told.empty())
     answer.notes.push_back(std::move(told) + ": ask for more data in one call, or continue in another execution");
-  const executions::WorkspaceEffects effects = co_await workspace_.finish(report);
+  proposals::ProposalAbout about{recording_.id(), std::string(jail::language_name(language_)),
+                                 recording_.record().asked_ms};
+  executions::WorkspaceEffects effects = co_await workspace_.finish(report, std::move(about));
   co_await take_result(report, answer);
-  take_effects(effects, report, answer);
+  if (workspace_.staged()) {
+    co_await take_proposal(effects, report, answer);
+  } else {
+    take_effects(effects, report, answer);
+  }
   if (turn_) {
     answer.session = turn_->tell();
     log_session(report, answer);
@@ -226,6 +248,18 @@ void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, ja
     answer.notes.emplace_back(
         "other executions wrote to this workspace meanwhile: `files` contains their changes, too");
   environment_.files_changed(*caller_.tenant, changes);
+}
+
+// What becomes of a staged program's changes.
+Task<> CodeExecution::take_proposal(executions::WorkspaceEffects& effects, jail::Report& report,
+                                    ExecuteAnswer& answer) {
+  answer.quota = effects.quota;
+  answer.images = std::move(report.images);
+  if (effects.lost) answer.notes.push_back("the changes of this program were lost: " + effects.lost->what);
+  if (effects.changes) answer.changes = &*effects.changes;
+  if (!effects.proposal) co_return;
+  auto told = co_await conclude_proposal(environment_.proposals, caller_, std::move(*effects.proposal), report.outcome);
+  answer.proposal = std::move(told);
 }
 
 void CodeExecution::log_session(const jail::Report& report, const ExecuteAnswer& answer) const {

@@ -36,6 +36,7 @@ class CodeExecution {
   Task<Result<mcp::ToolResult>> end_session(const Json& arguments, const jail::Request& request);
   Task<Result<>> wait_for_place(const Json& arguments, jail::Request& request);
   Task<Result<>> write_variables(FreedBeside variables, jail::Request& request);
+  Task<Result<>> stage_workspace(jail::Request& request);
   Task<Result<>> admit_to_workspace(jail::Request& request);
   void connect(jail::Request& request);
   Task<Result<jail::Report>> run_program(jail::Request request);
@@ -43,6 +44,7 @@ class CodeExecution {
   Task<Result<mcp::ToolResult>> answer(jail::Report report);
   Task<> take_result(jail::Report& report, ExecuteAnswer& answer);
   void take_effects(const executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
+  Task<> take_proposal(executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
   void log_session(const jail::Report& report, const ExecuteAnswer& answer) const;
   journal::Ledger ledger_of(const mcp::ToolResult& result, uint64_t read_tokens) const;
   Task<Result<std::string>> write_json(Json value) const;

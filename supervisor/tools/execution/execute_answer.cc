@@ -151,6 +151,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   if (report.usage.processes_peak > 0) usage["processes_peak"] = report.usage.processes_peak;
   members.raw("usage", dump_json(usage));
   if (answer.changes) add_files(members, "files", *answer.changes);
+  if (!answer.proposal.is_null()) members.raw("proposal", dump_json(answer.proposal));
   if (answer.meanwhile) add_files(members, "changed_meanwhile", *answer.meanwhile);
   add_truncated(members, answer);
   if (!answer.clamped.empty()) {
@@ -165,7 +166,8 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   mcp::ToolResult result;
   result.content.push_back(mcp::Text{std::move(members).take()});
   for (const auto& image : answer.images) result.content.push_back(mcp::Image{image.base64, image.mime});
-  if (answer.changes) add_links(result.content, *answer.changes);
+  const bool is_staged = !answer.proposal.is_null() && answer.proposal["state"] != "committed";
+  if (answer.changes && !is_staged) add_links(result.content, *answer.changes);
   result.is_error = !success && !says_no(answer);
   result.meta["org.warder/receipt"] = report.receipt_json;
   return result;

@@ -2,7 +2,7 @@
 // links to created files, and the receipt in _meta. Used by: execute_code.cc.
 // Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
 // outcome, and execution_id if the execution began; with the outcome internal may_have_run; session, stderr,
-// exit_status, signal, usage, files, changed_meanwhile, truncated, clamped, notes if they are not empty; in a refusal
+// exit_status, signal, usage, files, proposal, changed_meanwhile, truncated, clamped, notes if they are not empty; in a refusal
 // code. `success` is about the program, the protocol's isError about the tool: they differ if the policy takes the exit
 // status 1 of a shell program for an answer.
 #pragma once
@@ -27,6 +27,7 @@ struct ExecuteAnswer {
   std::vector<policies::Clamp> clamped;
   std::optional<Error> quota;            // the error of the outcome `disk` if the workspace is full
   Json session;                          // the call's session: {name, ...}; null: no session
+  Json proposal;                         // of a staged workspace: {id, state, ...}; null: there is none
   std::vector<jail::GuestImage> images;  // from the guest, and from files that the program wrote
   policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // other languages than shell: error
   std::vector<std::string> notes;                                   // sentences for the agent, beside the result

@@ -27,6 +27,7 @@ struct ExecuteEnvironment {
   journal::Journal& journal;
   discovery::CatalogOf catalog_of;
   tenants::RequesterOf requester_of;
+  proposals::ProposalStores& proposals;
   std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
   traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
 };

@@ -15,6 +15,7 @@ Json execute_code_schema() {
       "timeout_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400, "default": 30},
       "memory_mb": {"type": "number", "minimum": 1, "maximum": 1048576, "default": 500},
       "language": {"type": "string", "enum": ["python", "javascript", "typescript", "shell"], "default": "python"},
+      "workspace": {"type": "string", "enum": ["direct", "staged"], "description": "staged: file changes become a proposal"},
       "session": {"type": "string"},
       "reset_session": {"type": "boolean"}
     },
@@ -35,6 +36,33 @@ mcp::Spellings execute_code_spellings() {
             {"sh", "shell"},
             {"zsh", "shell"}}}};
 }
+
+namespace {
+
+using policies::WorkspaceMode;
+
+tl::unexpected<Error> not_this_workspace(const policies::Policy& policy, const std::string& asked, const char* remedy) {
+  return fail(Code::denied, fmt::format("workspace: policy '{}' does not give programs a {} workspace", policy.name, asked),
+              remedy, "workspace.mode");
+}
+
+Result<jail::WorkspaceAccess> workspace_access(const policies::Policy& policy, const Json& arguments) {
+  const policies::StagingRules& rules = policy.staging;
+  const std::string asked = arguments.value("workspace", "");
+  const bool wants_staged = asked == "staged" || (asked.empty() && rules.mode == WorkspaceMode::staged);
+  if (asked == "staged" && !rules.offers())
+    return not_this_workspace(policy, asked, "leave `workspace` out, or ask the administrator to set workspace.choose");
+  if (asked == "direct" && rules.mode != WorkspaceMode::direct)
+    return not_this_workspace(policy, asked, "leave `workspace` out");
+  if (!wants_staged)
+    return rules.mode == WorkspaceMode::read_only ? jail::WorkspaceAccess::read_only : jail::WorkspaceAccess::direct;
+  if (arguments.contains("session"))
+    return fail(Code::invalid, "session: the workspace of a session cannot be staged",
+                "leave `session` out: pass values in context_vars, or in files of the workspace", "workspace.mode");
+  return jail::WorkspaceAccess::staged;
+}
+
+}  // namespace
 
 Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const policies::Policy& policy, Json& arguments) {
   const auto language = jail::find_language(arguments.value("language", "python"));
@@ -59,6 +87,7 @@ Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const polic
   jail.pool = policy.pool;
   jail.seccomp_profile = policy.seccomp;
   jail.workspace.directory = tenant.workspace().directory();
+  TRY(jail.workspace.access, workspace_access(policy, arguments));
   if (tenant.held_by_kernel()) jail.quota = jail::Request::Quota::project;
   return request;
 }

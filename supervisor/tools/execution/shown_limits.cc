@@ -23,9 +23,12 @@ double megabytes_of(const policies::Limits& limits) { return static_cast<double>
 
 std::string shown_limits(const policies::Policy& policy) {
   const policies::Limits &standard = policy.limits.standard, &maximum = policy.limits.maximum;
-  return dump_json({{"timeout_seconds", schema_of(seconds_of(standard), seconds_of(maximum))},
+  Json shown = {{"timeout_seconds", schema_of(seconds_of(standard), seconds_of(maximum))},
                     {"memory_mb", schema_of(megabytes_of(standard), megabytes_of(maximum))},
-                    {"language", {{"enum", policy.languages}}}});
+                    {"language", {{"enum", policy.languages}}}};
+  const policies::StagingRules& staging = policy.staging;
+  if (staging.mode != policies::WorkspaceMode::direct || !staging.choose) shown["workspace"] = nullptr;
+  return dump_json(shown);
 }
 
 void show_limits(mcp::ToolDefinition& tool, std::string_view shown) {
@@ -34,7 +37,9 @@ void show_limits(mcp::ToolDefinition& tool, std::string_view shown) {
   const auto properties = tool.input_schema.find("properties");
   if (!limits || !limits->is_object() || properties == tool.input_schema.end()) return;
   for (const auto& [name, schema] : limits->items()) {
-    if (schema.contains("type")) {
+    if (schema.is_null()) {
+      properties->erase(name);
+    } else if (schema.contains("type")) {
       (*properties)[name] = schema;
     } else {
       (*properties)[name].update(schema);

@@ -1,0 +1,79 @@
+#include "supervisor/executions/staged_workspace.h"
+
+#include <utility>
+
+namespace executions {
+namespace {
+
+// Holds the store: a waiting jail may outlive the daemon's other uses of it.
+class LentFolder final : public jail::StagingFolder {
+ public:
+  LentFolder(Loop& loop, std::shared_ptr<proposals::ProposalStore> store, proposals::StagingFolder folder)
+      : loop_(loop), store_(std::move(store)), folder_(std::move(folder)) {}
+  ~LentFolder() override {
+    if (!is_settled_) loop_.spawn(drop(std::move(store_), std::move(folder_)));
+  }
+  int directory() const override { return folder_.directory.get(); }
+  const proposals::StagingFolder& folder() const { return folder_; }
+  proposals::StagingFolder settled() {
+    is_settled_ = true;
+    return std::move(folder_);
+  }
+
+ private:
+  static Task<> drop(std::shared_ptr<proposals::ProposalStore> store, proposals::StagingFolder folder) {
+    co_await store->drop(std::move(folder));
+  }
+  Loop& loop_;
+  std::shared_ptr<proposals::ProposalStore> store_;
+  proposals::StagingFolder folder_;
+  bool is_settled_ = false;
+};
+
+class StoredFolders final : public jail::StagingFolders {
+ public:
+  StoredFolders(Loop& loop, std::shared_ptr<proposals::ProposalStore> store) : loop_(loop), store_(std::move(store)) {}
+  Task<Result<std::shared_ptr<jail::StagingFolder>>> make() override { return make_in(loop_, store_); }
+
+ private:
+  static Task<Result<std::shared_ptr<jail::StagingFolder>>> make_in(Loop& loop,
+                                                                    std::shared_ptr<proposals::ProposalStore> store) {
+    CO_TRY(proposals::StagingFolder folder, co_await store->begin());
+    auto lent = std::make_shared<LentFolder>(loop, store, std::move(folder));
+    co_return std::shared_ptr<jail::StagingFolder>(std::move(lent));
+  }
+  Loop& loop_;
+  std::shared_ptr<proposals::ProposalStore> store_;
+};
+
+}  // namespace
+
+std::shared_ptr<jail::StagingFolders> staging_folders(Loop& loop, std::shared_ptr<proposals::ProposalStore> store) {
+  return std::make_shared<StoredFolders>(loop, std::move(store));
+}
+
+Task<Result<proposals::StagedUsage>> StagedWorkspace::measure() {
+  if (!folder_) co_return proposals::StagedUsage{};
+  const auto keep = folder_;
+  auto usage = co_await store_->measure(static_cast<const LentFolder&>(*keep).folder());
+  co_return usage;
+}
+
+// A folder that cannot be looked at counts as changed: then the jail ends first.
+Task<bool> StagedWorkspace::has_changes() {
+  auto usage = co_await measure();
+  is_unchanged_ = usage && usage->files == 0 && usage->is_complete;
+  co_return !is_unchanged_;
+}
+
+Task<Result<proposals::Proposal>> StagedWorkspace::settle(proposals::ProposalAbout about, tenants::Changes others,
+                                                          int64_t begun_ns) {
+  const auto lent = std::exchange(folder_, nullptr);
+  if (!lent || is_unchanged_) co_return proposals::Proposal{};
+  auto folder = static_cast<LentFolder&>(*lent).settled();
+  folder.begun_ns = begun_ns;  // a jail that waited got the folder long before
+  auto proposal = co_await store_->settle(std::move(folder), std::move(about), std::move(others));
+  co_return proposal;
+}
+
+}  // namespace executions

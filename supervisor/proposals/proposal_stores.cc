@@ -1,0 +1,132 @@
+#include "supervisor/proposals/proposal_stores.h"
+
+#include <fcntl.h>
+
+#include <utility>
+
+#include "supervisor/base/log.h"
+
+namespace proposals {
+namespace {
+
+ProposalStore::Rules rules_of(const policies::StagingRules& rules) {
+  return {rules.proposals_bytes, rules.open, rules.undo, rules.keep};
+}
+
+// The descriptors stay open as long as the store.
+struct OpenedStore {
+  Fd tenant, workspace;
+  std::unique_ptr<ProposalStore> store;
+};
+
+Result<std::shared_ptr<OpenedStore>> folders_of(tenants::Tenant& tenant) {
+  auto folders = std::make_shared<OpenedStore>();
+  folders->tenant = Fd(::fcntl(tenant.directory(), F_DUPFD_CLOEXEC, 3));
+  folders->workspace = Fd(::fcntl(tenant.workspace().directory(), F_DUPFD_CLOEXEC, 3));
+  if (!folders->tenant || !folders->workspace) return fail_errno(errno, "open the folder of proposals");
+  return folders;
+}
+
+std::vector<std::string> paths_of(const StagedFiles::List& list) {
+  std::vector<std::string> paths;
+  for (const auto& file : list.files) paths.push_back(file.path);
+  return paths;
+}
+
+}  // namespace
+
+Task<Result<std::shared_ptr<ProposalStore>>> ProposalStores::of(TenantPtr tenant, policies::StagingRules rules) {
+  auto known = stores_.find(tenant->id());
+  if (known == stores_.end()) {
+    OneShot<Found> found(loop_, fail(Code::unavailable, "the daemon is ending"));
+    auto& waiting = opening_[tenant->id()];
+    waiting.push_back(found.resolver());
+    if (waiting.size() == 1) tasks_.spawn(open(tenant));
+    auto opened = co_await found;
+    if (!opened) co_return opened;
+    (*opened)->set_rules(rules_of(rules));
+    co_return opened;
+  }
+  const auto store = known->second;
+  store->set_rules(rules_of(rules));
+  co_return store;
+}
+
+Task<> ProposalStores::open(TenantPtr tenant) {
+  Found found = fail(Code::internal, "no store was opened");
+  auto folders = folders_of(*tenant);
+  if (folders) {
+    auto opened = co_await ProposalStore::open(loop_, (*folders)->tenant.get(), (*folders)->workspace.get());
+    if (opened) {
+      (*folders)->store = *std::move(opened);
+      found = std::shared_ptr<ProposalStore>(*folders, (*folders)->store.get());
+      stores_[tenant->id()] = *found;
+      count(*tenant, **found);
+      tenant->workspace().invalidate();  // an interrupted commit was completed
+    } else {
+      found = tl::unexpected<Error>(std::move(opened).error().within("open the proposals of " + tenant->name()));
+    }
+  } else {
+    found = tl::unexpected<Error>(std::move(folders).error());
+  }
+  auto waiting = std::exchange(opening_[tenant->id()], {});
+  opening_.erase(tenant->id());
+  for (auto& one : waiting) one.resolve(found);
+}
+
+std::vector<std::pair<tenants::TenantId, const ProposalStore*>> ProposalStores::opened() const {
+  std::vector<std::pair<tenants::TenantId, const ProposalStore*>> all;
+  for (const auto& [id, store] : stores_) all.emplace_back(id, store.get());
+  return all;
+}
+
+void ProposalStores::count(tenants::Tenant& tenant, const ProposalStore& store) {
+  const StagedUsage usage = store.usage();
+  tenant.workspace().set_held({usage.bytes, usage.files});
+}
+
+void ProposalStores::files_changed(tenants::Tenant& tenant, const StagedFiles& files) {
+  if (!files_changed_) return;
+  tenants::Changes changes;
+  changes.created.paths = paths_of(files.created);
+  changes.modified.paths = paths_of(files.modified);
+  changes.deleted.paths = paths_of(files.deleted);
+  files_changed_(tenant, changes);
+}
+
+Task<Result<CommitReport>> ProposalStores::commit(TenantPtr tenant, std::shared_ptr<ProposalStore> store,
+                                                  std::string id, std::vector<std::string> paths) {
+  CO_TRY(const Proposal before, store->find(id));
+  auto writing = co_await tenant->workspace().begin_writing();
+  auto report = co_await store->commit(std::move(id), std::move(paths));
+  tenant->workspace().invalidate();
+  co_await tenant->workspace().end_writing(std::move(writing));
+  count(*tenant, *store);
+  if (report && report->is_committed) files_changed(*tenant, before.files);
+  co_return report;
+}
+
+Task<Result<UndoReport>> ProposalStores::undo(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id) {
+  CO_TRY(const Proposal before, store->find(id));
+  auto writing = co_await tenant->workspace().begin_writing();
+  auto report = co_await store->undo(std::move(id));
+  tenant->workspace().invalidate();
+  co_await tenant->workspace().end_writing(std::move(writing));
+  count(*tenant, *store);
+  if (report && report->is_undone) files_changed(*tenant, before.files);
+  co_return report;
+}
+
+Task<Result<Proposal>> ProposalStores::discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store,
+                                               std::string id) {
+  auto discarded = co_await store->discard(std::move(id));
+  count(*tenant, *store);
+  co_return discarded;
+}
+
+Task<> ProposalStores::tidy() {
+  const auto all = stores_;  // one may be forgotten meanwhile
+  for (const auto& [id, store] : all) co_await store->tidy();
+}
+
+}  // namespace proposals

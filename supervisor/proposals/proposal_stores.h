@@ -1,0 +1,57 @@
+// ProposalStores: the proposals of all tenants and named workspaces. A store is opened when it is first needed. What its
+// proposals hold counts in the workspace's quota. Commits and undos are told to those who watch files.
+// Used by: executions, tools, bus and daemon. Errors: those of ProposalStore.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policies/policy.h"
+#include "supervisor/proposals/proposal_store.h"
+#include "supervisor/tenants/tenant.h"
+
+namespace proposals {
+
+class ProposalStores {
+ public:
+  using TenantPtr = std::shared_ptr<tenants::Tenant>;
+  // Gets the files that a commit or an undo changed in a workspace.
+  using FilesChanged = std::function<void(const tenants::Tenant&, const tenants::Changes&)>;
+
+  // The loop must outlive it.
+  explicit ProposalStores(Loop& loop) : loop_(loop), tasks_(loop) {}
+  void on_files_changed(FilesChanged changed) { files_changed_ = std::move(changed); }
+
+  // The store of the tenant, under these rules from now on.
+  Task<Result<std::shared_ptr<ProposalStore>>> of(TenantPtr tenant, policies::StagingRules rules);
+  // The opened stores, for numbers.
+  std::vector<std::pair<tenants::TenantId, const ProposalStore*>> opened() const;
+  // The tenant's account counts what its proposals hold now. Call it after each change of its store.
+  static void count(tenants::Tenant& tenant, const ProposalStore& store);
+
+  // Around the store's functions: the workspace counts its files again, and the changes are told.
+  Task<Result<CommitReport>> commit(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id,
+                                    std::vector<std::string> paths);
+  Task<Result<UndoReport>> undo(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id);
+  Task<Result<Proposal>> discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id);
+
+  // The tenant or named workspace is removed, with its folders.
+  void forget(const tenants::TenantId& id) { stores_.erase(id); }
+  // Discards what is too old, in all opened stores.
+  Task<> tidy();
+
+ private:
+  using Found = Result<std::shared_ptr<ProposalStore>>;
+  Task<> open(TenantPtr tenant);
+  void files_changed(tenants::Tenant& tenant, const StagedFiles& files);
+
+  Loop& loop_;
+  FilesChanged files_changed_;
+  std::map<tenants::TenantId, std::shared_ptr<ProposalStore>> stores_;
+  std::map<tenants::TenantId, std::vector<OneShot<Found>::Resolver>> opening_;  // who waits for a store
+  Scope tasks_;                                                                  // last: cancelled first
+};
+
+}  // namespace proposals

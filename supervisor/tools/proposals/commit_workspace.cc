@@ -1,0 +1,188 @@
+#include "supervisor/tools/proposals/commit_workspace.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/calls/audited_call.h"
+#include "supervisor/calls/call_approval.h"
+#include "supervisor/tools/proposals/proposal_answers.h"
+
+namespace tools {
+namespace {
+
+using policies::CommitBy;
+using StorePtr = std::shared_ptr<proposals::ProposalStore>;
+
+constexpr size_t kMostPaths = 1000;
+constexpr size_t kDiffOfAnswer = 4000;     // bytes; the resource has all of it
+constexpr size_t kDiffOfQuestion = 12000;  // bytes
+
+struct CommitOrder {
+  std::string proposal, action;
+  std::vector<std::string> paths;
+};
+
+Result<CommitOrder> read_commit_order(const Json& arguments) {
+  Fields in(arguments, "commit_workspace");
+  CommitOrder order;
+  TRY(order.proposal, in.string("proposal", 64));
+  TRY(order.action, in.one_of("action", {"commit", "discard", "undo"}, "commit"));
+  TRY(order.paths, in.strings_or("paths", {}));
+  CHECKED(in.done());
+  if (order.paths.size() > kMostPaths)
+    return fail(Code::invalid, fmt::format("paths: {} are more than {}", order.paths.size(), kMostPaths),
+                "name folders, or leave `paths` out to commit all changes");
+  if (!order.paths.empty() && order.action != "commit")
+    return fail(Code::invalid, "paths: only a commit can take a part of a proposal", "leave `paths` out");
+  for (std::string& path : order.paths)
+    if (path.starts_with("/workspace/")) path.erase(0, sizeof "/workspace/" - 1);
+  return order;
+}
+
+// What a person is asked: all that the action would change. A long difference is shown by `warder diff`.
+Json question_of(const CommitOrder& order, const proposals::Proposal& proposal, const std::string& diff) {
+  Json shown = {{"proposal", order.proposal}, {"action", order.action}, {"files", staged_files_json(proposal.files)}};
+  if (!order.paths.empty()) shown["paths"] = order.paths;
+  shown["diff"] = diff;
+  if (!calls::shown_arguments(shown)) shown["diff"] = "too long to be shown here: warder diff " + order.proposal;
+  if (!calls::shown_arguments(shown)) shown["files"] = "too many to be shown here: warder diff " + order.proposal;
+  return shown;
+}
+
+// Returns if the action may be done.
+Task<Result<>> await_commit_approval(calls::CallEnvironment& environment, const calls::CallContext& who,
+                                     const CommitOrder& order, const proposals::Proposal& proposal, StorePtr store) {
+  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
+  calls::AuditedCall audited(environment.journal, span, who, {"warder", "commit_workspace"}, "approval");
+  audited.set("rule", "workspace.commit");
+  audited.set("verdict", kind_name(calls::ApprovalVerdict::Kind::withdrawn));
+  CO_TRY(const std::string diff, co_await store->diff(order.proposal, kDiffOfQuestion));
+  const Json exact = question_of(order, proposal, diff);
+  calls::PersonsQuestion question{"warder.commit_workspace", "workspace.commit", "the policy asks before each commit",
+                                  exact};
+  auto verdict = co_await ask_person(environment, who, std::move(question), exact);
+  if (!verdict) {
+    audited.set("verdict", code_name(verdict.error().code));
+    co_return tl::unexpected<Error>(std::move(verdict).error());
+  }
+  audited.set("verdict", kind_name(verdict->kind));
+  if (!verdict->by.empty()) audited.set("by", verdict->by);
+  if (verdict->kind == calls::ApprovalVerdict::Kind::approved) co_return Result<>{};
+  co_return fail(Code::denied,
+                 fmt::format("the {} of {} {}", order.action, order.proposal,
+                             calls::cause_of(*verdict, who.policy->calls.approval.expires)),
+                 fmt::format("ask the administrator: warder {} {}", order.action, order.proposal), "workspace.commit");
+}
+
+// An answer that says no: the workspace is as before.
+mcp::ToolResult conflict_answer(const std::string& action, const proposals::PathConflicts& conflicts,
+                                const proposals::Proposal& proposal) {
+  Json told = {{"success", false},
+               {"error", fmt::format("the {} did not happen: other programs have changed these files", action)},
+               {"code", "conflict"},
+               {"remedy", "read the files again and run the program again, or commit the other files with `paths`"},
+               {"conflicts", conflicts_json(conflicts)},
+               {"proposal", proposal_json(proposal, {})}};
+  mcp::ToolResult result = mcp::ToolResult::data(std::move(told));
+  result.is_error = true;
+  return result;
+}
+
+mcp::ToolResult done_answer(uint64_t steps, const proposals::Proposal& proposal) {
+  return mcp::ToolResult::data({{"success", true},
+                                {"steps", steps},
+                                {"files", staged_files_json(proposal.files)},
+                                {"proposal", proposal_json(proposal, {})}});
+}
+
+Task<Result<mcp::ToolResult>> act(proposals::ProposalStores& stores, std::shared_ptr<tenants::Tenant> tenant,
+                                  StorePtr store, CommitOrder order) {
+  if (order.action == "discard") {
+    CO_TRY(const proposals::Proposal proposal, co_await stores.discard(tenant, store, order.proposal));
+    co_return mcp::ToolResult::data({{"success", true}, {"proposal", proposal_json(proposal, {})}});
+  }
+  if (order.action == "undo") {
+    CO_TRY(const proposals::UndoReport undone, co_await stores.undo(tenant, store, order.proposal));
+    if (!undone.is_undone) co_return conflict_answer(order.action, undone.conflicts, undone.proposal);
+    co_return done_answer(undone.steps, undone.proposal);
+  }
+  CO_TRY(const proposals::CommitReport report,
+         co_await stores.commit(tenant, store, order.proposal, std::move(order.paths)));
+  if (!report.is_committed) co_return conflict_answer(order.action, report.conflicts, report.proposal);
+  co_return done_answer(report.steps, report.proposal);
+}
+
+Task<Result<mcp::ToolResult>> commit_workspace(calls::CallEnvironment& environment, proposals::ProposalStores& stores,
+                                               mcp::RequestContext& client, const tenants::Requester& requester,
+                                               Json arguments) {
+  CO_TRY(CommitOrder order, read_commit_order(arguments));
+  const policies::StagingRules& rules = requester.policy->staging;
+  if (!rules.offers())
+    co_return fail(Code::denied, fmt::format("policy '{}' stages no workspaces", requester.policy->name),
+                   "ask the administrator to set workspace.choose", "workspace.mode");
+  CO_TRY(StorePtr store, co_await stores.of(requester.tenant, rules));
+  CO_TRY(const proposals::Proposal proposal, store->find(order.proposal));
+  if (rules.commit == CommitBy::ask && order.action != "discard") {
+    const calls::CallContext who{requester, client};
+    CO_CHECKED(co_await await_commit_approval(environment, who, order, proposal, store));
+  }
+  auto answer = co_await act(stores, requester.tenant, std::move(store), std::move(order));
+  co_return answer;
+}
+
+}  // namespace
+
+mcp::ToolDefinition commit_workspace_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "commit_workspace";
+  tool.description = "Commit, discard or undo the proposal of a staged execute_code. diff: proposal:///<id>/diff";
+  tool.input_schema = Json::parse(R"({
+    "type": "object",
+    "properties": {
+      "proposal": {"type": "string"},
+      "action": {"type": "string", "enum": ["commit", "discard", "undo"], "default": "commit"},
+      "paths": {"type": "array", "items": {"type": "string"}}
+    },
+    "required": ["proposal"]
+  })");
+  tool.annotations.open_world = false;
+  return tool;
+}
+
+bool offers_commit(const policies::Policy& policy) { return policy.staging.offers(); }
+
+void add_commit_workspace(const OperationRegistry& registry, calls::CallEnvironment& calls,
+                          proposals::ProposalStores& stores) {
+  auto work = [&calls, &stores](mcp::RequestContext& client, const tenants::Requester& requester, Json arguments) {
+    return commit_workspace(calls, stores, client, requester, std::move(arguments));
+  };
+  registry.add({commit_workspace_definition(), work, nullptr});
+}
+
+Task<Json> conclude_proposal(proposals::ProposalStores& stores, const tenants::Requester& requester,
+                             proposals::Proposal proposal, jail::Outcome outcome) {
+  const policies::StagingRules rules = requester.policy->staging;
+  const auto tenant = requester.tenant;
+  auto store = co_await stores.of(tenant, rules);
+  if (!store) co_return proposal_json(proposal, {});
+  proposals::ProposalStores::count(*tenant, **store);
+  const std::string id = proposal.id;
+  std::string diff;
+  if (auto text = co_await (*store)->diff(id, kDiffOfAnswer)) diff = *std::move(text);
+  if (rules.commit != CommitBy::automatic) co_return proposal_json(proposal, diff);
+  if (outcome != jail::Outcome::ok) {
+    auto discarded = co_await stores.discard(tenant, *store, id);
+    if (discarded) proposal = *std::move(discarded);
+    co_return proposal_json(proposal, diff);
+  }
+  auto report = co_await stores.commit(tenant, *store, id, {});
+  if (!report) {
+    proposal.problem = report.error().what;
+    co_return proposal_json(proposal, diff);
+  }
+  proposal = std::move(report->proposal);
+  if (!report->is_committed) proposal.conflicts = std::move(report->conflicts);
+  co_return proposal_json(proposal, diff);
+}
+
+}  // namespace tools
