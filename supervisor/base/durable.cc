@@ -38,6 +38,11 @@ int sync_file(int fd) {
   return judged(::fsync(fd));
 }
 
+int sync_file_system(int fd) {
+  count();
+  return judged(::syncfs(fd));
+}
+
 uint64_t calls() { return all; }
 uint64_t calls_on_loop() { return on_loop; }
 

@@ -19,7 +19,7 @@ PATTERNS = [(re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})(?!\w)(?=\s*[(<{{;,
 ALLOWED = {  # file: what it may use, and why
     "jail/zygote/threads.cc": {"pthread_create"},  # stands in for node's
     "supervisor/base/worker_thread.cc": {"std::thread"},  # for disks and long work; clones nothing
-    "supervisor/base/durable.cc": {"::fsync", "::fdatasync"},  # counts those on the loop
+    "supervisor/base/durable.cc": {"::fsync", "::fdatasync", "::syncfs"},  # counts those on the loop
     "supervisor/base/journal_log.cc": {"std::thread"},  # waits for journald, so that the loop does not; clones nothing
     "supervisor/journal/writer.cc": {"std::thread"},  # waits for the disk, so that the loop does not; clones nothing
 }

@@ -22,6 +22,7 @@ MAY_INCLUDE = {
     "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/upstream"],
     "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tenants/tenant_id.h"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
+    "supervisor/proposals": [BASE, "supervisor/proposals", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
     "supervisor/traces": [BASE, "supervisor/http", "supervisor/traces"],
     "supervisor/doctor": [BASE, "supervisor/doctor"],
@@ -30,13 +31,13 @@ MAY_INCLUDE = {
     "supervisor/calls": [BASE, "policies", "catalog", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/journal", "supervisor/mcp",
                          "supervisor/privacy", "supervisor/tenants", "supervisor/traces", "supervisor/upstream"],
     "supervisor/executions": [BASE, "policies", "catalog", "jail", "supervisor/calls", "supervisor/executions", "supervisor/journal",
-                              "supervisor/mcp", "supervisor/tenants", "supervisor/traces"],
+                              "supervisor/mcp", "supervisor/proposals", "supervisor/tenants", "supervisor/traces"],
     "supervisor/skill_stores": [BASE, "policies", "skills", "jail", "supervisor/executions", "supervisor/skill_stores", "supervisor/tenants"],
     "supervisor/tools": [BASE, "policies", "catalog", "skills", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/executions",
-                         "supervisor/journal", "supervisor/mcp", "supervisor/privacy", "supervisor/skill_stores", "supervisor/tenants",
-                         "supervisor/tools", "supervisor/traces", "supervisor/upstream"],
+                         "supervisor/journal", "supervisor/mcp", "supervisor/privacy", "supervisor/proposals", "supervisor/skill_stores",
+                         "supervisor/tenants", "supervisor/tools", "supervisor/traces", "supervisor/upstream"],
     "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/doctor", "supervisor/executions",
-                       "supervisor/journal", "supervisor/tenants", "supervisor/upstream/server_status.h"],  # services, and no tool
+                       "supervisor/journal", "supervisor/proposals", "supervisor/tenants", "supervisor/upstream/server_status.h"],  # services, and no tool
     "supervisor/configuration": [BASE, "policies", "jail/id_range.h", "supervisor/configuration", "supervisor/flags.h", "supervisor/journal",
                                  "supervisor/traces", "supervisor/upstream/server_config.h"],  # read without a daemon, too
     "supervisor/metrics": [BASE, "jail", "supervisor/executions", "supervisor/metrics", "supervisor/traces"],
@@ -50,7 +51,7 @@ MAY_INCLUDE = {
     "supervisor/systemd": [BASE, "supervisor/systemd"],
     "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/daemon",
                           "supervisor/discovery", "supervisor/doctor", "supervisor/executions", "supervisor/http", "supervisor/journal",
-                          "supervisor/mcp", "supervisor/metrics", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h",
+                          "supervisor/mcp", "supervisor/metrics", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
                           "supervisor/skill_stores", "supervisor/systemd", "supervisor/tenants", "supervisor/tools", "supervisor/traces",
                           "supervisor/upstream"],  # every part, and no program
     "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],  # the program itself: its start with privileges

@@ -1,0 +1,45 @@
+// Conflicts: the paths of a proposal that another program has changed in the workspace, while the proposal's program
+// ran or afterwards. Compiled modules of interpreters are no conflict: they are left out of the commit.
+// Source: the steps of a proposal, the changes that the workspace's index saw, and the workspace now. Used by:
+// proposal_folder.cc. Errors: those of base/path.h.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "supervisor/proposals/upper_layer.h"
+#include "supervisor/tenants/changes.h"
+
+namespace proposals {
+
+struct PathConflict {
+  std::string path;  // valid UTF-8
+  std::string why;   // "it was changed meanwhile"
+};
+
+struct PathConflicts {
+  std::vector<PathConflict> listed;  // at most tenants::kListedChanges
+  uint64_t omitted = 0;              // conflicts that are not in `listed`
+  bool empty() const { return listed.empty(); }
+  void add(const std::string& path, std::string why);
+};
+
+// BaseChanges: what other programs changed in the workspace while the proposal's program ran.
+struct BaseChanges {
+  tenants::Changes changes;
+  int64_t begun_ns = 0;  // when the staging folder was given out; the clock of files
+};
+
+// Splits `steps` into those that can be made and those that are in conflict. A step is in conflict if its path, a path
+// above it or a path below it is in `changes`; or if its entry in the workspace differs from the recorded one.
+struct JudgedSteps {
+  std::vector<StagedStep> clean;  // without the conflicting ones, and without the skipped ones
+  PathConflicts conflicts;
+  uint64_t skipped = 0;  // steps of compiled modules that another program has changed, too
+};
+// `by`: the recorded changes alone need no look at the workspace.
+enum class JudgedBy { changes, changes_and_workspace };
+Result<JudgedSteps> judge_steps(const std::vector<StagedStep>& steps, const BaseChanges& changes, int workspace,
+                                JudgedBy by);
+
+}  // namespace proposals
