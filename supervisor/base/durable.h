@@ -1,7 +1,7 @@
-// Durable writes: the only callers of fsync(2), fdatasync(2) and syncfs(2) in the product (tests/lint/banned_calls.py checks
-// this). All calls wait for a disk: milliseconds on a fast disk, seconds on a busy one. Call them on a WorkerThread or
-// before the loop runs. A call on the thread of a running Loop makes every tenant wait: it is a bug, logged once and
-// counted.
+// Durable writes: the only callers of fsync(2), fdatasync(2) and syncfs(2) in the product (tests/lint/banned_calls.py
+// checks this). All calls wait for a disk: milliseconds on a fast disk, seconds on a busy one. Call them on a
+// WorkerThread or before the loop runs. A call on the thread of a running Loop makes every tenant wait: it is a bug,
+// logged once and counted.
 #pragma once
 #include <cstdint>
 

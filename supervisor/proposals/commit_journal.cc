@@ -149,7 +149,7 @@ Result<std::optional<CommitJournal>> read_journal(int staging, unsigned number) 
 
 Result<> write_journal(int staging, const CommitJournal& journal) {
   TRY(const std::string text, journal_text(journal));
-  return write_record(staging, journal_name(journal.number), text, Durability::waits);
+  return write_record(staging, journal_name(journal.number), text, RecordSync::waits);
 }
 
 }  // namespace proposals

@@ -88,7 +88,7 @@ Result<Proposal> ProposalFolder::settle(ProposalAbout about, BaseChanges base_ch
   proposal.conflicts = judged.conflicts;
   record.base_changes = std::move(base_changes);
   proposal.state = ProposalState::open;
-  CHECKED(write_steps(directory_.get(), 0, layer.steps, Durability::none));
+  CHECKED(write_steps(directory_.get(), 0, layer.steps, RecordSync::none));
   CHECKED(write_proposal(directory_.get(), record));
   return proposal;
 }
@@ -207,7 +207,7 @@ Result<CommitReport> ProposalFolder::commit(const std::vector<std::string>& path
     const unsigned number = contents.journals + 1;
     TRY(CommitJournal journal, prepare_commit(place(), number, selection, hooks));
     CHECKED(forget_steps(directory_.get(), number));
-    if (!selection.rest.empty()) CHECKED(write_steps(directory_.get(), number, selection.rest, Durability::waits));
+    if (!selection.rest.empty()) CHECKED(write_steps(directory_.get(), number, selection.rest, RecordSync::waits));
     hooks.before_step();
     CHECKED(write_journal(directory_.get(), journal));  // from here on, the commit happens
     TRY(RollResult rolled, roll(place(), journal, hooks));

@@ -169,7 +169,7 @@ Result<> write_proposal(int staging, const ProposalRecord& record) {
   add_changed(to, "base-modified", changes.modified);
   add_changed(to, "base-deleted", changes.deleted);
   TRY(const std::string text, std::move(to).finished());
-  return write_record(staging, kProposalRecord, text, Durability::none);
+  return write_record(staging, kProposalRecord, text, RecordSync::none);
 }
 
 Result<ProposalRecord> read_proposal(int staging, const std::string& id) {
@@ -187,12 +187,12 @@ Result<ProposalRecord> read_proposal(int staging, const std::string& id) {
   return record;
 }
 
-Result<> write_steps(int staging, unsigned number, const std::vector<StagedStep>& steps, Durability durability) {
+Result<> write_steps(int staging, unsigned number, const std::vector<StagedStep>& steps, RecordSync sync) {
   RecordWriter to;
   to.line(kStepsForm).number(number);
   for (const StagedStep& step : steps) add_step(to, step);
   TRY(const std::string text, std::move(to).finished());
-  return write_record(staging, steps_name(number), text, durability);
+  return write_record(staging, steps_name(number), text, sync);
 }
 
 Result<std::vector<StagedStep>> read_steps(int staging, unsigned number) {

@@ -22,7 +22,7 @@ Result<> write_proposal(int staging, const ProposalRecord& record);
 // `id`: of the folder; a record of another proposal is damaged.
 Result<ProposalRecord> read_proposal(int staging, const std::string& id);
 
-Result<> write_steps(int staging, unsigned number, const std::vector<StagedStep>& steps, Durability durability);
+Result<> write_steps(int staging, unsigned number, const std::vector<StagedStep>& steps, RecordSync sync);
 Result<std::vector<StagedStep>> read_steps(int staging, unsigned number);
 Result<> forget_steps(int staging, unsigned number);
 

@@ -153,16 +153,16 @@ Result<std::vector<RecordLine>> parse_record(std::string_view record) {
   return lines;
 }
 
-Result<> write_record(int folder, const std::string& name, std::string_view record, Durability durability) {
+Result<> write_record(int folder, const std::string& name, std::string_view record, RecordSync sync) {
   const std::string unfinished = name + ".new";
   TRY(const RelativePath path, RelativePath::parse(unfinished));
   TRY(const RelativePath target, RelativePath::parse(name));
   TRY(const Fd file, open_beneath(folder, path, O_WRONLY | O_CREAT | O_TRUNC, 0600));
   CHECKED(write_all(file.get(), record));
-  if (durability == Durability::waits)
+  if (sync == RecordSync::waits)
     if (const int err = durable::sync_data(file.get())) return fail_path(err, "write", name);
   CHECKED(rename_beneath(folder, path, target, Existing::replace));
-  if (durability == Durability::none) return {};
+  if (sync == RecordSync::none) return {};
   TRY(const Fd names, open_listed_beneath(folder, ".", O_RDONLY | O_DIRECTORY));
   if (const int err = durable::sync_file(names.get())) return fail_path(err, "write", name);
   return {};

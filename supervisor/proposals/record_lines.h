@@ -50,9 +50,9 @@ class RecordLine {
 // The lines of a record without the last one, each with its kind as the first field. The text must outlive them.
 Result<std::vector<RecordLine>> parse_record(std::string_view record);
 
-// Replaces the file `name` in an open folder in one step. `durability`: whether it waits until the disk has the file
+// Replaces the file `name` in an open folder in one step. `sync`: whether it waits until the disk has the file
 // and its name.
-enum class Durability { none, waits };
-Result<> write_record(int folder, const std::string& name, std::string_view record, Durability durability);
+enum class RecordSync { none, waits };
+Result<> write_record(int folder, const std::string& name, std::string_view record, RecordSync sync);
 
 }  // namespace proposals
