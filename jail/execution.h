@@ -44,8 +44,9 @@ struct Request {
   std::function<bool(std::string_view)> keep_out, keep_err;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
-  // staged: called with the folder that gets the changes, before the program begins. settles: awaited when the program has answered and its jail could be left to end by itself.
-  // True: the jail must have ended before the answer, so that no process of it changes the staged files any more.
+  // staged: called with the folder that gets the changes, before the program begins. settles: awaited when the program
+  // has answered and its jail could be left to end by itself. True: the jail must have ended before the answer, so that
+  // no process of it changes the staged files any more.
   std::function<Task<Result<CallReply>>(std::string name, Json arguments)> call;
   std::function<Task<bool>(const StagingFolder& staging)> settles;
   std::function<void(const std::shared_ptr<StagingFolder>& staging)> staged;

@@ -1,8 +1,8 @@
 // await_approval(): the wait of a call with the verdict `ask` for the decision of a person. The call's jail is frozen
 // meanwhile, and the decision is written into the audit chain.
-// Used by: upstream_call.cc, tools/proposals/. Errors: denied, with the rule, the name of the person or the cause, and the remedy;
-// invalid: more arguments than a person can be shown; exhausted: too many calls wait, or the vault for personal data is
-// full; unavailable: the daemon is ending.
+// Used by: upstream_call.cc, tools/proposals/. Errors: denied, with the rule, the name of the person or the cause, and
+// the remedy; invalid: more arguments than a person can be shown; exhausted: too many calls wait, or the vault for
+// personal data is full; unavailable: the daemon is ending.
 #pragma once
 #include "policies/call_rules.h"
 #include "supervisor/calls/audited_call.h"

@@ -151,6 +151,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
             const auto& trouble = state_disk_.trouble();
             controls_.show_trouble(trouble ? trouble->what : std::string());
           }),
+      proposals_(loop),
       admission_(loop, kMostExecutions),
       executions_(loop),
       busiest_tenants_(executions_),
@@ -184,6 +185,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                .journal = journal_,
                .catalog_of = [this] { return discovery_.current(); },
                .requester_of = [this](const mcp::RequestContext& context) { return registry_.requester_of(context); },
+               .proposals = proposals_,
                .files_changed = [this](const tenants::Tenant& tenant,
                                        const tenants::Changes& changes) { changes_.tell(tenant, changes); },
                .spans = spans_queue()},
@@ -224,6 +226,7 @@ void DaemonParts::connect_parts() {
   registry_.on_quota([this](std::shared_ptr<tenants::Tenant> tenant) {
     tasks_.spawn(hold_quota_by_kernel(host_.jailer, std::move(tenant)));
   });
+  proposals_.on_files_changed(execute_.files_changed);
   registry_.on_removed([this](const tenants::TenantId& id) {
     forget_data_of(id);
     journal_.forget(id.text());
@@ -238,6 +241,7 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   skills_.forget(id);
   vaults_.forget(id);
   learning_.forget(id.text());
+  proposals_.forget(id);
   if (id.workspace.empty()) busiest_tenants_.forget(id.account);
 }
 
@@ -251,6 +255,7 @@ void DaemonParts::disconnect_tenant(const std::string& tenant) {
   for (const auto& one : registry_.of_account(tenant)) {
     skills_.forget(one->id());
     vaults_.forget(one->id());
+    proposals_.forget(one->id());
   }
 }
 
@@ -464,6 +469,7 @@ void DaemonParts::expect_executions(const policies::Policy& policy) {
 Task<> DaemonParts::expire_workspaces() {
   for (;;) {
     const auto next = co_await registry_.expire_workspaces();
+    co_await proposals_.tidy();
     co_await sleep_for(loop_, next);
   }
 }

@@ -28,6 +28,7 @@
 #include "supervisor/mcp/listener.h"
 #include "supervisor/metrics/busiest_tenants.h"
 #include "supervisor/metrics/fleet.h"
+#include "supervisor/proposals/proposal_stores.h"
 #include "supervisor/systemd/fd_store.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog/call_tool.h"
@@ -128,6 +129,7 @@ class DaemonParts {
   discovery::StubTree& servers_ = *opened_.stubs;
   std::unique_ptr<traces::Exporter> spans_;  // optional: set if the options name a collector
   StateDisk state_disk_;
+  proposals::ProposalStores proposals_;
   executions::Admission admission_;
   executions::ExecutionRegistry executions_;
   metrics::BusiestTenants busiest_tenants_;

@@ -7,6 +7,8 @@
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/execution/shown_limits.h"
 #include "supervisor/tools/nearest_tool.h"
+#include "supervisor/tools/proposals/commit_workspace.h"
+#include "supervisor/tools/proposals/proposal_resources.h"
 #include "supervisor/tools/skills/skill_resources.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 
@@ -24,6 +26,8 @@ void DaemonParts::register_tools() {
   const tools::OperationRegistry operations(server_, guest_calls_, requester_of);
   tools::add_workspace_tools(operations, changes_);
   server_.add_resources(tools::workspace_resources(requester_of, journal_));
+  tools::add_commit_workspace(operations, calls_, proposals_);
+  server_.add_resources(tools::proposal_resources(requester_of, proposals_));
   server_.add_completion(tools::workspace_completion(requester_of));
   auto library_of = [this](tenants::Tenant& tenant) { return skills_.library(tenant); };
   tools::add_catalog_tools(operations, catalog_of, library_of, learning_, servers_);
@@ -41,8 +45,11 @@ void DaemonParts::register_pii(const tenants::RequesterOf& requester_of) {
   using User = std::shared_ptr<mcp::ConnectionUser>;
   server_.set_tool_choice([](const User& user) -> std::function<bool(std::string_view)> {
     const auto policy = tenants::member_of(user).policy;
-    if (policy->tools.every) return nullptr;
-    return [policy](std::string_view name) { return policy->tools.offers(name); };
+    const bool hides_commit = !tools::offers_commit(*policy);
+    if (policy->tools.every && !hides_commit) return nullptr;
+    return [policy, hides_commit](std::string_view name) {
+      return policy->tools.offers(name) && !(hides_commit && name == "commit_workspace");
+    };
   });
   server_.set_tool_variants([](const User& user) { return tools::shown_limits(*tenants::member_of(user).policy); },
                             tools::show_limits);

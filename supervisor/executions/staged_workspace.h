@@ -21,11 +21,12 @@ class StagedWorkspace {
   void begin(std::shared_ptr<jail::StagingFolder> folder) { folder_ = std::move(folder); }
   // What the program has written so far; nothing before begin().
   Task<Result<proposals::StagedUsage>> measure();
-  // Asked when the program has answered and its jail lives on. True: the program changed something, so the jail must end
-  // before the changes are read. False: there is no proposal, whatever the dying jail still writes.
+  // Asked when the program has answered and its jail lives on. True: the program changed something, so the jail must
+  // end before the changes are read. False: there is no proposal, whatever the dying jail still writes.
   Task<bool> has_changes();
-  // Call it once, when the jail cannot change the folder any more, or had changed nothing. `others`: what other programs
-  // changed in the workspace since `begun_ns`, when this program began. Proposal::state is `none` if nothing changed.
+  // Call it once, when the jail cannot change the folder any more, or had changed nothing. `others`: what other
+  // programs changed in the workspace since `begun_ns`, when this program began. Proposal::state is `none` if nothing
+  // changed.
   Task<Result<proposals::Proposal>> settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns);
 
  private:

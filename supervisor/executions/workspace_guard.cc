@@ -128,10 +128,10 @@ Task<> WorkspaceGuard::watch_quota() {
 Task<bool> WorkspaceGuard::look_for_quota() {
   if (staged_) {
     auto written = co_await staged_->measure();
-    co_return written && is_over(*written);
+    co_return written&& is_over(*written);
   }
   auto usage = co_await tenant_->workspace().measure();
-  co_return usage && is_over(*usage);
+  co_return usage&& is_over(*usage);
 }
 
 // Nothing of a staged program is in the workspace: all changes there are those of others.

@@ -7,9 +7,9 @@
 // byte more, and are compared with the size that was there. Where the workspace has more than twice as many files as
 // the quota allows, or cannot be counted, nothing runs until files are deleted. The kernel's project quota, where there
 // is one, applies as well (tenants/project.h).
-// Of a staged workspace, the program changes nothing: what it wrote is counted in its staging folder, and finish() makes
-// a proposal of it (staged_workspace.h).
-// Used by: tools/execution/code_execution.h. Errors: exhausted, with the rule, the numbers and the remedy.
+// Of a staged workspace, the program changes nothing: what it wrote is counted in its staging folder, and finish()
+// makes a proposal of it (staged_workspace.h). Used by: tools/execution/code_execution.h. Errors: exhausted, with the
+// rule, the numbers and the remedy.
 #pragma once
 #include <memory>
 #include <optional>
@@ -23,11 +23,11 @@ namespace executions {
 
 // What one execution did to its workspace.
 struct WorkspaceEffects {
-  std::optional<tenants::Changes> changes;  // nullopt: not known, as the workspace could not be looked at
-  tenants::Changes meanwhile;               // while another execution ran: of this one, or of that one
-  bool others_wrote = false;                // `meanwhile` is not known, and `changes` may have others' changes, too
-  std::optional<Error> quota;               // the advice for the outcome `disk`, if the quota caused it
-  uint64_t read_tokens = 0;                 // estimated from the bytes that the program read
+  std::optional<tenants::Changes> changes;      // nullopt: not known, as the workspace could not be looked at
+  tenants::Changes meanwhile;                   // while another execution ran: of this one, or of that one
+  bool others_wrote = false;                    // `meanwhile` is not known, and `changes` may have others' changes, too
+  std::optional<Error> quota;                   // the advice for the outcome `disk`, if the quota caused it
+  uint64_t read_tokens = 0;                     // estimated from the bytes that the program read
   std::optional<proposals::Proposal> proposal;  // of a staged workspace; nullopt: nothing was changed
   std::optional<Error> lost;                    // why a staged program's changes could not be kept
 };
@@ -81,7 +81,7 @@ class WorkspaceGuard {
   std::shared_ptr<tenants::Tenant> tenant_;
   Room room_ = Room::enough;
   uint64_t file_bytes_ = 0;
-  tenants::QuotaLimits most_;  // the quota, or the size at the beginning where that is more
+  tenants::QuotaLimits most_;         // the quota, or the size at the beginning where that is more
   tenants::QuotaLimits most_staged_;  // of a staged workspace: what was left at the beginning
   bool is_over_quota_ = false;
   bool is_finished_ = false;

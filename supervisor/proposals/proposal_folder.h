@@ -1,6 +1,6 @@
 // ProposalFolder: one staging folder on the disk, and all that happens with it: settled after the execution, read again
 // after a restart, compared, committed, undone. The files below tenants/<name>/staging/<id>/:
-//   u/, w/       upper and work folder of the overlay; after a commit, u/ has the files that were replaced
+//   l/, u/, w/   mount point of the lower layer, upper and work folder of the overlay; after a commit, u/ has the files that were replaced
 //   proposal     the record, once the execution has ended; a folder without it is removed at the next start
 //   steps.N      the steps that are left after N commits
 //   journal.N    the journal of commit N

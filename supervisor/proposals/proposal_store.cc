@@ -44,6 +44,7 @@ Result<StagingFolder> make_staging_folder(int staging) {
   TRY(folder.directory, open_folder(staging, folder.id));
   CHECKED(make_private_folder(folder.directory.get(), "u"));
   CHECKED(make_private_folder(folder.directory.get(), "w"));
+  CHECKED(make_private_folder(folder.directory.get(), "l"));  // the workspace is mounted on it
   return folder;
 }
 

@@ -31,7 +31,7 @@ namespace proposals {
 // the disk, and counts as open, until the store is opened the next time.
 struct StagingFolder {
   std::string id;        // of the proposal that it may become
-  Fd directory;          // staging/<id>, O_PATH; has the folders `u` and `w`, both with the mode 0700
+  Fd directory;          // staging/<id>, O_PATH; has the folders `l`, `u` and `w`, with the mode 0700
   int64_t begun_ns = 0;  // of the clock that files have
 };
 

@@ -117,8 +117,7 @@ Task<Result<UndoReport>> ProposalStores::undo(TenantPtr tenant, std::shared_ptr<
   co_return report;
 }
 
-Task<Result<Proposal>> ProposalStores::discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store,
-                                               std::string id) {
+Task<Result<Proposal>> ProposalStores::discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id) {
   auto discarded = co_await store->discard(std::move(id));
   count(*tenant, *store);
   co_return discarded;

@@ -1,6 +1,6 @@
-// ProposalStores: the proposals of all tenants and named workspaces. A store is opened when it is first needed. What its
-// proposals hold counts in the workspace's quota. Commits and undos are told to those who watch files.
-// Used by: executions, tools, bus and daemon. Errors: those of ProposalStore.
+// ProposalStores: the proposals of all tenants and named workspaces. A store is opened when it is first needed. What
+// its proposals hold counts in the workspace's quota. Commits and undos are told to those who watch files. Used by:
+// executions, tools, bus and daemon. Errors: those of ProposalStore.
 #pragma once
 #include <functional>
 #include <map>
@@ -51,7 +51,7 @@ class ProposalStores {
   FilesChanged files_changed_;
   std::map<tenants::TenantId, std::shared_ptr<ProposalStore>> stores_;
   std::map<tenants::TenantId, std::vector<OneShot<Found>::Resolver>> opening_;  // who waits for a store
-  Scope tasks_;                                                                  // last: cancelled first
+  Scope tasks_;                                                                 // last: cancelled first
 };
 
 }  // namespace proposals

@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/upstream"],
     "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tenants/tenant_id.h"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
-    "supervisor/proposals": [BASE, "supervisor/proposals", "supervisor/tenants"],
+    "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
     "supervisor/traces": [BASE, "supervisor/http", "supervisor/traces"],
     "supervisor/doctor": [BASE, "supervisor/doctor"],
@@ -40,7 +40,7 @@ MAY_INCLUDE = {
                        "supervisor/journal", "supervisor/proposals", "supervisor/tenants", "supervisor/upstream/server_status.h"],  # services, and no tool
     "supervisor/configuration": [BASE, "policies", "jail/id_range.h", "supervisor/configuration", "supervisor/flags.h", "supervisor/journal",
                                  "supervisor/traces", "supervisor/upstream/server_config.h"],  # read without a daemon, too
-    "supervisor/metrics": [BASE, "jail", "supervisor/executions", "supervisor/metrics", "supervisor/traces"],
+    "supervisor/metrics": [BASE, "jail", "supervisor/executions", "supervisor/metrics", "supervisor/traces", "supervisor/proposals"],
     "supervisor/docgen": [BASE, "supervisor/cli", "supervisor/docgen", "supervisor/flags.h"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
     "supervisor/cli/dashboard": [BASE, "supervisor/cli", "supervisor/http", "supervisor/bus/connection.h", "supervisor/bus/message.h"],

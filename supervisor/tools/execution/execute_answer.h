@@ -2,9 +2,9 @@
 // links to created files, and the receipt in _meta. Used by: execute_code.cc.
 // Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
 // outcome, and execution_id if the execution began; with the outcome internal may_have_run; session, stderr,
-// exit_status, signal, usage, files, proposal, changed_meanwhile, truncated, clamped, notes if they are not empty; in a refusal
-// code. `success` is about the program, the protocol's isError about the tool: they differ if the policy takes the exit
-// status 1 of a shell program for an answer.
+// exit_status, signal, usage, files, proposal, changed_meanwhile, truncated, clamped, notes if they are not empty; in a
+// refusal code. `success` is about the program, the protocol's isError about the tool: they differ if the policy takes
+// the exit status 1 of a shell program for an answer.
 #pragma once
 #include <string>
 #include <vector>

@@ -10,6 +10,7 @@
 #include "supervisor/executions/sessions.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/proposals/proposal_stores.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 #include "supervisor/traces/queue.h"

@@ -42,8 +42,9 @@ namespace {
 using policies::WorkspaceMode;
 
 tl::unexpected<Error> not_this_workspace(const policies::Policy& policy, const std::string& asked, const char* remedy) {
-  return fail(Code::denied, fmt::format("workspace: policy '{}' does not give programs a {} workspace", policy.name, asked),
-              remedy, "workspace.mode");
+  return fail(Code::denied,
+              fmt::format("workspace: policy '{}' does not give programs a {} workspace", policy.name, asked), remedy,
+              "workspace.mode");
 }
 
 Result<jail::WorkspaceAccess> workspace_access(const policies::Policy& policy, const Json& arguments) {

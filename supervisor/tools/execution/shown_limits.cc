@@ -24,8 +24,8 @@ double megabytes_of(const policies::Limits& limits) { return static_cast<double>
 std::string shown_limits(const policies::Policy& policy) {
   const policies::Limits &standard = policy.limits.standard, &maximum = policy.limits.maximum;
   Json shown = {{"timeout_seconds", schema_of(seconds_of(standard), seconds_of(maximum))},
-                    {"memory_mb", schema_of(megabytes_of(standard), megabytes_of(maximum))},
-                    {"language", {{"enum", policy.languages}}}};
+                {"memory_mb", schema_of(megabytes_of(standard), megabytes_of(maximum))},
+                {"language", {{"enum", policy.languages}}}};
   const policies::StagingRules& staging = policy.staging;
   if (staging.mode != policies::WorkspaceMode::direct || !staging.choose) shown["workspace"] = nullptr;
   return dump_json(shown);

@@ -10,7 +10,8 @@
 
 namespace tools {
 
-// A JSON object of parameters and their schemas; null: the policy does not let a call choose it. Policies with the same limits and languages have the same text.
+// A JSON object of parameters and their schemas; null: the policy does not let a call choose it. Policies with the same
+// limits and languages have the same text.
 std::string shown_limits(const policies::Policy& policy);
 
 // Puts the text of shown_limits() into the definition of execute_code. Other tools stay unchanged.

@@ -1,9 +1,8 @@
 // The tool commit_workspace(proposal, action, paths?): what becomes of a staged program's changes. Offered where the
 // policy stages workspaces. Where the policy says `ask`, a person approves each commit and undo, and sees the
-// differences. conclude_proposal() is the same decision at the end of an execution: the policy `auto` commits the changes
-// of a program that ended well, and discards those of any other.
-// Used by: supervisor/daemon/, tools/execution/code_execution.cc. Errors: those of ProposalStore, and denied, with the
-// rule workspace.commit.
+// differences. conclude_proposal() is the same decision at the end of an execution: the policy `auto` commits the
+// changes of a program that ended well, and discards those of any other. Used by: supervisor/daemon/,
+// tools/execution/code_execution.cc. Errors: those of ProposalStore, and denied, with the rule workspace.commit.
 #pragma once
 #include "jail/outcome.h"
 #include "supervisor/calls/upstream_call.h"

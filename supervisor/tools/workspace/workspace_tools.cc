@@ -18,9 +18,24 @@ constexpr size_t kMaxPaged = 10'000;
 
 using FileWork = Task<Result<Json>>(tenants::Tenant&, Json);
 
+// Where programs cannot change the workspace, or only through a person, the tools of the agent cannot either.
+Result<> check_writable(const policies::Policy& policy) {
+  const policies::StagingRules& rules = policy.staging;
+  using policies::WorkspaceMode;
+  if (rules.mode == WorkspaceMode::direct) return {};
+  if (rules.mode == WorkspaceMode::staged && rules.commit == policies::CommitBy::agent) return {};
+  const bool is_staged = rules.mode == WorkspaceMode::staged;
+  return fail(Code::denied,
+              "policy '" + policy.name + "' lets no tool change the workspace" + (is_staged ? " directly" : ""),
+              is_staged ? "change the files in a program of execute_code; its changes become a proposal"
+                        : "keep data in the answer, or ask the administrator to change workspace.mode",
+              "workspace.mode");
+}
+
 // Work that writes or removes `filename`. It also notifies the subscribed clients.
 Task<Result<Json>> tell_when_done(ResourceChanges& changes, const tenants::Requester& requester, FileWork* work,
                                   Json arguments) {
+  CO_CHECKED(check_writable(*requester.policy));
   tenants::Tenant& tenant = *requester.tenant;
   std::string changed;  // found before the call: afterwards the name may mean another file
   if (auto path = workspace_path(tenant, arguments.value("filename", ""))) changed = path->text();

@@ -1,0 +1,86 @@
+#include "supervisor/tools/proposals/proposal_resources.h"
+
+#include "supervisor/base/json.h"
+#include "supervisor/tools/proposals/proposal_answers.h"
+
+namespace tools {
+namespace {
+
+constexpr size_t kMostDiff = 4 << 20;  // bytes; resources/read has no ranges
+constexpr char kDiffEnd[] = "/diff";
+
+tl::unexpected<Error> no_such_proposal() {
+  return fail(Code::not_found, "this proposal does not exist",
+              "resources are proposal:///<id> and proposal:///<id>/diff, of proposals of this workspace");
+}
+
+Task<Result<mcp::ResourcePage>> list_proposals(proposals::ProposalStores& stores,
+                                               Result<tenants::Requester> requester) {
+  if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
+  mcp::ResourcePage page;
+  if (!requester->policy->staging.offers()) co_return page;
+  CO_TRY(const auto store, co_await stores.of(requester->tenant, requester->policy->staging));
+  for (const proposals::Proposal& proposal : store->list()) {
+    mcp::Resource one;
+    one.uri = std::string(kProposalScheme) + proposal.id + kDiffEnd;
+    one.name = "proposal " + proposal.id + ", " + std::string(proposals::state_name(proposal.state));
+    one.mime_type = "text/x-diff";
+    page.resources.push_back(std::move(one));
+  }
+  co_return page;
+}
+
+Json whole_proposal(const proposals::Proposal& proposal) {
+  Json told = proposal_json(proposal, {});
+  told["execution"] = proposal.about.execution;
+  told["language"] = proposal.about.language;
+  told["settled_ms"] = proposal.settled_ms;
+  told["bytes"] = proposal.bytes;
+  told["files"] = staged_files_json(proposal.files);
+  return told;
+}
+
+Task<Result<std::vector<mcp::ResourceContents>>> read_proposal(proposals::ProposalStores& stores,
+                                                               Result<tenants::Requester> requester, std::string uri) {
+  if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
+  if (!uri.starts_with(kProposalScheme)) co_return no_such_proposal();
+  std::string id = uri.substr(sizeof kProposalScheme - 1);
+  const bool wants_diff = id.ends_with(kDiffEnd);
+  if (wants_diff) id.resize(id.size() - (sizeof kDiffEnd - 1));
+  CO_TRY(const auto store, co_await stores.of(requester->tenant, requester->policy->staging));
+  auto proposal = store->find(id);
+  if (!proposal) co_return no_such_proposal();
+  mcp::ResourceContents contents;
+  contents.uri = std::move(uri);
+  contents.mime_type = wants_diff ? "text/x-diff" : "application/json";
+  if (wants_diff) {
+    CO_TRY(contents.data, co_await store->diff(id, kMostDiff));
+  } else {
+    contents.data = dump_json(whole_proposal(*proposal));
+  }
+  std::vector<mcp::ResourceContents> one;
+  one.push_back(std::move(contents));
+  co_return one;
+}
+
+}  // namespace
+
+mcp::ResourceProvider proposal_resources(const tenants::RequesterOf& requester_of, proposals::ProposalStores& stores) {
+  mcp::ResourceProvider provider;
+  provider.list = [requester_of, &stores](mcp::RequestContext& context, std::string) {
+    return list_proposals(stores, requester_of(context));
+  };
+  provider.read = [requester_of, &stores](mcp::RequestContext& context, std::string uri) {
+    return read_proposal(stores, requester_of(context), std::move(uri));
+  };
+  provider.prefixes = {kProposalScheme};
+  mcp::ResourceTemplate diff;
+  diff.uri_template = std::string(kProposalScheme) + "{id}/diff";
+  diff.name = "proposal";
+  diff.description = "What a staged execution wants to change, as a unified diff; without /diff as JSON";
+  diff.mime_type = "text/x-diff";
+  provider.templates = {diff};
+  return provider;
+}
+
+}  // namespace tools
