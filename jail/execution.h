@@ -48,8 +48,8 @@ struct Request {
   // has answered and its jail could be left to end by itself. True: the jail must have ended before the answer, so that
   // no process of it changes the staged files any more.
   std::function<Task<Result<CallReply>>(std::string name, Json arguments)> call;
-  std::function<Task<bool>(const StagingFolder& staging)> settles;
-  std::function<void(const std::shared_ptr<StagingFolder>& staging)> staged;
+  std::function<Task<bool>(const OverlayFolder& staging)> settles;
+  std::function<void(const std::shared_ptr<OverlayFolder>& staging)> staged;
   std::function<void(std::string_view result)> answered;
   Handle* handle = nullptr;  // borrowed while the task runs
 
@@ -77,7 +77,7 @@ struct Report {
   CapturedStream out, err;
   std::optional<uint32_t> left_running;  // processes that the program left, ended with it; 0: some, uncounted
   JailUsage usage;
-  std::shared_ptr<StagingFolder> staging;  // nullptr: the workspace was not staged
+  std::shared_ptr<OverlayFolder> staging;  // nullptr: the workspace was not staged
   Receipt receipt;
   std::string receipt_json = "{}";  // the receipt as text, made when the program has ended; "{}": there was no jail
 };

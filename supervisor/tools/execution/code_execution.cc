@@ -155,8 +155,8 @@ void CodeExecution::connect(jail::Request& request) {
   request.before_code = [this] { return workspace_.begun(); };
   request.over_quota = [this] { return workspace_.is_over_quota(); };
   if (executions::StagedWorkspace* staged = workspace_.staged()) {
-    request.staged = [staged](const std::shared_ptr<jail::StagingFolder>& folder) { staged->begin(folder); };
-    request.settles = [staged](const jail::StagingFolder&) { return staged->has_changes(); };
+    request.staged = [staged](const std::shared_ptr<jail::OverlayFolder>& folder) { staged->begin(folder); };
+    request.settles = [staged](const jail::OverlayFolder&) { return staged->has_changes(); };
   }
   caller_.session = session_.name;
   request.call = [this](std::string name, Json asked) {
