@@ -28,10 +28,11 @@ Result<> make_folder(int root, const std::string& path, uint32_t mode) {
 }
 
 tl::unexpected<Error> lost_data(const std::string& path) {
-  return fail(Code::unavailable,
-              "the staged file '" + valid_utf8(path) +
-                  "' is not as the program left it: the machine stopped before the disk had it, or a backup was restored",
-              "discard the proposal and run the program again");
+  return fail(
+      Code::unavailable,
+      "the staged file '" + valid_utf8(path) +
+          "' is not as the program left it: the machine stopped before the disk had it, or a backup was restored",
+      "discard the proposal and run the program again");
 }
 
 class CommitPlan {

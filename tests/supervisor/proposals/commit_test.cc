@@ -1,6 +1,8 @@
 // Commits and undos without a crash: paths, bytes, modes, links, times; damaged records; interference.
 #include "supervisor/proposals/commit.h"
 
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 
 #include "tests/supervisor/proposals/staged_scene.h"
@@ -186,6 +188,37 @@ TEST_CASE("a change of the workspace during the commit takes all steps back", "[
       }
     }
   }
+}
+
+TEST_CASE("a step that the disk refuses takes all steps back", "[staging][hostile]") {
+  SmallScene scene;
+  if (!scene.is_possible) return;
+  const std::string before = picture(scene.workspace);
+  const auto set_immutable = [&](int flags) {
+    const Fd folder(::open((scene.workspace / "folder").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return ::ioctl(folder.get(), FS_IOC_SETFLAGS, &flags) == 0;
+  };
+  if (!set_immutable(FS_IMMUTABLE_FL)) {
+    WARN("SKIPPED-NEEDS root, and a file system with immutable folders");
+    return;
+  }
+  const auto refused = scene.open().commit({});
+  const std::string after = picture(scene.workspace);
+  const bool has_journal = fs::exists(scene.folder() / "journal.1");
+  REQUIRE(set_immutable(0));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::denied);
+  CHECK(after == before);
+  CHECK_FALSE(has_journal);
+  REQUIRE(scene.commit().is_committed);
+  CHECK(picture(scene.workspace) == scene.merged);
+  REQUIRE(set_immutable(FS_IMMUTABLE_FL));
+  const auto kept = scene.open().undo();
+  REQUIRE(set_immutable(0));
+  CHECK_FALSE(kept);
+  CHECK(picture(scene.workspace) == scene.merged);
+  CHECK(scene.undo().is_undone);
+  CHECK(picture(scene.workspace) == before);
 }
 
 TEST_CASE("a commit of a daemon that ends is completed by the next one", "[staging]") {
