@@ -128,6 +128,7 @@ Task<Result<>> CodeExecution::stage_workspace(jail::Request& request) {
   if (!caller_.policy->staging.offers()) co_return Result<>{};
   CO_TRY(auto store, co_await environment_.proposals.of(caller_.tenant, caller_.policy->staging));
   if (request.workspace.access != jail::WorkspaceAccess::staged) co_return Result<>{};
+  CO_CHECKED(co_await store->admit());
   request.workspace.staging = executions::staging_folders(caller_.client.loop, store);
   workspace_.stage(std::move(store));
   co_return Result<>{};
@@ -258,6 +259,10 @@ Task<> CodeExecution::take_proposal(executions::WorkspaceEffects& effects, jail:
   if (effects.lost) answer.notes.push_back("the changes of this program were lost: " + effects.lost->what);
   if (effects.changes) answer.changes = &*effects.changes;
   if (!effects.proposal) co_return;
+  if (auto files = workspace_.staged()->store().open_files(effects.proposal->id)) {
+    const tenants::Workspace staged(caller_.client.loop, *std::move(files), Fd(), {});
+    append_image_files(answer.images, staged, *answer.changes);
+  }
   auto told = co_await conclude_proposal(environment_.proposals, caller_, std::move(*effects.proposal), report.outcome);
   answer.proposal = std::move(told);
 }
