@@ -16,7 +16,8 @@ Json execute_code_schema() {
       "memory_mb": {"type": "number", "minimum": 1, "maximum": 1048576, "default": 500},
       "language": {"type": "string", "enum": ["python", "javascript", "typescript", "shell"], "default": "python"},
       "session": {"type": "string"},
-      "reset_session": {"type": "boolean"}
+      "reset_session": {"type": "boolean"},
+      "fork": {"type": "array", "items": {}}
     },
     "required": ["code"]
   })");
@@ -72,6 +73,26 @@ Result<> check_session_arguments(const Json& arguments) {
   if (jail::find_language(arguments.value("language", "python")) != jail::Language::shell) return {};
   return fail(Code::invalid, "session: shell keeps no variables between calls",
               "leave `session` out, and keep data in workspace files", "session");
+}
+
+Result<> check_fork_arguments(const policies::Policy& policy, const Json& arguments) {
+  constexpr char kRule[] = "admission.fork";
+  const size_t items = arguments["fork"].size();
+  if (policy.fork == 0)
+    return fail(Code::denied, fmt::format("fork: policy '{}' allows no branches", policy.name),
+                "call once for each item, or ask the administrator to raise admission.fork", kRule);
+  if (items == 0)
+    return fail(Code::invalid, "fork: the list has no item", "give one item for each branch, or leave `fork` out",
+                kRule);
+  if (items > policy.fork)
+    return fail(Code::invalid, fmt::format("fork: {} items are more than {}, the most of one call", items, policy.fork),
+                fmt::format("give at most {} items in one call; each may be a list of its own", policy.fork), kRule);
+  if (const auto given = arguments.find("context_vars"); given != arguments.end() && given->contains("item"))
+    return fail(Code::invalid, "context_vars: with `fork`, `item` is the branch's own variable",
+                "use another name in context_vars", "fork");
+  if (arguments.contains("session"))
+    return fail(Code::invalid, "fork: branches have no session", "leave `session` out", "fork");
+  return {};
 }
 
 bool only_ends_session(const jail::Request& request, const Json& arguments) {
