@@ -3,7 +3,7 @@ import json
 import time
 import unittest
 
-from harness import HOLD, Client, Daemon, Policies, SharedDaemon, body_of, eventually, let_go
+from harness import ORDINARY_USER, ROOT, HOLD, Client, Daemon, Policies, SharedDaemon, as_user, body_of, eventually, let_go
 
 MARK = "open(f'/workspace/ran-{item}', 'w').close()\nresult = item"
 
@@ -131,6 +131,196 @@ class Fork(SharedDaemon):
         self.assertIs(body["success"], False)
 
 
+SETUP = """
+import json as j
+big = memoryview(bytearray(4 << 20))
+calls = []
+factor = 3
+class Point:
+    unit = factor
+    def __init__(self, x): self.x = x
+    def scaled(self): return self.x * times(self.unit)
+def times(n): return n * factor
+point = Point(2)
+unnamed = open('/dev/null')
+"""
+
+
+class ForkOfASession(SharedDaemon):
+    policy = {"sessions": {"max": 20}, "admission": {"concurrent_executions": 3}}
+
+    def setUp(self):
+        super().setUp()
+        self.session = self.id().rpartition(".")[2][:60]
+
+    def run_in_session(self, code, **more):
+        body = self.client.execute(code, session=self.session, **more)
+        self.assertIs(body["success"], True, body)
+        return body
+
+    def fork(self, code, items, **more):
+        return self.client.execute(code, session=self.session, fork=items, **more)
+
+    def refused(self, code, items=(1, 2), **more):
+        body = self.fork("open('/workspace/branch-ran', 'w')\n" + code, list(items), **more)
+        self.assertIs(body["success"], False, body)
+        self.assertNotIn("results", body)
+        self.assertTrue(body["remedy"])
+        files = self.client.call("list_workspace_files")["structuredContent"]["files"]
+        self.assertNotIn("branch-ran", files, "no branch began")
+        return body
+
+    def test_branches_have_the_named_values_and_reach_neither_session_nor_sibling(self):
+        self.run_in_session(SETUP)
+        body = self.fork("big[0] = item\ncalls.append(item)\npoint.x += item\n"
+                         "result = [big[0], calls, point.scaled(), isinstance(point, Point), times(item), j.dumps({})]", [1, 2, 3])
+        self.assertIs(body["success"], True, body)
+        self.assertEqual([one["result"] for one in body["results"]],
+                         [[n, [n], (2 + n) * 9, True, 3 * n, "{}"] for n in (1, 2, 3)])
+        self.assertEqual(set(body["shared"]["names"]), {"big", "calls", "point", "Point", "times", "j", "factor"})
+        self.assertGreaterEqual(body["shared"]["bytes"], 4 << 20)
+        self.assertEqual(body["session"], {"name": self.session, "call": 1})
+        after = self.run_in_session("result = [big[0], calls, point.x, unnamed.closed]")
+        self.assertEqual((after["result"], after["session"]["call"]), ([0, [], 2, False], 2))
+
+    def test_context_variables_and_the_item_go_before_values_of_the_session(self):
+        self.run_in_session("item = lambda: 1\nx = [lambda: 2, open('/dev/null')]\ny = 5\nresult = open('/dev/null') and 0")
+        body = self.fork("result = [item, x, y]", [7], context_vars={"x": 8})
+        self.assertEqual(body["results"][0].get("result"), [7, 8, 5], body)
+        self.assertEqual(body["shared"]["names"], ["y"])
+
+    def test_numpys_arrays_are_mapped_and_not_copied(self):
+        code = self.client.execute("import numpy")
+        if not code["success"]:
+            self.skipTest("needs python3-numpy")
+        self.run_in_session("import numpy as np\na = np.arange(12_500_000, dtype='f8')", memory_mb=400)
+        body = self.fork("s = float(a.sum())\nresult = s\nprivate = 0\n"
+                         "for line in open('/proc/self/smaps_rollup'):\n"
+                         "    if line.startswith('Anonymous:'): private = int(line.split()[1])\n"
+                         "result = [s, private < 60_000]", list(range(4)))
+        self.assertEqual([one.get("result") for one in body["results"]], [[78124993750000.0, True]] * 4, body)
+        for one in body["results"]:
+            self.assertLess(one["usage"].get("memory_peak_bytes", 0), 90 << 20)
+
+    def test_what_cannot_be_shared_is_refused_by_its_name_and_the_session_goes_on(self):
+        self.run_in_session("import threading\nlock = threading.Lock()\nf = open('/dev/null')\nn = 1\n"
+                            "class Bad:\n  def __reduce__(self): raise KeyError('no pickle')\nbad = Bad()\ngen = (i for i in [])")
+        for name in ("lock", "f", "bad", "gen"):
+            with self.subTest(name=name):
+                body = self.refused(f"print({name}, n)")
+                self.assertIn(f"'{name}'", body["error"])
+                self.assertEqual((body["code"], body["outcome"]), ("invalid", "denied"))
+        self.assertIn("compiled", self.refused("def (")["error"])
+        self.assertEqual(self.run_in_session("result = n")["result"], 1)
+
+    def test_sessions_that_cannot_share(self):
+        body = self.refused("result = 1")
+        self.assertEqual((body["code"], body["rule"]), ("not_found", "session"))
+        self.assertEqual(self.client.execute("x = 1", session="node", language="javascript")["outcome"], "ok")
+        body = self.client.execute("return x", session="node", language="javascript", fork=[1])
+        self.assertIn("Python", body["error"])
+        self.assertTrue(body["remedy"])
+        self.run_in_session("x = 1")
+        self.assertIn("reset_session", self.refused("result = x", reset_session=True)["error"])
+        self.assertEqual(self.run_in_session("result = x")["result"], 1)
+
+    def test_what_a_pickle_does_is_its_own_branchs_affair(self):
+        self.run_in_session("""
+import os, signal
+def wake(n):
+    if item == 1:
+        while True: pass
+    if item == 2: os.kill(os.getppid(), signal.SIGKILL)
+    if item == 3: os._exit(9)
+    if item == 4: raise ValueError('woke badly')
+    return [n]
+class Sleeper:
+    def __reduce__(self): return (wake, (6,))
+s = Sleeper()
+""")
+        body = self.fork("result = s", [0, 1, 2, 3, 4, 5], timeout_seconds=4)
+        outcomes = [one["outcome"] for one in body["results"]]
+        self.assertEqual((outcomes[0], outcomes[1], outcomes[3], outcomes[4], outcomes[5]), ("ok", "timeout", "exit", "error", "ok"), body)
+        self.assertEqual(body["results"][5]["result"], [6])
+        self.assertIn("woke badly", body["results"][4]["error"])
+        self.assertEqual(self.run_in_session("result = type(s).__name__")["result"], "Sleeper")
+
+    def test_a_session_without_room_for_the_copy_is_told_how_much(self):
+        self.run_in_session("import time\nbig = memoryview(bytearray(70 << 20))", memory_mb=100)
+        body = self.refused("result = big[0]")
+        self.assertRegex(body["error"], r"take 734\d{5} bytes, and the session has room for \d+")
+        self.assertEqual(self.run_in_session("result = len(big)")["result"], 70 << 20)
+
+    def test_shared_pages_do_not_count_for_branches_but_copies_do(self):
+        self.run_in_session("big = memoryview(bytearray(b'1') * (120 << 20))", memory_mb=400)
+        body = self.fork("import time\nif item: own = bytes(big)\n"
+                         "s = sum(big[n] for n in range(0, len(big), 4096))\ntime.sleep(0.3)\nresult = s", [0, 1], memory_mb=64)
+        self.assertEqual([one["outcome"] for one in body["results"]], ["ok", "memory"], body)
+        self.assertEqual(body["results"][0]["result"], 49 * (120 << 8))
+
+    def test_a_session_cannot_resize_its_values_and_keeps_no_memory_uncounted(self):
+        attack = """
+import os, threading, time, warder._share as share
+said, kept = [], []
+original = share.answer
+def answer(order, channel, module, sources):
+    fd = os.dup(order['descriptor'])
+    for attempt in (lambda: os.ftruncate(fd, 0), lambda: os.ftruncate(fd, 1 << 40)):
+        try: attempt(); said.append('resized')
+        except OSError as e: said.append(e.errno)
+    if keep: kept.append(fd)
+    else: os.close(fd)
+    original(order, channel, module, sources)
+def write():
+    for _ in range(600):
+        try: os.pwrite(kept[0], b'evil', 9000)
+        except IndexError: pass
+        except OSError as e: return said.append(e.errno)
+        time.sleep(0.005)
+share.answer = answer
+keep = False
+x = 'fine'
+"""
+        self.run_in_session(attack)
+        body = self.fork("result = x", [1, 2])
+        self.assertEqual([one["result"] for one in body["results"]], ["fine"] * 2)
+        self.assertEqual(self.run_in_session("result = said")["result"], [1, 1])  # EPERM
+        self.run_in_session("keep = True\nthreading.Thread(target=write, daemon=True).start()")
+        body = self.fork("result = x", [1, 2])
+        if body.get("results"):  # a cgroup counts what it keeps; it writes no more
+            self.assertEqual([one["result"] for one in body["results"]], ["fine"] * 2)
+            self.assertIn(1, self.run_in_session("time.sleep(0.1)\nresult = said[4:]")["result"])
+            return
+        self.assertIn("kept the file", body["error"])
+        self.assertEqual(self.run_in_session("result = 'x' in globals()")["result"], False)
+
+    def test_a_session_that_keeps_the_values_mapped_for_writing_is_refused(self):
+        self.run_in_session("import warder._share as share\nkept = []\n"
+                            "share._Writer._close = lambda self: kept.append(self._window)\nx = [1]")
+        body = self.refused("result = x")
+        self.assertRegex(body["error"], "mapped for writing|kept the file")
+
+    def test_a_session_that_writes_nonsense_harms_only_its_own_branches(self):
+        self.run_in_session("import os, warder._share as share\n"
+                            "def nonsense(self, header): os.pwrite(self._fd, kind, 0)\n"
+                            "share._Writer.write_header = nonsense\nx = 1")
+        for kind in ("b''", "b'warder 1' + b'\\xff' * 40", "b'warder 1' + (1 << 62).to_bytes(8, 'little') * 5"):
+            with self.subTest(kind=kind):
+                self.run_in_session(f"kind = {kind}")
+                body = self.fork("result = x", [1, 2])
+                self.assertEqual([one["outcome"] for one in body["results"]], ["error"] * 2, body)
+                self.assertIn("damaged", body["results"][0]["error"])
+
+    def test_a_cancelled_call_leaves_the_session_as_it_was(self):
+        self.run_in_session("x = 5")
+        request = self.client.begin_execute("open(f'/workspace/s-{item}', 'w').close()\nimport time\ntime.sleep(300 + x)",
+                                            session=self.session, fork=[1, 2, 3, 4], timeout_seconds=300)
+        with Client(self.daemon.socket) as helper:
+            eventually(lambda: "s-1" in helper.call("list_workspace_files")["structuredContent"]["files"], "a branch runs")
+        self.client.cancel(request)
+        self.assertEqual(self.run_in_session("result = x")["result"], 5)
+
+
 class ForkUnderAdmission(unittest.TestCase):
     def start(self, **admission):
         policies = self.enterContext(Policies(admission=admission))
@@ -170,9 +360,9 @@ class ForkUnderAdmission(unittest.TestCase):
         body = self.client.execute("result = item", fork=[1])
         self.assertEqual((body["code"], body["rule"]), ("denied", "admission.fork"), body)
 
-    def test_two_connections_fork_at_once(self):
+    def test_two_tenants_fork_at_once(self):
         self.start(concurrent_executions=3)
-        with Client(self.daemon.socket) as other:
+        with (as_user(ORDINARY_USER, lambda: Client(self.daemon.socket)) if ROOT else Client(self.daemon.socket)) as other:
             mine = self.client.begin_execute("result = ['mine', item]", fork=list(range(12)))
             theirs = other.begin_execute("result = ['theirs', item]", fork=list(range(12)))
             self.assertEqual([one["result"] for one in self.client.executed(mine)["results"]], [["mine", n] for n in range(12)])

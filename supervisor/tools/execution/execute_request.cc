@@ -90,8 +90,14 @@ Result<> check_fork_arguments(const policies::Policy& policy, const Json& argume
   if (const auto given = arguments.find("context_vars"); given != arguments.end() && given->contains("item"))
     return fail(Code::invalid, "context_vars: with `fork`, `item` is the branch's own variable",
                 "use another name in context_vars", "fork");
-  if (arguments.contains("session"))
-    return fail(Code::invalid, "fork: branches have no session", "leave `session` out", "fork");
+  CHECKED(check_session_arguments(arguments));
+  if (!arguments.contains("session")) return {};
+  if (arguments.value("reset_session", false))
+    return fail(Code::invalid, "reset_session: the branches get values of the session, and a new one has none",
+                "leave reset_session out", "session");
+  if (jail::find_language(arguments.value("language", "python")) != jail::Language::python)
+    return fail(Code::invalid, "fork: only a Python session can share its values with branches",
+                "leave `session` out, and give the values as context_vars, items or files in the workspace", "fork");
   return {};
 }
 

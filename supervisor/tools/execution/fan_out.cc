@@ -15,6 +15,9 @@ constexpr uint64_t kLeastResultBytes = 1024, kLeastOutputBytes = 128;
 // Of the orders of branches that run at one time. The daemon has a copy of the variables for each.
 constexpr size_t kMostOrderBytes = 64 << 20;
 constexpr size_t kMostBranchLinks = 5;
+// What a session needs to write its values, beside the values.
+constexpr uint64_t kLeastRoom = 8 << 20;
+constexpr size_t kMostSharedText = 16 << 10;
 
 using Texts = std::vector<std::string>;
 
@@ -75,10 +78,13 @@ Task<Result<mcp::ToolResult>> FanOut::run(Json arguments) {
   CO_TRY(asked_, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
   *items = std::move(arguments["fork"]);
   if (const auto given = arguments.find("context_vars"); given != arguments.end()) *variables = std::move(*given);
+  for (const auto& [variable, value] : (*variables).items()) given_.push_back(variable);
   announce();
   CO_CHECKED(co_await write_inputs(std::move(items), std::move(variables)));
   share_limits();
   sending_.emplace(progress_.send());
+  if (const auto session = arguments.find("session"); session != arguments.end())
+    CO_CHECKED(co_await share_session(session->get<std::string>()));
   CO_CHECKED(co_await run_branches());
   co_return answer();
 }
@@ -127,6 +133,78 @@ void FanOut::share_limits() {
   at_once_ = std::max<size_t>(kMostOrderBytes / (order + 1), 1);
 }
 
+// The session writes the values that the code names into a memory file. Its guest's work is an execution of the session
+// under its limits; it has a place among all executions, and gives it back before the branches begin.
+Task<Result<>> FanOut::share_session(const std::string& name) {
+  progress_.set_waits_for("its turn in the session");
+  executions::Sessions::Ask ask;
+  ask.tenant = caller_.tenant;
+  ask.policy = caller_.policy;
+  ask.name = name;
+  ask.begin = executions::Sessions::Begin::never;
+  ask.client = caller_.client.user;
+  ask.execution = recording_.id();
+  CO_TRY(executions::Sessions::Turn turn, co_await environment_.sessions.enter(std::move(ask)));
+  turn_.emplace(std::move(turn));
+  progress_.set_waits_for("a free place");
+  CO_TRY(const executions::Admission::Permit place, co_await next_place());
+  begin_clock();
+  const uint64_t room = turn_->room_bytes();
+  if (room < kLeastRoom)
+    co_return fail(Code::exhausted,
+                   fmt::format("fork: session '{}' has no room for a copy of its values: it holds {} of its {} MB",
+                               name, (turn_->memory_bytes() - room) >> 20, turn_->memory_bytes() >> 20),
+                   "delete values that are not needed, or begin the session with more memory_mb", "session");
+  CO_TRY(const std::shared_ptr<jail::SharedValues> values, jail::SharedValues::make(room - kLeastRoom / 2));
+  jail::Request share = asked_.jail;
+  share.id = recording_.id();
+  share.handle = &recording_.record().handle;
+  share.spec.limits.memory_bytes = turn_->memory_bytes();
+  share.values_use = jail::Request::Values::write;
+  share.values = values;
+  Json apart{{"item", nullptr}};
+  for (const std::string& variable : given_) apart[variable] = nullptr;
+  share.context_vars = dump_json(apart);
+  CO_TRY(jail::Report report, co_await turn_->run(std::move(share)));
+  if (!environment_.host.cgroups && values->is_held()) {
+    turn_->end("it kept the file of its shared values, which no cgroup counts");
+    co_return fail(
+        Code::denied, fmt::format("fork: session '{}' was ended: it kept the file of its shared values open", name),
+        "let no code of the session look into the runner, or run the daemon where cgroup v2 is delegated to it",
+        "session");
+  }
+  CO_CHECKED(check_shared(report));
+  const JsonWork::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
+  std::function<Result<bool>()> seal = [values]() -> Result<bool> {
+    CHECKED(values->seal());
+    return true;
+  };
+  CO_CHECKED(co_await environment_.host.json.run(owner, 0, std::move(seal)));
+  asked_.jail.values_use = jail::Request::Values::read;
+  asked_.jail.values = values;
+  co_return Result<>{};
+}
+
+Result<> FanOut::check_shared(jail::Report& report) {
+  if (report.outcome == jail::Outcome::ok) {
+    shared_ = report.value ? std::move(*report.value) : Json();
+    if (rough_length(shared_, kMostSharedText) >= kMostSharedText) shared_ = Json();  // it is shown, and nothing more
+    return {};
+  }
+  const Json session = turn_->tell();
+  std::string what = "fork: ";
+  what += report.error.empty() ? "the session could not share its values: " + report.message
+                               : valid_utf8(report.error.substr(0, kMostSharedText));
+  if (session.contains("ended")) what += fmt::format("; session '{}' ended with it", turn_->name());
+  if (report.outcome == jail::Outcome::error)
+    return fail(
+        Code::invalid, std::move(what),
+        "let the code not name the value, or make it in the code; context_vars, items and files in the workspace "
+        "reach branches, too",
+        "session");
+  return fail(Code::unavailable, std::move(what), "share fewer or smaller values", "session");
+}
+
 // One branch after the other waits for its place, so a list fills no queue: other calls get their turns between them.
 Task<Result<>> FanOut::run_branches() {
   progress_.set_waits_for("a free place");
@@ -138,7 +216,11 @@ Task<Result<>> FanOut::run_branches() {
       if (!over_) over_ = Over{"denied", std::move(place).error()};
       break;
     }
-    if (index == 0) begin_clock();
+    if (index == 0) {
+      if (!turn_) begin_clock();
+      ended_.resize(items_.size());
+      progress_.set_waits_for("");
+    }
     running_++;
     branches_.spawn(run_branch(index, *std::move(place)));
   }
@@ -160,8 +242,6 @@ Task<Result<executions::Admission::Permit>> FanOut::next_place() {
 
 void FanOut::begin_clock() {
   begun_at_ = Monotonic::now();
-  ended_.resize(items_.size());
-  progress_.set_waits_for("");
   const auto wall = asked_.jail.spec.limits.wall;
   deadline_ = Deadline(books_.loop, wall, [this, wall] {
     stop({"timeout",
@@ -177,6 +257,7 @@ void FanOut::begin_clock() {
 void FanOut::stop(Over over) {
   if (over_) return;
   over_ = std::move(over);
+  environment_.sessions.withdraw(recording_.id());
   environment_.admission.withdraw(recording_.id());
   news_.resolve();
 }
@@ -274,6 +355,8 @@ mcp::ToolResult FanOut::answer() {
   const bool success = failed.empty();
   Json last{{"execution_id", recording_.id()}};
   if (!success) last["failed"] = failed;
+  if (turn_) last["session"] = turn_->tell();
+  if (!shared_.is_null()) last["shared"] = shared_;
   if (!asked_.clamped.empty()) last["clamped"] = clamped_json(asked_.clamped);
   std::get<mcp::Text>(whole.content.front()).text =
       fmt::format(R"({{"success":{},"results":[{}],{})", success, results, dump_json(last).substr(1));

@@ -4,8 +4,11 @@
 // A branch is an execution in the registry, the journal and the statistics; the branch of item 3 of the call e12ab has
 // the id e12ab-3. The call itself is in the registry only, as long as it lasts, so that it can be cancelled: its
 // branches end with it. timeout_seconds is for all branches together, from the moment the first one has its place.
-// Source: execute_code.cc. Destroying the task of run() kills all jails. Errors: those of read_execute_request() and of
-// Admission::enter() before a branch has begun, and invalid or denied (`fork`). Later failures belong to one branch.
+// With `session`, the branches have the values of that session which the code names (jail/shared_values.h). The call
+// has the session's turn until its last branch has ended, because the session's limit pays for these values. The
+// session itself stays as it is. Source: execute_code.cc. Destroying the task of run() kills all jails. Errors: those
+// of read_execute_request() and of Admission::enter() before a branch has begun, and invalid or denied (`fork`). Later
+// failures belong to one branch.
 #pragma once
 #include <chrono>
 #include <map>
@@ -32,7 +35,7 @@ class FanOut {
 
   Task<Result<mcp::ToolResult>> run(Json arguments);
   // Whether a program may have begun. Asked after an error.
-  Ran ran() const { return ended_.empty() ? Ran::no : Ran::maybe; }
+  Ran ran() const { return running_ + done_ == 0 ? Ran::no : Ran::maybe; }
 
  private:
   // Why no more branch begins.
@@ -48,6 +51,8 @@ class FanOut {
   void announce();
   Task<Result<>> write_inputs(FreedBeside items, FreedBeside variables);
   void share_limits();
+  Task<Result<>> share_session(const std::string& name);
+  Result<> check_shared(jail::Report& report);
   Task<Result<>> run_branches();
   Task<Result<executions::Admission::Permit>> next_place();
   void begin_clock();
@@ -67,6 +72,7 @@ class FanOut {
   const executions::ExecutionRecording::Books books_;
   ExecutionProgress progress_;
   ExecuteRequest asked_;
+  std::vector<std::string> given_;  // names of variables that branches do not take from the session
   std::string variables_;           // the JSON object of context_vars, without its end
   std::vector<std::string> items_;  // as JSON
   std::vector<EndedBranch> ended_;  // by item; empty until the first branch begins
@@ -78,6 +84,8 @@ class FanOut {
   Deadline deadline_;
   OneShot<>::Resolver news_;
   std::map<size_t, executions::ExecutionRecord*> living_;
+  std::optional<executions::Sessions::Turn> turn_;
+  Json shared_;  // {names, bytes}: what the session shared, as its guest says; null: no session
   std::optional<Started<void>> sending_;  // these are last: they use the members above
   Scope branches_;
 };

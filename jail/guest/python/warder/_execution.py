@@ -112,6 +112,9 @@ class Execution:
         self._reads = self._stage.reads
         self._reads.begin(workspace)
         _modules.Watch(self._watched(), workspace)
+        if "descriptor" in self._order:
+            from warder import _share
+            _share.load(self._order, self._module.__dict__)
         return code
 
     def _compile(self):
