@@ -168,6 +168,7 @@ Task<Result<>> FanOut::share_session(const std::string& name) {
   CO_TRY(jail::Report report, co_await turn_->run(std::move(share)));
   if (!environment_.host.cgroups && values->is_held()) {
     turn_->end("it kept the file of its shared values, which no cgroup counts");
+    (void)turn_->tell();  // the client learns it by this error
     co_return fail(
         Code::denied, fmt::format("fork: session '{}' was ended: it kept the file of its shared values open", name),
         "let no code of the session look into the runner, or run the daemon where cgroup v2 is delegated to it",

@@ -115,6 +115,7 @@ class Execution:
         if "descriptor" in self._order:
             from warder import _share
             _share.load(self._order, self._module.__dict__)
+            self._open_files += 1  # the mapping's own descriptor
         return code
 
     def _compile(self):

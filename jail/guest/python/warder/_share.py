@@ -60,29 +60,43 @@ def _write(order, namespace, sources):
 
 
 def _write_all(order, namespace, sources, apart, writer):
-    buffers, shared = [], []
+    buffers, shared, count = [], [], 0
     pickler = _Values(writer, 5, buffer_callback=buffers.append)
-    pickler.begin(namespace, sources)
-    names = [name for name in needed(order["code"]) if name not in apart]
-    seen = set(names)
-    for name in names:  # grows
-        if name not in namespace or _is_preset(name, namespace[name]):
+    pickler.begin(namespace, sources, apart)
+    for name in needed(order["code"]):
+        if not pickler.takes(name):
             continue
         try:
             pickler.dump((name, namespace[name]))
-        except Unshared as error:
-            raise Unshared(f"{name!r} of the session cannot be shared: {error}") from None
-        except BaseException as error:
-            raise Unshared(f"{name!r} of the session cannot be shared: {type(error).__name__}: {error}"[:2000]) from None
+        except Exception as error:
+            name, why = _culprit(pickler.mentioned, namespace, sources, apart) or (name, _told(error))
+            raise Unshared(f"{name!r} of the session cannot be shared: {why}") from None
         shared.append(name)
-        mentioned = [one for one in pickler.take_mentioned() if one not in seen and one not in apart]
-        seen.update(mentioned)
-        names += mentioned
-    _write_end(writer, buffers, len(shared))
+        count += 1
+    shared += sorted(set(pickler.mentioned).difference(shared))
+    _write_end(writer, buffers, count)
     if writer.at > writer.most:
         raise Unshared(f"the values take {writer.at} bytes, and the session has room for {writer.most} more: "
                        "begin the session with more memory_mb, or delete values that are not needed")
     return {"names": shared, "bytes": writer.at}
+
+
+def _told(error):
+    return str(error) if isinstance(error, Unshared) else f"{type(error).__name__}: {error}"[:2000]
+
+
+def _culprit(mentioned, namespace, sources, apart):
+    """The name, of those that functions and classes mention, whose own value cannot be pickled, and why."""
+    for name in sorted(mentioned):
+        if isinstance(namespace[name], (type, _Function)):
+            continue
+        pickler = _Values(_Writer(-1, 0), 5, buffer_callback=lambda _: None)
+        pickler.begin(namespace, sources, apart)
+        try:
+            pickler.dump(namespace[name])
+        except Exception as error:
+            return name, _told(error)
+    return None
 
 
 def _write_end(writer, buffers, count):
@@ -151,14 +165,19 @@ class _Writer:
 class _Values(Pickler):
     """Pickles modules by their names, and functions and classes of the session by their code."""
 
-    def begin(self, namespace, sources):
+    def begin(self, namespace, sources, apart):
+        """`apart`: names that branches do not take from the session."""
         self._namespace = namespace
         self._sources = sources
-        self._mentioned = []
+        self._apart = apart
+        self.mentioned = set()  # names that functions and classes mention, which are shared, too
 
-    def take_mentioned(self):
-        """Names that functions and classes mention, which are shared, too."""
-        taken, self._mentioned = self._mentioned, []
+    def takes(self, name):
+        return name in self._namespace and name not in self._apart and not _is_preset(name, self._namespace[name])
+
+    def _values_of(self, names):
+        taken = {name: self._namespace[name] for name in names if self.takes(name)}
+        self.mentioned.update(taken)
         return taken
 
     def reducer_override(self, thing):
@@ -177,12 +196,11 @@ class _Values(Pickler):
 
     def _function(self, function):
         code = function.__code__
-        self._mentioned += _names_of(code, [])
         cells = function.__closure__ or ()
         state = {"defaults": function.__defaults__, "kwdefaults": function.__kwdefaults__,
                  "qualname": function.__qualname__, "doc": function.__doc__, "attributes": dict(function.__dict__),
                  "annotations": dict(function.__annotations__), "module": function.__module__,
-                 "cells": [_contents(cell) for cell in cells]}
+                 "cells": [_contents(cell) for cell in cells], "names": self._values_of(_names_of(code, []))}
         return _make_function, (marshal.dumps(code), function.__name__, len(cells)), state, None, None, _set_function
 
     def _class(self, kind):
@@ -192,10 +210,9 @@ class _Values(Pickler):
         if text is not None and self._namespace.get(name, kind) is kind:
             needs, later = [], []
             _names_of_class(compile(text, _CLASS_FILE, "exec"), needs, later)
-            self._mentioned += later
-            values = {need: self._namespace[need] for need in needs
-                      if need != name and need in self._namespace and not _is_preset(need, self._namespace[need])}
-            return _make_class, (name, text, values)
+            values = self._values_of(need for need in needs if need != name)
+            later = self._values_of(one for one in later if one != name)
+            return _make_class, (name, text, values), later, None, None, _set_names
         if issubclass(kind, tuple) and type(fields) is tuple:
             return _make_named_tuple, (name, fields)
         raise Unshared(f"the class {kind.__qualname__!r} was not written at the top level of the session's code: write "
@@ -386,12 +403,16 @@ def _set_function(function, state):
     for cell, contents in zip(function.__closure__ or (), state["cells"]):
         if contents:
             cell.cell_contents = contents[0]
+    _set_names(function, state["names"])
+
+
+def _set_names(_, values):
+    _main_names().update(values)
 
 
 def _make_class(name, text, values):
     names = _main_names()
-    for one, value in values.items():
-        names.setdefault(one, value)
+    _set_names(None, values)
     exec(compile(text, _CLASS_FILE, "exec", dont_inherit=True), names)
     return names[name]
 
