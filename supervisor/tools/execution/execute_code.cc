@@ -12,9 +12,9 @@ namespace {
 constexpr char kDescription[] =
     "Run code in a jail: process data there, return only a summary. "
     "Answers `result` or the last expression, and what is printed. context_vars become variables. "
-    "With fork it runs for each `item`, in parallel. "
+    "fork: parallel runs, one per `item`. "
     "Python has filter_by_field, summarize_list, aggregate_stats, format_output, tokenize_pii. "
-    "Files in /workspace stay; so do variables (not shell's) in calls of one session. No network.";
+    "Files in /workspace stay, and variables (not shell's) in a session. No network.";
 
 executions::ExecutionRecordPtr new_record(const mcp::RequestContext& context, const tenants::Member& member) {
   auto record = std::make_shared<executions::ExecutionRecord>();
