@@ -18,6 +18,7 @@
 #include "jail/outcome.h"
 #include "jail/pool.h"
 #include "jail/receipt.h"
+#include "jail/shared_values.h"
 #include "supervisor/base/json_value.h"
 
 namespace jail {
@@ -54,6 +55,11 @@ struct Request {
   Handle* handle = nullptr;  // borrowed while the task runs
 
   uint32_t session_call = 0;  // number of this program in its session, from 1; 0: no session
+
+  // write: the order makes no program run: a session's guest writes into `values` what `code` names, except the names
+  // in context_vars; its result is {names, bytes}. read: the program gets the values.
+  enum class Values { none, write, read } values_use = Values::none;
+  std::shared_ptr<const SharedValues> values;
 
   std::shared_ptr<const std::string> order;  // the run message, if it is large; execute() makes it
 };
