@@ -27,7 +27,10 @@ def entries(folder):
     """What a state folder has that must come back: by path, its owner, permissions, and contents or target."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        if path.relative_to(folder).parts[0] in ("journal", "template", "self-test") or path.is_socket():
+        parts = path.relative_to(folder).parts
+        if parts[0] in ("journal", "template", "self-test") or path.is_socket():
+            continue
+        if parts[0] == "tenants" and parts[2:3] == ("staging",):  # proposals name files by inode
             continue
         status = path.lstat()
         what = path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else None
@@ -50,6 +53,8 @@ class Backup(unittest.TestCase):
                 client.execute("import os; open('/workspace/a', 'w').write('x'); os.symlink('/etc/passwd', '/workspace/link'); "
                                "os.link('/workspace/a', '/workspace/b'); os.mkfifo('/workspace/fifo')")
                 client.execute("print('printed')")
+                staged = client.execute("import os; os.remove('/workspace/b')", workspace="staged")
+                self.assertEqual(staged["proposal"]["state"], "open")  # its folder has a device that stands for `b`
                 said = run("backup", self.file, "--state", daemon.state, "--with-key").stderr
                 self.assertNotIn("master.key is not in", said)
                 self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)

@@ -115,7 +115,7 @@ TEST_CASE("living executions come first, the oldest of them first, and ended one
   Registered s;
   for (int i = 0; i < 105; i++) {
     ExecutionRegistry::Entry entry(s.registry, Registered::record("old" + std::to_string(i)));
-    entry.pass();
+    entry.pass("ok");
   }
   auto late = Registered::record("late"), early = Registered::record("early");
   late->asked_ms = 2000;

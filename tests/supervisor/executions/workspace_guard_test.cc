@@ -35,7 +35,7 @@ struct Guarded {
     auto taken = start(guard->begun());
     loop.run_until([&] { return taken.done(); });
   }
-  executions::WorkspaceEffects finish() { return wait_for(loop, guard->finish(report)); }
+  executions::WorkspaceEffects finish() { return wait_for(loop, guard->finish(report, {})); }
 };
 
 }  // namespace
