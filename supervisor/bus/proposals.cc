@@ -1,6 +1,6 @@
 // Proposals over D-Bus: what staged executions want to change in their workspaces, for people. ListProposals shows what
-// the caller sees anyway (caller.h), ReadProposalDiff has contents of files and so the rights of ReadOutput, and the acts
-// have those of Approve. The files and the rules: supervisor/proposals/proposal_stores.h.
+// the caller sees anyway (caller.h), ReadProposalDiff has contents of files and so the rights of ReadOutput, and the
+// acts have those of Approve. The files and the rules: supervisor/proposals/proposal_stores.h.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -162,7 +162,8 @@ Task<Result<BusObjects::ProposalPlace>> BusObjects::proposal_at(MessagePtr call,
   place.uid = caller.uid;
   CO_TRY(place.tenant, services_.registry.open_stored(*owner));
   if (!has_staging(*place.tenant))
-    co_return fail(Code::not_found, fmt::format("tenant '{}' has no proposals", owner->text()), "list them: warder diff");
+    co_return fail(Code::not_found, fmt::format("tenant '{}' has no proposals", owner->text()),
+                   "list them: warder diff");
   CO_TRY(place.store, co_await store_of(place.tenant));
   CO_TRY(place.proposal, place.store->find(id));
   co_return place;
@@ -265,8 +266,7 @@ Task<Result<MessagePtr>> BusObjects::commit_proposal(MessagePtr call) {
   auto place = co_await proposal_at(share(call.get()), owner, named, ProposalUse::act);
   if (!place) co_return tl::unexpected<Error>(std::move(place).error());
   CO_CHECKED(co_await record_act("commit", *place, paths.size()));
-  auto report =
-      co_await services_.proposals.commit(place->tenant, place->store, place->proposal.id, std::move(paths));
+  auto report = co_await services_.proposals.commit(place->tenant, place->store, place->proposal.id, std::move(paths));
   if (!report) record_failure("commit", *place, code_name(report.error().code));
   if (!report) co_return tl::unexpected<Error>(std::move(report).error());
   if (!report->is_committed) record_failure("commit", *place, "conflict");

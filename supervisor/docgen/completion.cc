@@ -18,8 +18,11 @@ struct Completes {
 };
 
 // The value names that `warder complete` can complete, with its argument for each.
-constexpr std::pair<std::string_view, std::string_view> kLive[] = {
-    {"EXECUTION", "executions"}, {"APPROVAL", "approvals"}, {"PROPOSAL", "proposals"}, {"POLICY", "policies"}, {"SERVER", "servers"}};
+constexpr std::pair<std::string_view, std::string_view> kLive[] = {{"EXECUTION", "executions"},
+                                                                   {"APPROVAL", "approvals"},
+                                                                   {"PROPOSAL", "proposals"},
+                                                                   {"POLICY", "policies"},
+                                                                   {"SERVER", "servers"}};
 
 Completes completes(std::string value) {
   if (const auto space = value.find(' '); space != value.npos) value.resize(space);

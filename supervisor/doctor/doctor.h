@@ -75,7 +75,7 @@ struct WorkspaceIndexes {  // supervisor/tenants/workspace_index.h
   uint64_t watches = 0, walks = 0;
 };
 Finding judge_workspaces(const WorkspaceIndexes& seen);
-struct Staging {  // whether a staged execution works here
+struct Staging {                      // whether a staged execution works here
   std::vector<std::string> policies;  // in force, that stage workspaces
   bool is_always_staged = false;      // by one of them, every execution is staged
   std::string bind_root_why;          // why the root of jails is no overlay; empty: it is one

@@ -32,7 +32,7 @@ Result<policies::Peer> credentials_of(const mcp::Principal& principal, std::opti
 
 constexpr mode_t kPrivate = 0700;
 constexpr uint64_t kMostKeptBytes = uint64_t{1} << 62;  // no quota
-constexpr std::chrono::seconds kLookAtMost{60};  // a tenant with shorter times may connect meanwhile
+constexpr std::chrono::seconds kLookAtMost{60};         // a tenant with shorter times may connect meanwhile
 
 }  // namespace
 

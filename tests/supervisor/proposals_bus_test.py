@@ -229,7 +229,7 @@ class Rights(OnBus):
         mine, _ = self.staged()
         self.assertNotIn(mine, self.call(ORDINARY_USER, "ListProposals", "s", "")[1])
         self.assertNotIn(self.proposal, self.call(self.OTHER_USER, "ListProposals", "s", "")[1])
-        self.assertIn("there is no proposal", self.call(ORDINARY_USER, "DiscardProposal", "ss", self.theirs, mine)[1])
+        self.assertIn("there is no proposal", self.call(ORDINARY_USER, "ReadProposalDiff", "ss", self.theirs, mine)[1])
         for words in (("ListProposals", "s", self.theirs), ("ReadProposalDiff", "ss", self.theirs, self.proposal),
                       ("CommitProposal", "ssas", self.theirs, self.proposal, "0"),
                       ("DiscardProposal", "ss", self.theirs, self.proposal), ("UndoProposal", "ss", self.theirs, self.proposal)):

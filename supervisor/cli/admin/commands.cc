@@ -182,13 +182,18 @@ const std::vector<Command>& commands() {
        "Commit a proposal: its changes are made in the workspace, all or none. Nothing is changed if another program "
        "has changed one of the files; exit status 1 then, with their paths",
        {kProposalTenant}},
-      {"discard", run_discard, "PROPOSAL...", kProposals, "Delete proposals; their workspaces stay as they are",
+      {"discard",
+       run_discard,
+       "PROPOSAL...",
+       kProposals,
+       "Delete proposals; their workspaces stay as they are",
        {kProposalTenant}},
       {"undo",
        run_undo,
        "PROPOSAL",
        kProposals,
-       "Take the last commit of a proposal back. Nothing is changed if a file was changed after the commit; exit status "
+       "Take the last commit of a proposal back. Nothing is changed if a file was changed after the commit; exit "
+       "status "
        "1 then",
        {kProposalTenant}},
       {"reload",

@@ -1,6 +1,6 @@
 // `warder complete`: the completion of shells runs it to list the words that fit at the cursor: ids of executions,
-// approvals and proposals from a running daemon, names of policies from their files. Without a daemon or files it prints no words and
-// no error, within 2 seconds. It starts no daemon and asks for no authentication.
+// approvals and proposals from a running daemon, names of policies from their files. Without a daemon or files it
+// prints no words and no error, within 2 seconds. It starts no daemon and asks for no authentication.
 #include <signal.h>
 #include <unistd.h>
 

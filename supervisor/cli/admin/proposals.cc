@@ -70,9 +70,9 @@ Result<int> print_proposals(const Given& given) {
   const size_t length = short_length(ids);
   std::vector<Line> lines;
   for (const Json& one : all)
-    lines.push_back({text(one, "Id").substr(0, length), text(one, "Tenant"), text(one, "Execution"),
-                     text(one, "State"), usec_text(usec_since(number(one, "SettledUSec"))),
-                     std::to_string(file_count(one)), bytes_text(number(one, "Bytes"))});
+    lines.push_back({text(one, "Id").substr(0, length), text(one, "Tenant"), text(one, "Execution"), text(one, "State"),
+                     usec_text(usec_since(number(one, "SettledUSec"))), std::to_string(file_count(one)),
+                     bytes_text(number(one, "Bytes"))});
   for (const auto& line : table(columns, lines, terminal_width())) std::printf("%s\n", line.c_str());
   return 0;
 }
