@@ -18,6 +18,7 @@
 #include "jail/outcome.h"
 #include "jail/pool.h"
 #include "jail/receipt.h"
+#include "jail/shared_values.h"
 #include "supervisor/base/json_value.h"
 
 namespace jail {
@@ -48,12 +49,17 @@ struct Request {
   // has answered and its jail could be left to end by itself. True: the jail must have ended before the answer, so that
   // no process of it changes the staged files any more.
   std::function<Task<Result<CallReply>>(std::string name, Json arguments)> call;
-  std::function<Task<bool>(const StagingFolder& staging)> settles;
-  std::function<void(const std::shared_ptr<StagingFolder>& staging)> staged;
+  std::function<Task<bool>(const OverlayFolder& staging)> settles;
+  std::function<void(const std::shared_ptr<OverlayFolder>& staging)> staged;
   std::function<void(std::string_view result)> answered;
   Handle* handle = nullptr;  // borrowed while the task runs
 
   uint32_t session_call = 0;  // number of this program in its session, from 1; 0: no session
+
+  // write: the order makes no program run: a session's guest writes into `values` what `code` names, except the names
+  // in context_vars; its result is {names, bytes}. read: the program gets the values.
+  enum class Values { none, write, read } values_use = Values::none;
+  std::shared_ptr<const SharedValues> values;
 
   std::shared_ptr<const std::string> order;  // the run message, if it is large; execute() makes it
 };
@@ -77,7 +83,7 @@ struct Report {
   CapturedStream out, err;
   std::optional<uint32_t> left_running;  // processes that the program left, ended with it; 0: some, uncounted
   JailUsage usage;
-  std::shared_ptr<StagingFolder> staging;  // nullptr: the workspace was not staged
+  std::shared_ptr<OverlayFolder> staging;  // nullptr: the workspace was not staged
   Receipt receipt;
   std::string receipt_json = "{}";  // the receipt as text, made when the program has ended; "{}": there was no jail
 };

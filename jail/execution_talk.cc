@@ -16,6 +16,10 @@ Task<Result<>> RunningExecution::send_code() {
   auto order = request_.order;
   if (!order) order = std::make_shared<const std::string>(run_message(request_));
   auto sent = co_await jail_.guest().send_shared(std::move(order));
+  if (sent && request_.values) {
+    const bool writes = request_.values_use == Request::Values::write;
+    sent = co_await jail_.guest().send_descriptor(writes ? request_.values->writer() : request_.values->file());
+  }
   if (sent) (void)advance(ExecutionEvent::code_sent);
   mark("sent");
   co_return sent;

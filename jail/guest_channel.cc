@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "jail/fd_message.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 
@@ -49,6 +50,15 @@ Task<Result<>> GuestChannel::send_shared(std::shared_ptr<const std::string> whol
     if (++packets % kPacketsInATurn == 0 && at < text.size()) co_await next_turn(*loop_);
   } while (at < text.size());
   co_return Result<>{};
+}
+
+Task<Result<>> GuestChannel::send_descriptor(int fd) {
+  const std::vector<int> fds{fd};
+  for (;;) {
+    auto sent = send_message(socket_.get(), "D", 1, fds);
+    if (sent || sent.error().code != Code::unavailable) co_return sent;
+    co_await socket_.writable();
+  }
 }
 
 bool GuestChannel::left_unread() const {

@@ -1,5 +1,6 @@
 // GuestChannel: the messages of the guest protocol, over one SOCK_SEQPACKET socket (jail/guest/README.md).
-// Each packet is a byte, 'M' (more follows) or 'F' (the last part), and then a part of a JSON text.
+// Each packet is a byte, 'M' (more follows) or 'F' (the last part), and then a part of a JSON text. Down there
+// is one more packet, 'D' with a descriptor, behind a message that announces it.
 // The guest is hostile: sizes, depth and types are checked, and descriptors are never accepted.
 // Source: jail/jail.cc makes one for each jail. Used by: jail/running_execution.cc, jail/replies.h, jail/zygote.cc.
 #pragma once
@@ -31,6 +32,8 @@ class GuestChannel {
   // Errors: unavailable when the guest is gone.
   Task<Result<>> send(std::string text);
   Task<Result<>> send_shared(std::shared_ptr<const std::string> text);
+  // Sends a packet `D` with a copy of the descriptor, after the message that announces it. Waits like send().
+  Task<Result<>> send_descriptor(int fd);
   // The text of the next message; empty at end of file, even in the middle of a message.
   // Errors: invalid for bytes that break the protocol.
   Task<Result<std::optional<std::string>>> receive_text();

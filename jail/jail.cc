@@ -31,7 +31,7 @@ Result<FdPair> make_output() {
 
 // Waits for the last process, then removes the leaf, while the caller continues. If there is no pidfd (the request was
 // cancelled before the jailer answered), it only retries the removal until the leaf is empty.
-Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup, RunnerIds::Lease, std::shared_ptr<StagingFolder>) {
+Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup, RunnerIds::Lease, std::shared_ptr<OverlayFolder>) {
   constexpr int kTries = 200;
   if (pidfd) co_await pidfd.readable();
   for (int i = 0; i < kTries; i++) {

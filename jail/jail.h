@@ -93,10 +93,10 @@ class Jail {
   Jail(const Jail&) = delete;
 
   // Mounts the workspace; returns at once if it is mounted already. Errors: unavailable, and those of
-  // StagingFolders::make().
+  // OverlayFolders::make().
   Task<Result<>> attach(WorkspaceMount workspace);
   // Where the program's changes are; nullptr: the workspace is not staged.
-  const std::shared_ptr<StagingFolder>& staging() const { return staging_; }
+  const std::shared_ptr<OverlayFolder>& staging() const { return staging_; }
 
   // Waits for the runner's first message, `ready`. Errors: unavailable when the runner ends or sends another message.
   Task<Result<>> wait_until_ready();
@@ -140,7 +140,7 @@ class Jail {
   static Task<Result<std::unique_ptr<Jail>>> build_as(Host& host, Spec spec, Role role);
   Host& host_;
   std::shared_ptr<Zygote> zygote_;
-  std::shared_ptr<StagingFolder> staging_;
+  std::shared_ptr<OverlayFolder> staging_;
   JailerClient::Ids ids_;
   RunnerIds::Lease runner_id_;
   bool map_ids_ = false;

@@ -36,7 +36,7 @@ Result<> Meter::begin(const policies::Limits& limits, Start start) {
   return {};
 }
 
-Meter::Look Meter::look() {
+Meter::Look Meter::look(uint64_t memory_limit_bytes) {
   const Doing doing(LoopWork::jail);
   Look look;
   if (jail_.cgroup()) {
@@ -53,8 +53,10 @@ Meter::Look Meter::look() {
     }
   } else {
     TreeUsage usage = read_process_tree(jail_.init_pid());
+    const uint64_t shown = usage.memory_bytes - (values_ ? usage.shared_bytes : 0);
+    usage.memory_bytes = values_.memory_bytes(jail_.init_pid(), usage, memory_limit_bytes);
     tasks_seen_ = std::max(tasks_seen_, usage.tasks);
-    memory_seen_ = std::max(memory_seen_, usage.memory_bytes);
+    memory_seen_ = std::max(memory_seen_, std::min(shown, usage.memory_bytes));
     look.memory_bytes = usage.memory_bytes;
     look.tasks = usage.tasks;
   }
@@ -69,6 +71,7 @@ bool Meter::is_alone(Threads threads) {
   if (!lone) return false;
   cpu_now_us_ = lone->cpu_us;
   peak_now_ = lone->peak_bytes;
+  shared_now_ = lone->shared_bytes;
   return true;
 }
 
@@ -80,10 +83,10 @@ void Meter::count_living() {
 void Meter::end(const std::optional<InitReport>& report, JailUsage& usage, Evidence& evidence) {
   if (cpu_now_us_) {
     usage.cpu_ms = static_cast<double>(beyond(*cpu_now_us_, cpu_before_us_)) / 1000;
-    usage.memory_peak_bytes = peak_now_;
+    usage.memory_peak_bytes = values_ ? beyond(peak_now_, shared_now_) : peak_now_;
   } else if (report) {
     usage.cpu_ms = static_cast<double>(beyond(report->user_us + report->system_us, cpu_before_us_)) / 1000;
-    if (program_ == Program::first) usage.memory_peak_bytes = report->max_rss_bytes;
+    if (program_ == Program::first && !values_) usage.memory_peak_bytes = report->max_rss_bytes;
   }
   usage.memory_peak_bytes = std::max(usage.memory_peak_bytes, beyond(memory_seen_, memory_before_));
   if (jail_.cgroup()) {

@@ -22,7 +22,9 @@ struct JailUsage {
 class Meter {
  public:
   enum class Program { first, later };  // the program's place in its jail
-  Meter(Jail& jail, Program program) : jail_(jail), program_(program) {}
+  // `values`: pages that the program shares and that are charged elsewhere; nullptr: none.
+  Meter(Jail& jail, Program program, std::shared_ptr<const SharedValues> values = nullptr)
+      : jail_(jail), program_(program), values_(std::move(values)) {}
 
   // The program begins. For the jail's first program this sets the cgroup's limits, plus the memory that the jail holds
   // already.
@@ -39,7 +41,7 @@ class Meter {
     uint64_t memory_bytes = 0;
     uint32_t tasks = 0;
   };
-  Look look();
+  Look look(uint64_t memory_limit_bytes = UINT64_MAX);
   // CPU time of all processes of the jail, when no cgroup counts it. Reads /proc, which is slow.
   uint64_t cpu_without_cgroup();
   // True if only init and the runner are left.
@@ -53,12 +55,13 @@ class Meter {
  private:
   Jail& jail_;
   Program program_;
+  ValuesApart values_;
   CgroupUsage before_;
   uint64_t cpu_before_us_ = 0, memory_before_ = 0, granted_ = 0;
   uint64_t memory_seen_ = 0;  // the most that look() has seen
   uint32_t tasks_seen_ = 0;
   std::optional<uint64_t> cpu_now_us_;  // set when a jail without a cgroup still lives at the end
-  uint64_t peak_now_ = 0;
+  uint64_t peak_now_ = 0, shared_now_ = 0;
 };
 
 }  // namespace jail

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,6 +101,44 @@ uint64_t socket_bytes(int pid) {
   return (used - kFreeSockets) * kSocketBytes;
 }
 
+constexpr size_t kMostSmapsBytes = 1 << 20;  // some 1,300 mappings; what lies behind them counts as the jail's own
+constexpr double kReadValuesEveryMs = 1000;
+
+// Pages of `values` that this process has mapped. If smaps may not be read (the code has another host id), the most
+// that they can be: then mapped files of temporary folders are not counted beside them. Such files are not counted
+// either while no process maps them, and have a bound of their own (policies/uncounted_memory.h). proc(5), smaps: a
+// line "start-end perms offset dev inode path" for each mapping, then its numbers. "Rss" without "Anonymous", which are
+// the process's own copies.
+uint64_t mapped_values_of(int pid, const SharedValues& values) {
+  const Fd smaps = open_text(fmt::format("/proc/{}/smaps", pid));
+  if (!smaps) return values.bytes();
+  std::string text(kMostSmapsBytes, '\0');
+  size_t size = 0;
+  while (smaps && size < text.size()) {
+    const ssize_t n = ::read(smaps.get(), text.data() + size, text.size() - size);
+    if (n <= 0) break;
+    size += static_cast<size_t>(n);
+  }
+  text.resize(size);
+  uint64_t bytes = 0, resident = 0;
+  bool is_values = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    unsigned device_major = 0, device_minor = 0;
+    unsigned long inode = 0, kib = 0;
+    if (std::sscanf(line.c_str(), "%*x-%*x %*4s %*x %x:%x %lu", &device_major, &device_minor, &inode) == 3) {
+      is_values = inode == values.inode() && ::makedev(device_major, device_minor) == values.device();
+    } else if (is_values && std::sscanf(line.c_str(), "Rss: %lu kB", &kib) == 1) {
+      resident = kib * 1024;
+    } else if (is_values && std::sscanf(line.c_str(), "Anonymous: %lu kB", &kib) == 1) {
+      bytes += resident - std::min<uint64_t>(resident, kib * 1024);
+    }
+  }
+  return bytes;
+}
+
 // The number of the only child; 0 when there is no child, or more than one.
 int only_child_in(const std::string& text) {
   int child = 0;
@@ -109,7 +148,7 @@ int only_child_in(const std::string& text) {
 
 }  // namespace
 
-TreeUsage read_process_tree(int init_pid) {
+TreeUsage read_process_tree(int init_pid, const SharedValues* apart) {
   TreeUsage usage;
   if (init_pid <= 0) return usage;
   uint64_t shared = 0;
@@ -121,11 +160,25 @@ TreeUsage read_process_tree(int init_pid) {
     const std::string status = status_with_memory(found[i], second);
     for (std::string_view key : {"\nVmPTE:", "\nVmSwap:", "\nRssAnon:", "\nHugetlbPages:"})
       usage.memory_bytes += status_bytes(status, key);
-    shared = std::max(shared, status_bytes(status, "\nRssShmem:"));
+    uint64_t of_process = status_bytes(status, "\nRssShmem:");
+    if (apart && of_process > 0) of_process -= std::min(of_process, mapped_values_of(found[i], *apart));
+    shared = std::max(shared, of_process);
   }
   usage.memory_bytes += shared;
+  usage.shared_bytes = shared;
   if (!found.empty()) usage.memory_bytes += socket_bytes(init_pid);
   return usage;
+}
+
+uint64_t ValuesApart::memory_bytes(int init_pid, const TreeUsage& usage, uint64_t limit_bytes) {
+  const auto left = [&] { return usage.memory_bytes - std::min(apart_bytes_, usage.shared_bytes); };
+  if (!values_) return usage.memory_bytes;
+  const bool is_fresh = apart_bytes_ == 0 || ms_since(read_at_) < kReadValuesEveryMs;
+  if (left() <= limit_bytes && is_fresh) return left();
+  read_at_ = Monotonic::now();
+  const uint64_t own = read_process_tree(init_pid, values_.get()).shared_bytes;
+  apart_bytes_ = usage.shared_bytes - std::min(usage.shared_bytes, own);
+  return left();
 }
 
 uint64_t read_tree_cpu_us(int init_pid) {
@@ -185,6 +238,7 @@ std::optional<LoneProcess> LoneProcessFiles::read(Threads allowed) const {
     (void)std::sscanf(status.c_str() + at, "VmHWM: %lu", &peak_kib);
   if (peak_kib == 0) return std::nullopt;  // the process is ending: its memory is gone already
   lone.peak_bytes = peak_kib * 1024;
+  lone.shared_bytes = status_bytes(status, "\nRssShmem:");
   return lone;
 }
 

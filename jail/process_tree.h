@@ -5,8 +5,11 @@
 // supervisor/upstream/jailed_process.cc.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 
+#include "jail/shared_values.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/base/fd.h"
 
 namespace jail {
@@ -18,19 +21,41 @@ struct TreeUsage {
   // several processes may map. Plus, for each socket beyond the first 64, open or sent in a message, the most that it
   // may hold.
   uint64_t memory_bytes = 0;
-  uint32_t tasks = 0;  // threads, init not counted
+  uint64_t shared_bytes = 0;  // the part of memory_bytes that is shared memory
+  uint32_t tasks = 0;         // threads, init not counted
 };
 
 // Usage of the descendants of `init_pid`. Reads at most 1,024 processes.
-TreeUsage read_process_tree(int init_pid);
+// `apart`: pages of this file do not count. It is found by its device and inode in /proc/PID/smaps, which takes
+// milliseconds to read if much is mapped.
+TreeUsage read_process_tree(int init_pid, const SharedValues* apart = nullptr);
+
+// ValuesApart: how much of a jail's memory is pages of `values`, which are charged where they were written. Only pages
+// of that file count, by its device and inode in /proc/PID/smaps: other shared memory, and the copies that the jail
+// made of the pages, stay the jail's. Reading smaps takes milliseconds for a large file. It is read when the memory
+// would be over the limit, and then once a second; between two looks no more is taken off than RssShmem shows.
+class ValuesApart {
+ public:
+  // `values` may be nullptr: then nothing is ever taken off.
+  explicit ValuesApart(std::shared_ptr<const SharedValues> values) : values_(std::move(values)) {}
+  explicit operator bool() const { return values_ != nullptr; }
+  // usage.memory_bytes without those pages, if it is over `limit_bytes`.
+  uint64_t memory_bytes(int init_pid, const TreeUsage& usage, uint64_t limit_bytes);
+
+ private:
+  std::shared_ptr<const SharedValues> values_;
+  uint64_t apart_bytes_ = 0;
+  Monotonic::time_point read_at_;
+};
 
 // CPU time of these processes so far, with that of ended processes that were waited for; in steps of 10 ms a process.
 uint64_t read_tree_cpu_us(int init_pid);
 
 // LoneProcess: the usage of a jail that consists of init and one other process.
 struct LoneProcess {
-  uint64_t cpu_us = 0;      // includes children that it has waited for, counted in steps of 10 ms
-  uint64_t peak_bytes = 0;  // resident, including shared pages
+  uint64_t cpu_us = 0;        // includes children that it has waited for, counted in steps of 10 ms
+  uint64_t peak_bytes = 0;    // resident, including shared pages
+  uint64_t shared_bytes = 0;  // shared memory that is resident now
 };
 enum class Threads { one, any };  // any: an interpreter with helper threads
 class LoneProcessFiles {

@@ -10,7 +10,7 @@ namespace {
 
 // The message without its last '}', without code and context_vars, which follow.
 std::string small_part(const Request& request) {
-  Json run{{"type", "run"},
+  Json run{{"type", request.values_use == Request::Values::write ? "share" : "run"},
            {"execution", request.id},
            {"language", language_name(request.spec.language)},
            {"deadline_ms", request.spec.limits.wall.count()},
@@ -18,6 +18,8 @@ std::string small_part(const Request& request) {
            {"max_message", most_message(request)},
            {"tools", Json::array()}};
   if (request.session_call > 0) run["session"] = true;
+  if (request.values) run["descriptor"] = true;  // a packet with it follows the message
+  if (request.values_use == Request::Values::write) run["most"] = request.values->bytes();
   if (!request.trace.empty()) run["traceparent"] = request.trace;
   std::string text = dump_json(run);
   text.pop_back();

@@ -30,7 +30,8 @@ RunningExecution::RunningExecution(Host& host, Request& request, Jail& jail, con
           [this] { end(EndCause::output_limit); }, request.progressed),
       err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_err,
            [this] { end(EndCause::output_limit); }, {}),
-      meter_(jail, request.session_call > 1 ? Meter::Program::later : Meter::Program::first),
+      meter_(jail, request.session_call > 1 ? Meter::Program::later : Meter::Program::first,
+             request.values_use == Request::Values::read ? request.values : nullptr),
       clock_(host.loop, jail, meter_, request.spec.limits.wall,
              {[this] { end(EndCause::deadline); }, [this] { end(EndCause::cancelled); }, [this] { tell_phase(); }}),
       calls_(host.loop) {
@@ -236,7 +237,7 @@ Task<> RunningExecution::watch() {
     }
     clock_.look();
     if (state_.has_started() && never_began() && clock_.ran_ms() > kBeginLimitMs) end(EndCause::deadline);
-    const Meter::Look look = meter_.look();
+    const Meter::Look look = meter_.look(limits.memory_bytes);
     sampled_ = {0, {}, look.memory_bytes, look.tasks};
     if (look.cpu_us) sampled_.cpu_ms = static_cast<double>(*look.cpu_us) / 1000;
     if (state_.has_started() && limits.cpu.count() > 0 &&

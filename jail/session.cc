@@ -46,7 +46,8 @@ Task<Result<Report>> Session::run(Request request) {
       co_return fail(Code::not_found, "the session has ended: " + why_);
     }
   }
-  request.session_call = ++calls_;
+  request.session_call = calls_ + 1;
+  if (request.values_use != Request::Values::write) calls_++;  // writing values is no program of the session
   if (calls_ == 1) memory_limit_ = request.spec.limits.memory_bytes;
   auto report = co_await execute(host_, pool_, std::move(request), kept_);
   if (alive()) rest();

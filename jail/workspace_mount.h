@@ -21,22 +21,22 @@ constexpr std::string_view access_name(WorkspaceAccess access) {
 // The folders `l`, `u` and `w` of one overlay. They must be empty, of the daemon's user, on the workspace's file
 // system, and in no other jail. The destructor gives the folder back to its owner, who may remove it once no jail has
 // it.
-class StagingFolder {
+class OverlayFolder {
  public:
-  virtual ~StagingFolder() = default;
+  virtual ~OverlayFolder() = default;
   virtual int directory() const = 0;  // O_PATH
 };
 
-class StagingFolders {
+class OverlayFolders {
  public:
-  virtual ~StagingFolders() = default;
-  virtual Task<Result<std::shared_ptr<StagingFolder>>> make() = 0;
+  virtual ~OverlayFolders() = default;
+  virtual Task<Result<std::shared_ptr<OverlayFolder>>> make() = 0;
 };
 
 struct WorkspaceMount {
   int directory = -1;  // of the workspace; borrowed
   WorkspaceAccess access = WorkspaceAccess::direct;
-  std::shared_ptr<StagingFolders> staging;  // set for staged
+  std::shared_ptr<OverlayFolders> staging;  // set for staged
 };
 
 }  // namespace jail

@@ -16,6 +16,7 @@ namespace policies {
 
 namespace {
 
+constexpr uint32_t kForkOfOlderPolicies = 100;  // the key is newer than the others of `admission`
 constexpr int64_t kDayMs = 24 * 3600 * 1000;
 constexpr int64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30, kTiB = kGiB << 10;
 const std::vector<std::string> kLanguages = {"python", "javascript", "typescript", "shell"};
@@ -116,6 +117,7 @@ void read_admission(const Json& object, Policy& policy, Problems& problems) {
   Checked in(object, "admission", problems);
   policy.concurrent_executions = static_cast<uint32_t>(in.integer("concurrent_executions", 1, 10'000));
   policy.queued_executions = static_cast<uint32_t>(in.integer("queued_executions", 0, 100'000));
+  policy.fork = in.has("fork") ? static_cast<uint32_t>(in.integer("fork", 0, 1000)) : kForkOfOlderPolicies;
   policy.connections = static_cast<uint32_t>(in.integer("connections", 1, 100'000));
   policy.requests_in_flight = static_cast<uint32_t>(in.integer("requests_in_flight", 1, 10'000));
   in.done();

@@ -122,6 +122,7 @@ struct Policy {
   ShellExit1 shell_exit_1 = ShellExit1::answer;
   uint32_t concurrent_executions = 0;  // running executions of one tenant
   uint32_t queued_executions = 0;      // executions that wait for one of these; beyond: exhausted
+  uint32_t fork = 0;                   // executions that one call may make of a list (`fork`); 0: none
   uint32_t connections = 0;
   uint32_t requests_in_flight = 0;                 // running executions of one connection
   std::vector<std::string> workspaces;             // names that a request may choose; '*' stands for any characters

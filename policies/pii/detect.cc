@@ -15,6 +15,9 @@
 namespace policies {
 namespace {
 
+// re2 of Debian 13 takes absl::string_view, which std::string_view does not convert to.
+re2::StringPiece piece_of(std::string_view text) { return {text.data(), text.size()}; }
+
 constexpr int64_t kExpressionMemory = 64 << 20;  // bytes for one RE2 expression; enough to cache its states
 constexpr size_t kLong = 256;                    // bytes; a longer match without a finding is skipped whole
 // A step of a scan ends after this many bytes, or after this many candidates.
@@ -84,7 +87,7 @@ struct Alternation {
       longest.set_longest_match(true);
       std::string_view own = shape.expression;
       if (own.starts_with("\\b")) own.remove_prefix(2);  // `accept` checks it; without it RE2 knows the first byte
-      One one{shape, std::make_unique<RE2>(own, longest)};
+      One one{shape, std::make_unique<RE2>(piece_of(own), longest)};
       std::string least, most;
       if (one.expression->PossibleMatchRange(&least, &most, 1) && !least.empty() && !most.empty()) {
         one.first_least = static_cast<unsigned char>(least[0]);
@@ -113,7 +116,7 @@ struct Alternation {
     const auto first = static_cast<unsigned char>(text[span.begin]);
     for (const One& one : all) {
       if (first < one.first_least || first > one.first_most) continue;
-      if (!one.expression->Match(text, span.begin, limit, RE2::ANCHOR_START, &own, 1)) continue;
+      if (!one.expression->Match(piece_of(text), span.begin, limit, RE2::ANCHOR_START, &own, 1)) continue;
       const PiiSpan shape{span.begin, span.begin + own.size()};
       if (by == By::beginning) end = std::max(end, shape.end);
       const auto accepted = one.shape.accept(text, shape);
@@ -237,7 +240,7 @@ void PiiScan::look_for_shapes(size_t edge, size_t limit) {
   const Alternation& shapes = expression_ == 0 ? detector_.compiled_->shapes : detector_.compiled_->secrets;
   re2::StringPiece found;
   while (at_ < edge && looks_ < last_look_) {
-    const bool any = shapes.any && shapes.any->Match(text_, at_, limit, RE2::UNANCHORED, &found, 1);
+    const bool any = shapes.any && shapes.any->Match(piece_of(text_), at_, limit, RE2::UNANCHORED, &found, 1);
     const size_t begin = any ? static_cast<size_t>(found.data() - text_.data()) : edge;
     if (begin >= edge) {
       at_ = edge;
@@ -257,7 +260,7 @@ void PiiScan::look_for_pattern(size_t edge, size_t limit) {
   re2::StringPiece groups[2];
   const int wanted = std::min(custom.expression->NumberOfCapturingGroups(), 1) + 1;
   while (at_ < edge && looks_ < last_look_) {
-    const bool any = custom.expression->Match(text_, at_, limit, RE2::UNANCHORED, groups, wanted);
+    const bool any = custom.expression->Match(piece_of(text_), at_, limit, RE2::UNANCHORED, groups, wanted);
     const size_t begin = any ? static_cast<size_t>(groups[0].data() - text_.data()) : edge;
     if (begin >= edge) {
       at_ = edge;

@@ -236,29 +236,6 @@ void DaemonParts::connect_parts() {
   upstream_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
 }
 
-// What is held of a removed tenant or named workspace outside of its folder and the journal.
-void DaemonParts::forget_data_of(const tenants::TenantId& id) {
-  skills_.forget(id);
-  vaults_.forget(id);
-  learning_.forget(id.text());
-  proposals_.forget(id);
-  if (id.workspace.empty()) busiest_tenants_.forget(id.account);
-}
-
-void DaemonParts::disconnect_tenant(const std::string& tenant) {
-  const auto is_of = [&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
-    return tenants::member_of(user).tenant->account() == tenant;
-  };
-  for (auto& listener : listeners_) listener->close_if(is_of);
-  upstream_.end_idle_of(tenant);
-  empty_pool();  // of forks of the tenant's interpreter
-  for (const auto& one : registry_.of_account(tenant)) {
-    skills_.forget(one->id());
-    vaults_.forget(one->id());
-    proposals_.forget(one->id());
-  }
-}
-
 std::unique_ptr<bus::Service> DaemonParts::make_bus() {
   if (prepared_.options.bus == "off") return nullptr;
   bus::DaemonServices services{
@@ -464,14 +441,6 @@ void DaemonParts::expect_executions(const policies::Policy& policy) {
   for (auto language : jail::kLanguages) {
     if (language != jail::Language::typescript && policy.allows_language(jail::language_name(language)))
       pool_.expect(executions::make_spec(policy, language, policy.limits.standard), policy.pool);
-  }
-}
-
-Task<> DaemonParts::expire_workspaces() {
-  for (;;) {
-    const auto next = co_await registry_.expire_workspaces();
-    co_await proposals_.tidy();
-    co_await sleep_for(loop_, next);
   }
 }
 

@@ -50,8 +50,8 @@ class ExecutionRecording {
   Task<Result<>> end_without_jail();
   // The call was refused before it began, or failed.
   void refuse(const Error& error);
-  // The call had no program: it only ended a session.
-  void end_without_program() { entry_.pass(); }
+  // The call had no program of its own: it only ended a session, or its branches ended.
+  void end_without_program(std::string outcome = "ok") { entry_.pass(std::move(outcome)); }
 
  private:
   journal::Ended ended(jail::Outcome outcome) const;

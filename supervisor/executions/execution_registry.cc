@@ -65,7 +65,7 @@ ExecutionRegistry::Entry::Entry(ExecutionRegistry& registry, ExecutionRecordPtr 
 
 ExecutionRegistry::Entry::~Entry() {
   if (execution_->stage == Stage::ended) return;
-  if (execution_->stage == Stage::waiting)
+  if (execution_->stage == Stage::waiting && execution_->message.empty())
     execution_->message = "cancelled while it waited for its turn; it did not run";
   journal::Ended ended;
   ended.outcome = execution_->outcome = "cancelled";
@@ -124,8 +124,8 @@ void ExecutionRegistry::Entry::refuse(const Error& error) {
   if (error.code == Code::exhausted) registry_.notify_of_limit(execution, error.rule);
 }
 
-void ExecutionRegistry::Entry::pass() {
-  execution_->outcome = "ok";
+void ExecutionRegistry::Entry::pass(std::string outcome) {
+  execution_->outcome = std::move(outcome);
   registry_.finish(execution_);
 }
 

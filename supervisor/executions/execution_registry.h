@@ -118,8 +118,9 @@ class ExecutionRegistry {
     void end(const jail::Report& report, const journal::Ended& ended);
     // Ends the execution with an error. No effect if it has ended.
     void refuse(const Error& error);
-    // Ends the execution with outcome `ok`: no program ran, the call only ended a session.
-    void pass();
+    // Ends the execution with this outcome; no sum counts it. No program of its own ran: the call only ended a session,
+    // or its branches are executions of their own.
+    void pass(std::string outcome);
 
    private:
     ExecutionRegistry& registry_;

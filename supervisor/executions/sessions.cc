@@ -158,6 +158,9 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
   CO_CHECKED(check_gone(key, ask));
   if (found == entries_.end()) {
     CO_CHECKED(check_left_open(ask));
+    if (ask.begin == Begin::never)
+      co_return fail(Code::not_found, fmt::format("there is no session '{}'", key.name),
+                     "first run the code that makes the values in this session", "session");
     CO_CHECKED(check_room(ask));
     auto entry = std::make_shared<Entry>(host_, pool_);
     entry->key = key;
@@ -227,6 +230,16 @@ Task<Result<jail::Report>> Sessions::Turn::run(jail::Request request) {
 const std::string& Sessions::Turn::name() const { return entry_->key.name; }
 
 uint64_t Sessions::Turn::memory_bytes() const { return entry_->memory_bytes; }
+
+uint64_t Sessions::Turn::room_bytes() const {
+  const uint64_t used = entry_->session.memory_bytes();
+  return entry_->memory_bytes - std::min(entry_->memory_bytes, used);
+}
+
+void Sessions::Turn::end(std::string why) {
+  entry_->session.end(why);
+  entry_->ended = std::move(why);
+}
 
 Json Sessions::Turn::tell() {
   Json told = {{"name", entry_->key.name}, {"call", entry_->session.calls()}};

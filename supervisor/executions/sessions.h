@@ -31,7 +31,7 @@ class Sessions {
   Sessions(jail::Host& host, jail::Pool& pool);
   ~Sessions();
 
-  enum class Begin { if_there_is_none, anew };
+  enum class Begin { if_there_is_none, anew, never };  // never: not_found if there is no such session
   struct Ask {
     std::shared_ptr<tenants::Tenant> tenant;
     std::shared_ptr<const policies::Policy> policy;
@@ -60,6 +60,10 @@ class Sessions {
     Task<Result<jail::Report>> run(jail::Request request);
     const std::string& name() const;
     uint64_t memory_bytes() const;  // the limit of each program of the session
+    // What the session may still use of this limit, while no program of it runs.
+    uint64_t room_bytes() const;
+    // Ends the session, while no program of it runs.
+    void end(std::string why);
     // The `session` object of the answer: {name, call}, and {ended, remedy} if the session ended. The client's next
     // call then gets no error about this end.
     Json tell();

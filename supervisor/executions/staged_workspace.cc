@@ -6,7 +6,7 @@ namespace executions {
 namespace {
 
 // Holds the store: a waiting jail may outlive the daemon's other uses of it.
-class LentFolder final : public jail::StagingFolder {
+class LentFolder final : public jail::OverlayFolder {
  public:
   LentFolder(Loop& loop, std::shared_ptr<proposals::ProposalStore> store, proposals::StagingFolder folder)
       : loop_(loop), store_(std::move(store)), folder_(std::move(folder)) {}
@@ -30,17 +30,17 @@ class LentFolder final : public jail::StagingFolder {
   bool is_settled_ = false;
 };
 
-class StoredFolders final : public jail::StagingFolders {
+class StoredFolders final : public jail::OverlayFolders {
  public:
   StoredFolders(Loop& loop, std::shared_ptr<proposals::ProposalStore> store) : loop_(loop), store_(std::move(store)) {}
-  Task<Result<std::shared_ptr<jail::StagingFolder>>> make() override { return make_in(loop_, store_); }
+  Task<Result<std::shared_ptr<jail::OverlayFolder>>> make() override { return make_in(loop_, store_); }
 
  private:
-  static Task<Result<std::shared_ptr<jail::StagingFolder>>> make_in(Loop& loop,
+  static Task<Result<std::shared_ptr<jail::OverlayFolder>>> make_in(Loop& loop,
                                                                     std::shared_ptr<proposals::ProposalStore> store) {
     CO_TRY(proposals::StagingFolder folder, co_await store->begin());
     auto lent = std::make_shared<LentFolder>(loop, store, std::move(folder));
-    co_return std::shared_ptr<jail::StagingFolder>(std::move(lent));
+    co_return std::shared_ptr<jail::OverlayFolder>(std::move(lent));
   }
   Loop& loop_;
   std::shared_ptr<proposals::ProposalStore> store_;
@@ -48,7 +48,7 @@ class StoredFolders final : public jail::StagingFolders {
 
 }  // namespace
 
-std::shared_ptr<jail::StagingFolders> staging_folders(Loop& loop, std::shared_ptr<proposals::ProposalStore> store) {
+std::shared_ptr<jail::OverlayFolders> staging_folders(Loop& loop, std::shared_ptr<proposals::ProposalStore> store) {
   return std::make_shared<StoredFolders>(loop, std::move(store));
 }
 

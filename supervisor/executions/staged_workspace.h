@@ -11,27 +11,28 @@
 namespace executions {
 
 // Gives staging folders of the store to jails, and takes back those that no program used.
-std::shared_ptr<jail::StagingFolders> staging_folders(Loop& loop, std::shared_ptr<proposals::ProposalStore> store);
+std::shared_ptr<jail::OverlayFolders> staging_folders(Loop& loop, std::shared_ptr<proposals::ProposalStore> store);
 
 class StagedWorkspace {
  public:
   explicit StagedWorkspace(std::shared_ptr<proposals::ProposalStore> store) : store_(std::move(store)) {}
 
   // The folder of the jail that the execution got.
-  void begin(std::shared_ptr<jail::StagingFolder> folder) { folder_ = std::move(folder); }
-  // What the program has written so far; nothing before begin().
+  void begin(std::shared_ptr<jail::OverlayFolder> folder) { folder_ = std::move(folder); }
+  // The size of what the program has written so far; 0 before begin().
   Task<Result<proposals::StagedUsage>> measure();
-  // Asked when the program has answered and its jail lives on. True: the program changed something, so the jail must
-  // end before the changes are read. False: there is no proposal, whatever the dying jail still writes.
+  // Asked when the program has answered and its jail still lives. True: there are changed files, and the jail must end
+  // before they are read. False: there is no proposal, and later writes of the ending jail are dropped with the folder.
   Task<bool> has_changes();
-  // Call it once, when the jail cannot change the folder any more, or had changed nothing. `others`: what other
-  // programs changed in the workspace since `begun_ns`, when this program began. Proposal::state is `none` if nothing
-  // changed.
+  // Call it once, when the jail has ended, or has_changes() was false. `others`: the changes of other programs in the
+  // workspace since `begun_ns`, the begin of this program. Without changed files, Proposal::state is `none`.
   Task<Result<proposals::Proposal>> settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns);
+
+  const proposals::ProposalStore& store() const { return *store_; }
 
  private:
   std::shared_ptr<proposals::ProposalStore> store_;
-  std::shared_ptr<jail::StagingFolder> folder_;
+  std::shared_ptr<jail::OverlayFolder> folder_;
   bool is_unchanged_ = false;
 };
 

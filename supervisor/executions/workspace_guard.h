@@ -7,8 +7,8 @@
 // byte more, and are compared with the size that was there. Where the workspace has more than twice as many files as
 // the quota allows, or cannot be counted, nothing runs until files are deleted. The kernel's project quota, where there
 // is one, applies as well (tenants/project.h).
-// Of a staged workspace, the program changes nothing: what it wrote is counted in its staging folder, and finish()
-// makes a proposal of it (staged_workspace.h). Used by: tools/execution/code_execution.h. Errors: exhausted, with the
+// A staged program writes into its staging folder: the files there are counted, and finish() makes a proposal of them
+// (staged_workspace.h). Used by: tools/execution/code_execution.h. Errors: exhausted, with the
 // rule, the numbers and the remedy.
 #pragma once
 #include <memory>
@@ -28,8 +28,8 @@ struct WorkspaceEffects {
   bool others_wrote = false;                    // `meanwhile` is not known, and `changes` may have others' changes, too
   std::optional<Error> quota;                   // the advice for the outcome `disk`, if the quota caused it
   uint64_t read_tokens = 0;                     // estimated from the bytes that the program read
-  std::optional<proposals::Proposal> proposal;  // of a staged workspace; nullopt: nothing was changed
-  std::optional<Error> lost;                    // why a staged program's changes could not be kept
+  std::optional<proposals::Proposal> proposal;  // of a staged workspace; nullopt: no file was changed
+  std::optional<Error> lost;                    // the error that lost a staged program's changes
 };
 
 class WorkspaceGuard {

@@ -100,61 +100,74 @@ Result<> forget_journal(const CommitPlace& place, const CommitJournal& journal, 
 
 }  // namespace
 
-Result<RollResult> roll(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks) {
-  RollResult result;
-  for (;;) {
-    StepReport report;
-    switch (journal.state) {
-      case JournalState::done:
-        result.end = RollEnd::done;
-        return result;
-      case JournalState::undone:
-        result.end = RollEnd::undone;
-        return result;
-      case JournalState::forward:
-      case JournalState::redo: {
-        const bool is_new = journal.state == JournalState::forward;
-        TRY(report, step_all_forward(place, journal, is_new ? Leniency::none : Leniency::skips, hooks));
-        if (report.end == StepEnd::interfered) {
-          result.conflicts.add(report.path, report.why);
-          CHECKED(change_state(place, journal, JournalState::withdraw, hooks));
-        } else if (report.end == StepEnd::made) {
-          hooks.before_step();
-          CHECKED(sync_names(place.staging, place.workspace, journal));
-          CHECKED(note_afterwards(place, journal));
-          CHECKED(change_state(place, journal, JournalState::done, hooks));
-        }
-        break;
+namespace {
+
+// One way through the states of a journal.
+class JournalRoll {
+ public:
+  JournalRoll(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks)
+      : place_(place), journal_(journal), hooks_(hooks) {}
+
+  Result<RollResult> roll() {
+    for (;;) {
+      if (journal_.state == JournalState::done) return ended(RollEnd::done);
+      if (journal_.state == JournalState::undone) return ended(RollEnd::undone);
+      const bool is_forward = journal_.state == JournalState::forward || journal_.state == JournalState::redo;
+      const bool is_lenient = journal_.state == JournalState::withdraw || journal_.state == JournalState::redo;
+      const Leniency leniency = is_lenient ? Leniency::skips : Leniency::none;
+      auto report = is_forward ? step_all_forward(place_, journal_, leniency, hooks_)
+                               : step_all_back(place_, journal_, leniency, hooks_);
+      if (!report && is_lenient)
+        return tl::unexpected<Error>(std::move(report).error());  // the next roll() tries again
+      if (report && report->end == StepEnd::stopped) return ended(RollEnd::interrupted);
+      if (!report || report->end == StepEnd::interfered) {
+        CHECKED(turn_around(report));
+        continue;
       }
-      case JournalState::withdraw: {
-        TRY(report, step_all_back(place, journal, Leniency::skips, hooks));
-        if (report.end == StepEnd::made) {
-          CHECKED(sync_names(place.staging, place.workspace, journal));
-          CHECKED(forget_journal(place, journal, hooks));
-          result.end = RollEnd::withdrawn;
-          return result;
-        }
-        break;
+      hooks_.before_step();
+      if (journal_.state == JournalState::back) CHECKED(restore_parent_times(place_, journal_));
+      CHECKED(sync_names(place_.staging, place_.workspace, journal_));
+      if (journal_.state == JournalState::withdraw) {
+        CHECKED(forget_journal(place_, journal_, hooks_));
+        return ended(RollEnd::withdrawn);
       }
-      case JournalState::back: {
-        TRY(report, step_all_back(place, journal, Leniency::none, hooks));
-        if (report.end == StepEnd::interfered) {
-          result.conflicts.add(report.path, report.why);
-          CHECKED(change_state(place, journal, JournalState::redo, hooks));
-        } else if (report.end == StepEnd::made) {
-          CHECKED(restore_parent_times(place, journal));
-          hooks.before_step();
-          CHECKED(sync_names(place.staging, place.workspace, journal));
-          CHECKED(change_state(place, journal, JournalState::undone, hooks));
-        }
-        break;
-      }
-    }
-    if (report.end == StepEnd::stopped) {
-      result.end = RollEnd::interrupted;
-      return result;
+      if (is_forward) CHECKED(note_afterwards(place_, journal_));
+      CHECKED(change_state(place_, journal_, is_forward ? JournalState::done : JournalState::undone, hooks_));
     }
   }
+
+ private:
+  // All steps go the other way. A disk that takes no journal any more (it is full) does not hinder that: if the daemon
+  // is killed meanwhile, the journal on the disk leads to an end, too.
+  Result<> turn_around(const Result<StepReport>& report) {
+    const JournalState next = journal_.state == JournalState::forward ? JournalState::withdraw : JournalState::redo;
+    if (!report) {
+      failure_ = report.error();
+      (void)change_state(place_, journal_, next, hooks_);
+      journal_.state = next;
+      return {};
+    }
+    result_.conflicts.add(report->path, report->why);
+    return change_state(place_, journal_, next, hooks_);
+  }
+
+  Result<RollResult> ended(RollEnd end) {
+    if (failure_ && end != RollEnd::interrupted) return tl::unexpected<Error>(*std::move(failure_));
+    result_.end = end;
+    return std::move(result_);
+  }
+
+  const CommitPlace& place_;
+  CommitJournal& journal_;
+  const CommitHooks& hooks_;
+  RollResult result_;
+  std::optional<Error> failure_;  // of a step: why all steps went the other way
+};
+
+}  // namespace
+
+Result<RollResult> roll(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks) {
+  return JournalRoll(place, journal, hooks).roll();
 }
 
 Result<PathConflicts> begin_undo(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks) {

@@ -41,7 +41,8 @@ struct RollResult {
   PathConflicts conflicts;  // of an interference: why the commit or the undo did not happen
 };
 // Continues the journal from its state to an end: of a new commit, of an undo, of the work of a daemon that was killed.
-// `journal` then has the state on the disk. Nothing happens for a journal that is `done` or `undone`.
+// `journal` then has the state on the disk. A journal that is `done` or `undone` is at its end. Errors: a step
+// failed (a full disk); all steps were then made the other way, or the next roll() continues.
 Result<RollResult> roll(const CommitPlace& place, CommitJournal& journal, const CommitHooks& hooks);
 
 // Checks that the entries of a commit that is done were not changed since. If so, writes the journal in the state

@@ -11,6 +11,7 @@
 #include "supervisor/base/path.h"
 #include "supervisor/base/random.h"
 #include "supervisor/proposals/commit.h"
+#include "supervisor/proposals/commit_step.h"
 
 namespace proposals {
 namespace {
@@ -27,10 +28,11 @@ Result<> make_folder(int root, const std::string& path, uint32_t mode) {
 }
 
 tl::unexpected<Error> lost_data(const std::string& path) {
-  return fail(Code::unavailable,
-              "the staged file '" + valid_utf8(path) +
-                  "' is not as the program left it: the machine stopped before the disk had it",
-              "discard the proposal and run the program again");
+  return fail(
+      Code::unavailable,
+      "the staged file '" + valid_utf8(path) +
+          "' is not as the program left it: the machine stopped before the disk had it, or a backup was restored",
+      "discard the proposal and run the program again");
 }
 
 class CommitPlan {
@@ -111,14 +113,11 @@ class CommitPlan {
 
   // The overlay was mounted `volatile`: no file of the upper folder was synced.
   Result<> sync_contents() const {
-    if (has_folders_ || files_.size() > kFilesSyncedOneByOne) {
-      const int err = durable::sync_file_system(place_.staging);
-      return err == 0 ? Result<>{} : fail_path(err, "write", "the staged files");
-    }
+    if (has_folders_ || files_.size() > kFilesSyncedOneByOne) return sync_all(place_.staging);
     for (const std::string& path : files_) {
       const auto file = open_regular(place_.staging, path);
-      const int err = file ? durable::sync_file(file->get()) : durable::sync_file_system(place_.staging);
-      if (err != 0) return fail_path(err, "write", valid_utf8(path));
+      if (!file) return sync_all(place_.staging);
+      if (const int err = durable::sync_file(file->get())) return fail_path(err, "write", valid_utf8(path));
     }
     return {};
   }

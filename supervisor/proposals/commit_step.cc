@@ -157,11 +157,14 @@ Result<StepReport> step_back(int staging, int workspace, const JournalRow& row) 
   }
 }
 
+Result<> sync_all(int folder) {
+  TRY(const Fd opened, open_listed_beneath(folder, ".", O_RDONLY | O_DIRECTORY));  // syncfs(2) takes no O_PATH
+  const int err = durable::sync_file_system(opened.get());
+  return err == 0 ? Result<>{} : fail_path(err, "write", "the file system of the workspace");
+}
+
 Result<> sync_names(int staging, int workspace, const CommitJournal& journal) {
-  if (journal.parents.size() > kSyncedOneByOne) {
-    const int err = durable::sync_file_system(staging);
-    return err == 0 ? Result<>{} : fail_path(err, "write", "the workspace's file system");
-  }
+  if (journal.parents.size() > kSyncedOneByOne) return sync_all(staging);
   for (const ParentFolder& parent : journal.parents) {
     const auto folder = open_listed_beneath(workspace, parent.path.empty() ? "." : parent.path, O_RDONLY | O_DIRECTORY);
     if (!folder) continue;  // it was removed or made unreadable meanwhile

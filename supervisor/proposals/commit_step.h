@@ -24,6 +24,8 @@ enum class Leniency { none, skips };
 Result<StepReport> step_forward(int staging, int workspace, const JournalRow& row);
 Result<StepReport> step_back(int staging, int workspace, const JournalRow& row);
 
+// Writes all of the file system that has the folder to the disk.
+Result<> sync_all(int folder);
 // Writes the names that the steps have changed to the disk.
 Result<> sync_names(int staging, int workspace, const CommitJournal& journal);
 

@@ -1,10 +1,9 @@
 // ProposalFolder: one staging folder on the disk, and all that happens with it: settled after the execution, read again
 // after a restart, compared, committed, undone. The files below tenants/<name>/staging/<id>/:
-//   l/, u/, w/   mount point of the lower layer, upper and work folder of the overlay; after a commit, u/ has the files that were replaced
-//   proposal     the record, once the execution has ended; a folder without it is removed at the next start
-//   steps.N      the steps that are left after N commits
-//   journal.N    the journal of commit N
-//   old/, made/  files that a commit removed; folders that a commit made
+//   l/, u/, w/   mount point of the lower layer, upper and work folder of the overlay; after a commit, u/ has the files
+//   that were replaced proposal     the record, once the execution has ended; a folder without it is removed at the
+//   next start steps.N      the steps that are left after N commits journal.N    the journal of commit N old/, made/
+//   files that a commit removed; folders that a commit made
 // Source: proposal_store.cc, on its worker thread; every call waits for the disk. Errors: those of base/path.h;
 // invalid or unavailable with a remedy.
 #pragma once

@@ -190,13 +190,12 @@ StagedUsage ProposalStore::usage() const {
 }
 
 Result<> ProposalStore::check_room() const {
-  const size_t open = count_of(ProposalState::open) + count_of(ProposalState::damaged) + running_.size();
+  const size_t open = count_of(ProposalState::open) + count_of(ProposalState::damaged);
   const Proposal* const first = oldest(ProposalState::open);
-  const std::string remedy = first ? "commit or discard one of them; the oldest is " + first->id
-                                   : std::string("wait until an execution has ended");
+  const std::string remedy = "commit or discard one of them" + (first ? "; the oldest is " + first->id : std::string());
   if (open >= rules_.open)
     return fail(Code::exhausted, fmt::format("the workspace has {} open proposals, {} are allowed", open, rules_.open),
-                remedy, "workspace.proposals");
+                remedy, "workspace.open");
   if (const uint64_t bytes = usage().bytes; bytes >= rules_.bytes)
     return fail(Code::exhausted,
                 fmt::format("the proposals of the workspace hold {} bytes, {} are allowed", bytes, rules_.bytes),
@@ -204,16 +203,24 @@ Result<> ProposalStore::check_room() const {
   return {};
 }
 
-Task<Result<StagingFolder>> ProposalStore::begin() { return to_its_end<StagingFolder>(do_begin()); }
+Task<Result<>> ProposalStore::admit() {
+  if (usage().bytes >= rules_.bytes) CO_CHECKED(co_await to_its_end<bool>(do_admit()));
+  co_return check_room();
+}
 
-Task<Result<StagingFolder>> ProposalStore::do_begin() {
+Task<Result<bool>> ProposalStore::do_admit() {
   while (usage().bytes >= rules_.bytes) {
     const Proposal* const undo = oldest(ProposalState::committed);
     if (undo == nullptr) break;
     auto removed = co_await remove(undo->id);
     if (!removed) co_return tl::unexpected<Error>(std::move(removed).error());
   }
-  CO_CHECKED(check_room());
+  co_return true;
+}
+
+Task<Result<StagingFolder>> ProposalStore::begin() { return to_its_end<StagingFolder>(do_begin()); }
+
+Task<Result<StagingFolder>> ProposalStore::do_begin() {
   StagingFolder folder;
   if (spares_.empty()) {
     const std::string reserved = "p" + random_hex(8);  // counts while the folder is made
@@ -323,6 +330,11 @@ void ProposalStore::remember_end(Proposal proposal, ProposalState state) {
   proposal.bytes = proposal.commits = 0;
   ended_.push_back(std::move(proposal));
   if (ended_.size() > kRememberedEnds) ended_.pop_front();
+}
+
+Result<Fd> ProposalStore::open_files(const std::string& id) const {
+  CHECKED(find(id));
+  return open_folder(folders_->staging.get(), joined(id, "u"));
 }
 
 Task<Result<std::string>> ProposalStore::diff(std::string id, size_t max_bytes) {

@@ -39,7 +39,7 @@ class ProposalStore {
  public:
   struct Rules {
     uint64_t bytes = 0;            // the most that all open proposals and the undo store together may hold
-    unsigned open = 0;             // the most open proposals and running executions
+    unsigned open = 0;             // the most open proposals
     unsigned undo = 0;             // the newest commits that can be undone; older ones lose their undo
     std::chrono::seconds keep{0};  // open proposals are discarded after this time; 0: never
   };
@@ -59,7 +59,10 @@ class ProposalStore {
   void set_rules(Rules rules) { rules_ = rules; }
   const Rules& rules() const { return rules_; }
 
-  // Folders for one execution. Undo stores give way, the oldest first. Errors: exhausted, with the rule.
+  // Whether an execution may begin that may leave a proposal. Undo stores give way, the oldest first. Errors:
+  // exhausted, with the rule.
+  Task<Result<>> admit();
+  // Folders for one jail, which may wait long for its execution.
   Task<Result<StagingFolder>> begin();
   // The bytes and files in the upper folder now, while the program runs.
   Task<Result<StagedUsage>> measure(const StagingFolder& folder);
@@ -72,6 +75,8 @@ class ProposalStore {
   std::vector<Proposal> list() const;  // open, committed and damaged ones; the oldest first
   // Also the last ones that were discarded or undone. Errors: not_found.
   Result<Proposal> find(const std::string& id) const;
+  // The folder of an open proposal's new and changed files (O_PATH). Errors: not_found.
+  Result<Fd> open_files(const std::string& id) const;
   Task<Result<std::string>> diff(std::string id, size_t max_bytes);
   // No `paths`: all changes. An interference or a conflict is a report, not an error.
   Task<Result<CommitReport>> commit(std::string id, std::vector<std::string> paths);
@@ -99,6 +104,7 @@ class ProposalStore {
   template <class T>
   static Task<> resolve_with(Task<Result<T>> work, typename OneShot<Result<T>>::Resolver resolver);
 
+  Task<Result<bool>> do_admit();
   Task<Result<StagingFolder>> do_begin();
   Task<Result<Proposal>> do_settle(StagingFolder folder, ProposalAbout about, tenants::Changes base_changed);
   Task<Result<bool>> do_drop(StagingFolder folder);

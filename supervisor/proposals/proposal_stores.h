@@ -1,6 +1,6 @@
-// ProposalStores: the proposals of all tenants and named workspaces. A store is opened when it is first needed. What
-// its proposals hold counts in the workspace's quota. Commits and undos are told to those who watch files. Used by:
-// executions, tools, bus and daemon. Errors: those of ProposalStore.
+// ProposalStores: the proposals of all tenants and named workspaces. A store is opened when it is first needed. The
+// files of its proposals count in the workspace's quota. Clients that watch files are notified of commits and undos.
+// Used by: executions, tools, bus and daemon. Errors: those of ProposalStore.
 #pragma once
 #include <functional>
 #include <map>
@@ -36,10 +36,10 @@ class ProposalStores {
   Totals totals() const;
   // The opened stores, for numbers.
   std::vector<std::pair<tenants::TenantId, const ProposalStore*>> opened() const;
-  // The tenant's account counts what its proposals hold now. Call it after each change of its store.
+  // The tenant's account counts the files of its proposals. Call it after each change of its store.
   static void count(tenants::Tenant& tenant, const ProposalStore& store);
 
-  // Around the store's functions: the workspace counts its files again, and the changes are told.
+  // The store's functions; the workspace then counts its files again, and clients are notified of the changes.
   Task<Result<CommitReport>> commit(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id,
                                     std::vector<std::string> paths);
   Task<Result<UndoReport>> undo(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id);

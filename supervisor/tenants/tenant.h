@@ -1,9 +1,10 @@
 // Tenant: the owner of files and executions. Registry: finds the tenant of a principal that connects.
 // Source: the principal's credentials from the kernel, mapped by policies::Store. Used by: the daemon and its tools.
-// A tenant's folders are made at its first connection: tenants/<name>/{workspace,unfinished,executions,sessions} below
-// the state folder, mode 0700. A named workspace is a Tenant object, too, with folders below
-// tenants/<name>/workspaces/<workspace>. It shares only the limits on running executions with its tenant.
-// Errors: denied (no rule fits the principal), exhausted (limits of the policy), or the errno of the file system.
+// A tenant's folders are made at its first connection:
+// tenants/<name>/{workspace,unfinished,staging,executions,sessions} below the state folder, mode 0700. A named
+// workspace is a Tenant object, too, with folders below tenants/<name>/workspaces/<workspace>. It shares only the
+// limits on running executions with its tenant. Errors: denied (no rule fits the principal), exhausted (limits of the
+// policy), or the errno of the file system.
 #pragma once
 #include <chrono>
 #include <functional>

@@ -7,7 +7,7 @@
 
 namespace tenants {
 
-// Who wants to know what changes: one who changes files, too, or one who changes none.
+// Why changes are logged: for an execution or tool that writes to the workspace, or for one that only reads it.
 enum class LogFor { writer, reader };
 
 class Writers {

@@ -202,6 +202,30 @@ TEST_CASE("a long message goes out in marked parts, waiting for a slow reader", 
   CHECK(run_until(channel.loop, [&] { return sent; }));
 }
 
+TEST_CASE("a descriptor goes down behind the message that announces it", "[jail]") {
+  Channel channel;
+  const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  std::optional<Result<>> sent;
+  auto send = [](GuestChannel& to, int fd, std::optional<Result<>>& into) -> Task<> {
+    auto text = co_await to.send(R"({"type":"run","descriptor":true})");
+    REQUIRE(text);
+    auto done = co_await to.send_descriptor(fd);
+    into.emplace(std::move(done));
+  };
+  Scope scope(channel.loop);
+  scope.spawn(send(channel.daemon, null.get(), sent));
+  REQUIRE(run_until(channel.loop, [&] { return sent.has_value(); }));
+  CHECK(sent->has_value());
+  char text[64];
+  REQUIRE(::recv(channel.guest.get(), text, sizeof text, 0) > 1);
+  CHECK(text[0] == 'F');
+  char packet[1];
+  auto received = jail::receive_message(channel.guest.get(), packet, 1, 1);
+  REQUIRE(received);
+  CHECK(packet[0] == 'D');
+  CHECK(received->fds.size() == 1);
+}
+
 TEST_CASE("sending to a guest that is gone is an error, not a signal", "[jail]") {
   Channel channel;
   channel.guest.reset();

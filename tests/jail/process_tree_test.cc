@@ -94,6 +94,67 @@ TEST_CASE("shared memory is counted, once for all that map it", "[jail]") {
   CHECK(usage.memory_bytes < without + 2 * kShared);
 }
 
+TEST_CASE("a copy of the writer's descriptor is found, open or mapped", "[jail]") {
+  auto made = jail::SharedValues::make(1 << 20);
+  REQUIRE(made);
+  const auto values = *std::move(made);
+  Fd copy(::dup(values->writer()));
+  CHECK(values->is_held());
+  CHECK(values->is_held());
+  void* memory = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, copy.get(), 0);
+  REQUIRE(memory != MAP_FAILED);
+  copy.reset();
+  CHECK(values->is_held());
+  ::munmap(memory, 4096);
+  CHECK_FALSE(values->is_held());
+  CHECK(values->seal());
+}
+
+TEST_CASE("shared values do not count for those who read them, all else does", "[jail]") {
+  constexpr size_t kValues = 96 << 20, kOther = 48 << 20, kCopied = 16 << 20;
+  auto made = jail::SharedValues::make(kValues + 123);
+  REQUIRE(made);
+  const auto values = *std::move(made);
+  CHECK(values->bytes() == kValues);
+  {
+    void* memory = ::mmap(nullptr, kValues, PROT_READ | PROT_WRITE, MAP_SHARED, values->file(), 0);
+    REQUIRE(memory != MAP_FAILED);
+    memset(memory, 1, kValues);
+    CHECK_FALSE(values->seal());  // while it is mapped
+    ::munmap(memory, kValues);
+  }
+  REQUIRE(values->seal());
+  CHECK(::ftruncate(values->file(), 0) < 0);
+  CHECK(::pwrite(values->file(), "x", 1, 0) < 0);
+  Family reader([&](const auto& hold) {
+    auto* memory = static_cast<char*>(::mmap(nullptr, kValues, PROT_READ | PROT_WRITE, MAP_PRIVATE, values->file(), 0));
+    uint64_t sum = 0;
+    for (size_t at = 0; at < kValues; at += 4096) sum += static_cast<uint64_t>(memory[at]);
+    memset(memory, 2, sum > 0 ? kCopied : 0);
+    if (::fork() > 0) return ::pause(), void();
+    ::munmap(memory, kValues);
+    memset(map(kOther, PROT_READ | PROT_WRITE, MAP_SHARED), 1, kOther);  // beside what its parent reads
+    hold();
+    ::kill(::getppid(), SIGKILL);
+  });
+  Family other([](const auto& hold) { hold(); });
+  const uint64_t without = jail::read_process_tree(other.init).memory_bytes;
+  const auto usage = jail::read_process_tree(reader.init);
+  CHECK(usage.memory_bytes >= without + kValues);
+  const auto apart = jail::read_process_tree(reader.init, values.get());
+  CHECK(apart.shared_bytes >= kOther);
+  CHECK(apart.memory_bytes >= without + kOther + kCopied);
+  CHECK(usage.shared_bytes >= kValues - kCopied);
+  CHECK(apart.shared_bytes < kOther + (8 << 20));
+  CHECK(usage.memory_bytes - apart.memory_bytes >= kValues - kCopied - kOther - (8 << 20));
+  jail::ValuesApart watched(values);
+  CHECK(watched.memory_bytes(reader.init, usage, UINT64_MAX) == usage.memory_bytes);  // under the limit: not looked at
+  CHECK(watched.memory_bytes(reader.init, usage, kValues) ==
+        usage.memory_bytes - (usage.shared_bytes - apart.shared_bytes));
+  jail::ValuesApart nothing(nullptr);
+  CHECK(nothing.memory_bytes(reader.init, usage, 1) == usage.memory_bytes);
+}
+
 TEST_CASE("page tables are counted", "[jail]") {
   // Reading gives each page the same zeros; only the tables that say so are memory: one page for each 2 MiB.
   constexpr size_t kSpan = size_t{8} << 30, kStep = 2 << 20;

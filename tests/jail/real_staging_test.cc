@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class OneFolder final : public jail::StagingFolder {
+class OneFolder final : public jail::OverlayFolder {
  public:
   explicit OneFolder(std::string path) : path_(std::move(path)) {
     for (const char* name : {"", "/l", "/u", "/w"}) {
@@ -36,11 +36,11 @@ class OneFolder final : public jail::StagingFolder {
   Fd fd_;
 };
 
-class Folders final : public jail::StagingFolders {
+class Folders final : public jail::OverlayFolders {
  public:
-  Task<Result<std::shared_ptr<jail::StagingFolder>>> make() override {
+  Task<Result<std::shared_ptr<jail::OverlayFolder>>> make() override {
     last = std::make_shared<OneFolder>(jails().workspace() + "/../staging-" + std::to_string(next_++));
-    co_return std::shared_ptr<jail::StagingFolder>(last);
+    co_return std::shared_ptr<jail::OverlayFolder>(last);
   }
   std::shared_ptr<OneFolder> last;
 
@@ -178,7 +178,7 @@ TEST_CASE("a jail that must end first has ended when the answer comes", "[real]"
     request.workspace.access = jail::WorkspaceAccess::staged;
     request.workspace.staging = scene.folders;
     bool asked = false;
-    request.settles = [&](const jail::StagingFolder& staging) -> Task<bool> {
+    request.settles = [&](const jail::OverlayFolder& staging) -> Task<bool> {
       asked = staging.directory() == scene.folders->last->directory();
       co_return must_end;
     };

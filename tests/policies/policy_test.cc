@@ -38,6 +38,7 @@ TEST_CASE("the standard policy says what README promises", "[policies]") {
   CHECK(policy->isolation.cgroups == Need::preferred);
   CHECK(policy->concurrent_executions == 8);
   CHECK(policy->queued_executions == 2000);
+  CHECK(policy->fork == 100);
   CHECK(policy->quota.workspace_files == 50'000);
   CHECK(policy->languages == std::vector<std::string>{"python", "javascript", "typescript", "shell"});
   CHECK(policy->seccomp == "default");
@@ -46,6 +47,14 @@ TEST_CASE("the standard policy says what README promises", "[policies]") {
   CHECK(policy->tools.offers("anything"));
   CHECK(policy->allows_language("shell"));
   CHECK_FALSE(policy->allows_language("ruby"));
+}
+
+TEST_CASE("a policy that is older than fan-out allows a hundred branches", "[policies]") {
+  Json document = standard();
+  document["admission"].erase("fork");
+  auto policy = parse_policy("p", "p.json", document, HostCapacity{8});
+  REQUIRE(policy);
+  CHECK(policy->fork == 100);
 }
 
 TEST_CASE("a shell program's status 1 is an answer unless the policy calls it an error", "[policies]") {
@@ -120,6 +129,7 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
        "isolation.cgroup: unknown key; known keys: cgroups, identity, idmap, landlock, overlay"},
       {"/quota/workspace_bytes", 1, "quota.workspace_bytes: 1 is outside 1048576..1125899906842624"},
       {"/admission/concurrent_executions", 0, "admission.concurrent_executions: 0 is outside 1..10000"},
+      {"/admission/fork", 1001, "admission.fork: 1001 is outside 0..1000"},
       {"/languages", Json::array({"python", "ruby"}),
        "languages: \"ruby\" is not one of: python, javascript, typescript, shell"},
       {"/languages", Json::array({"python", "python"}),

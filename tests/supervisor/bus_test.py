@@ -253,6 +253,29 @@ class Control(OnBus):
         self.assertEqual(self.client.executed(request)["outcome"], "cancelled")
         self.assertEqual(self.admin.error("KillExecution", "s", "e00")[0], "NotFound")
 
+    def test_kill_of_one_branch_ends_that_branch_and_kill_of_the_call_ends_the_rest(self):
+        request = self.client.begin_execute(BUSY, fork=[0, 1, 2], timeout_seconds=300)
+
+        def running(branch):
+            return [identity for identity, _ in self.running() if identity.endswith(f"-{branch}")]
+        (first,) = eventually(lambda: running(0), "the first branch runs")
+        self.admin.call("KillExecution", "s", first)
+        eventually(lambda: running(1), "the second branch runs, in the place of the first")
+        call = first.removesuffix("-0")
+        self.assertIn(call, [str(e[0]) for e in self.admin.call("ListExecutions") if e[4] == "waiting"])
+        self.admin.call("KillExecution", "s", call)
+        body = self.client.executed(request)
+        self.assertEqual([one["outcome"] for one in body["results"]], ["cancelled"] * 3, body)
+        self.assertEqual(body["execution_id"], call)
+        self.assertIn("did not run", body["results"][2]["error"])
+        self.assertNotIn("did not run", body["results"][1]["error"])
+        self.assertEqual(self.running(), [])
+
+    def test_kill_of_a_call_that_waits_for_its_first_branch(self):
+        _, identity, _ = self.begin()
+        self.end_the_one_that_waits(self.client.begin_execute("result = item", fork=[1, 2]))
+        self.admin.call("KillExecution", "s", identity)
+
     def test_a_shorter_time_ends_it_sooner(self):
         request, _, path = self.begin(BUSY)
         limits = dbus.Dictionary({"WallUSec": dbus.UInt64(200_000)}, signature="sv")

@@ -32,6 +32,9 @@ constexpr char kLabel[] = "warder-backup.json", kJournalFolder[] = "journal", kK
 // The daemon makes these anew at each start.
 constexpr std::string_view kDerived[] = {"template", "self-test"};
 
+// They name files of the workspace by inode: after a restore, no proposal could be committed.
+const std::vector<std::string> kProposals = {"tenants/*/staging", "tenants/*/workspaces/*/staging"};
+
 // What of the state folder goes into the archive as it is.
 Result<std::vector<std::string>> entries_of_state(const std::string& state, bool with_key) {
   std::error_code failed;
@@ -80,7 +83,7 @@ Result<bool> back_up(int archive, const std::string& state, bool with_key) {
   label.close();
   CHECKED(copy_journal(state, scratch.path() / kJournalFolder));
   TRY(const Fd made, open_directory(scratch.path().string()));
-  return write_archive(archive, {{made.get(), {kLabel, kJournalFolder}}, {folder.get(), entries}}, {});
+  return write_archive(archive, {{made.get(), {kLabel, kJournalFolder}}, {folder.get(), entries}}, kProposals);
 }
 
 // Another process holds the lock that a daemon holds while it runs.

@@ -24,7 +24,7 @@ namespace admin {
 namespace {
 
 constexpr char kRecords[] = "records";
-// What a tenant's folder may have. Not: `unfinished`, `vault`.
+// What a tenant's folder may have. Not: `unfinished`, `vault`, `staging`.
 constexpr const char* kTenantFolders[] = {"workspace", "workspaces", "executions", "sessions", "skills", "servers"};
 
 void write_line(std::ofstream& to, const Json& value) {
@@ -75,7 +75,7 @@ Result<bool> export_to(int archive, const std::string& state, const std::string&
   CHECKED(write_records(journal_file(state), tenant, scratch.path() / kRecords));
   TRY(const Fd records, open_directory(scratch.path().string()));
   return write_archive(archive, {{records.get(), {kRecords}}, files},
-                       {"workspaces/*/vault", "workspaces/*/unfinished"});
+                       {"workspaces/*/vault", "workspaces/*/unfinished", "workspaces/*/staging"});
 }
 
 }  // namespace

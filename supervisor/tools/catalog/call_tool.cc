@@ -129,7 +129,7 @@ Task<Result<mcp::ToolResult>> call_for_agent(calls::CallEnvironment& environment
 mcp::ToolDefinition call_tool_definition() {
   mcp::ToolDefinition tool;
   tool.name = "call_tool";
-  tool.description = "Call one tool that search_tools found; several: call them from code.";
+  tool.description = "Call one tool that search_tools found; several: from code.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {

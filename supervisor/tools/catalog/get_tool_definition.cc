@@ -39,7 +39,7 @@ std::string import_line(const catalog::ToolView& tool) {
 mcp::ToolDefinition get_tool_definition_definition() {
   mcp::ToolDefinition tool;
   tool.name = "get_tool_definition";
-  tool.description = "One tool's schemas, and how to call it.";
+  tool.description = "One tool's schemas.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {

@@ -1,5 +1,7 @@
 #include "supervisor/tools/execution/code_execution.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "supervisor/base/json.h"
@@ -13,6 +15,7 @@
 namespace tools {
 namespace {
 
+constexpr size_t kMostDiffShown = 4000;  // bytes; the resource has all of it
 // Keys of a request's _meta for the session's log: the purpose of the call, and of the session.
 constexpr char kTaskKey[] = "org.warder/task", kSessionKey[] = "org.warder/session-description";
 
@@ -48,6 +51,21 @@ Task<Result<mcp::ToolResult>> CodeExecution::run(Json arguments) {
   sending_.emplace(progress_.send());
   CO_CHECKED(co_await wait_for_place(arguments, request));
   CO_CHECKED(co_await write_variables(std::move(variables), request));
+  auto result = co_await run_in_place(std::move(request));
+  co_return result;
+}
+
+Task<Result<mcp::ToolResult>> CodeExecution::run_branch(Branch branch) {
+  form_ = AnswerForm::branch;
+  branch_bytes_ = branch.result_bytes;
+  language_ = branch.request.spec.language;
+  permit_.emplace(std::move(branch.permit));
+  auto result = co_await run_in_place(std::move(branch.request));
+  co_return result;
+}
+
+// With a place among all executions.
+Task<Result<mcp::ToolResult>> CodeExecution::run_in_place(jail::Request request) {
   CO_CHECKED(co_await stage_workspace(request));
   CO_CHECKED(co_await admit_to_workspace(request));
   CO_CHECKED(co_await recording_.begin(*caller_.tenant, request));
@@ -128,6 +146,7 @@ Task<Result<>> CodeExecution::stage_workspace(jail::Request& request) {
   if (!caller_.policy->staging.offers()) co_return Result<>{};
   CO_TRY(auto store, co_await environment_.proposals.of(caller_.tenant, caller_.policy->staging));
   if (request.workspace.access != jail::WorkspaceAccess::staged) co_return Result<>{};
+  CO_CHECKED(co_await store->admit());
   request.workspace.staging = executions::staging_folders(caller_.client.loop, store);
   workspace_.stage(std::move(store));
   co_return Result<>{};
@@ -155,8 +174,8 @@ void CodeExecution::connect(jail::Request& request) {
   request.before_code = [this] { return workspace_.begun(); };
   request.over_quota = [this] { return workspace_.is_over_quota(); };
   if (executions::StagedWorkspace* staged = workspace_.staged()) {
-    request.staged = [staged](const std::shared_ptr<jail::StagingFolder>& folder) { staged->begin(folder); };
-    request.settles = [staged](const jail::StagingFolder&) { return staged->has_changes(); };
+    request.staged = [staged](const std::shared_ptr<jail::OverlayFolder>& folder) { staged->begin(folder); };
+    request.settles = [staged](const jail::OverlayFolder&) { return staged->has_changes(); };
   }
   caller_.session = session_.name;
   request.call = [this](std::string name, Json asked) {
@@ -196,6 +215,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   ExecuteAnswer answer;
   answer.execution_id = recording_.id();
   answer.report = &report;
+  answer.form = form_;
   answer.clamped = clamped_;
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
   if (std::string told = calls::told_of_calls(caller_.calls, caller_.policy->calls.per_execution); !told.empty())
@@ -213,6 +233,8 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
     answer.session = turn_->tell();
     log_session(report, answer);
   }
+  if (form_ == AnswerForm::branch) hold_to_share(report, answer);
+  succeeded_ = report.outcome == jail::Outcome::ok;
   mcp::ToolResult result = make_answer(answer);
   const journal::Ledger ledger = ledger_of(result, effects.read_tokens);
   CO_CHECKED(co_await recording_.end(report, ledger, answer.changes));
@@ -221,12 +243,42 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
 
 // A large value becomes text beside the loop.
 Task<> CodeExecution::take_result(jail::Report& report, ExecuteAnswer& answer) {
-  if (!report.value || !is_large(*report.value)) co_return;
+  if (!report.value || (form_ == AnswerForm::call && !is_large(*report.value))) co_return;
   // A text stays in the report: the session's log has it without JSON's quotes.
   Json value = turn_ && report.value->is_string() ? *report.value : std::move(*report.value);
   auto text = co_await write_json(std::move(value));
   if (!text) answer.notes.insert(answer.notes.begin(), "the result was lost: " + text.error().what);
   answer.result = text ? *std::move(text) : "null";
+}
+
+// A branch has its share of one answer. What is larger is not cut, because half of a value or of an image is of no use.
+void CodeExecution::hold_to_share(jail::Report& report, ExecuteAnswer& answer) const {
+  constexpr uint64_t kLeastText = 2048;
+  const size_t text_bytes = std::max(branch_bytes_ / 4, kLeastText);
+  for (std::string* text : {&report.error, &report.traceback})
+    if (text->size() > text_bytes) *text = valid_utf8(text->substr(0, text_bytes)) + " ...";
+  uint64_t bytes = answer.result.size();
+  if (bytes > branch_bytes_) {
+    report.outcome = jail::Outcome::error;
+    report.error = fmt::format(
+        "the result cannot be returned: it is {} bytes of JSON, and each of these branches has {} in the answer; write "
+        "it to a file in the workspace, or return a summary of it",
+        bytes, branch_bytes_);
+    report.value.reset();
+    answer.result.clear();
+    bytes = 0;
+  }
+  const size_t images = answer.images.size();
+  std::erase_if(answer.images, [&](const jail::GuestImage& image) {
+    if (bytes + image.base64.size() > branch_bytes_) return true;
+    bytes += image.base64.size();
+    return false;
+  });
+  if (const size_t left = images - answer.images.size(); left > 0)
+    answer.notes.push_back(
+        fmt::format("{} image{} left out: {} bytes of the answer are this branch's; save images to "
+                    "files in the workspace",
+                    left, left == 1 ? " was" : "s were", branch_bytes_));
 }
 
 void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, jail::Report& report,
@@ -239,8 +291,9 @@ void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, ja
   append_image_files(answer.images, caller_.tenant->workspace(), changes);
   if (!effects.meanwhile.empty()) {
     answer.meanwhile = &effects.meanwhile;
-    answer.notes.emplace_back(
-        "`changed_meanwhile`: another execution ran in this workspace, and these files may be its changes");
+    if (form_ == AnswerForm::call)
+      answer.notes.emplace_back(
+          "`changed_meanwhile`: another execution ran in this workspace, and these files may be its changes");
     environment_.files_changed(*caller_.tenant, effects.meanwhile);
   }
   if (changes.empty()) return;
@@ -258,7 +311,14 @@ Task<> CodeExecution::take_proposal(executions::WorkspaceEffects& effects, jail:
   if (effects.lost) answer.notes.push_back("the changes of this program were lost: " + effects.lost->what);
   if (effects.changes) answer.changes = &*effects.changes;
   if (!effects.proposal) co_return;
-  auto told = co_await conclude_proposal(environment_.proposals, caller_, std::move(*effects.proposal), report.outcome);
+  if (auto files = workspace_.staged()->store().open_files(effects.proposal->id)) {
+    const tenants::Workspace staged(caller_.client.loop, *std::move(files), Fd(), {});
+    append_image_files(answer.images, staged, *answer.changes);
+  }
+  const size_t diff_bytes =
+      form_ == AnswerForm::branch ? std::min<size_t>(kMostDiffShown, branch_bytes_ / 4) : kMostDiffShown;
+  auto told = co_await conclude_proposal(environment_.proposals, caller_, std::move(*effects.proposal), report.outcome,
+                                         diff_bytes);
   answer.proposal = std::move(told);
 }
 

@@ -24,6 +24,16 @@ class CodeExecution {
   CodeExecution(const CodeExecution&) = delete;
 
   Task<Result<mcp::ToolResult>> run(Json arguments);
+
+  // One branch of a fan-out (fan_out.h), with the place that its call got for it.
+  struct Branch {
+    jail::Request request;
+    executions::Admission::Permit permit;
+    uint64_t result_bytes = 0;  // the most that its value, and its images, may have in the answer
+  };
+  Task<Result<mcp::ToolResult>> run_branch(Branch branch);
+  // Whether the program ended with the outcome `ok`.
+  bool succeeded() const { return succeeded_; }
   // Whether a program may have begun. Asked after an error.
   Ran ran() const { return ran_; }
 
@@ -34,6 +44,7 @@ class CodeExecution {
   void announce(const jail::Request& request);
   executions::Sessions::Ask session_request(const Json& arguments, const jail::Request& request) const;
   Task<Result<mcp::ToolResult>> end_session(const Json& arguments, const jail::Request& request);
+  Task<Result<mcp::ToolResult>> run_in_place(jail::Request request);
   Task<Result<>> wait_for_place(const Json& arguments, jail::Request& request);
   Task<Result<>> write_variables(FreedBeside variables, jail::Request& request);
   Task<Result<>> stage_workspace(jail::Request& request);
@@ -43,6 +54,7 @@ class CodeExecution {
   Task<Result<jail::Report>> run_in_jail(jail::Request request);
   Task<Result<mcp::ToolResult>> answer(jail::Report report);
   Task<> take_result(jail::Report& report, ExecuteAnswer& answer);
+  void hold_to_share(jail::Report& report, ExecuteAnswer& answer) const;
   void take_effects(const executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
   Task<> take_proposal(executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
   void log_session(const jail::Report& report, const ExecuteAnswer& answer) const;
@@ -55,6 +67,9 @@ class CodeExecution {
   std::vector<policies::Clamp> clamped_;
   jail::Language language_ = jail::Language::python;
   Ran ran_ = Ran::no;
+  AnswerForm form_ = AnswerForm::call;
+  uint64_t branch_bytes_ = 0;  // Branch::result_bytes
+  bool succeeded_ = false;
   ExecutionProgress progress_;
   Session session_;  // empty: the execution has no session
   std::optional<executions::Sessions::Turn> turn_;

@@ -111,20 +111,27 @@ std::string told_of_left_processes(const jail::Report& report) {
 
 }  // namespace
 
+Json clamped_json(const std::vector<policies::Clamp>& clamped) {
+  Json all = Json::array();
+  for (const auto& one : clamped) all.push_back({{"name", one.name}, {"asked", one.asked}, {"given", one.given}});
+  return all;
+}
+
 mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   const Doing doing(LoopWork::answer);
   const jail::Report& report = *answer.report;
   bool success = report.outcome == jail::Outcome::ok;
   Members members;
-  members.raw("success", success ? "true" : "false");
+  const bool whole = answer.form == AnswerForm::call;
+  if (whole) members.raw("success", success ? "true" : "false");
   if (!answer.result.empty() || (report.value && !report.value->is_null())) {
     members.raw("result", answer.result.empty() ? dump_json(*report.value) : answer.result);
     if (!report.value_type.empty()) members.string("result_type", report.value_type);
   } else if (success) {
     members.raw("result", "null");
   }
-  members.lines("output", report.out.text);
-  members.raw("execution_time_ms", std::to_string(std::llround(report.usage.wall_ms)));
+  if (whole || !report.out.text.empty()) members.lines("output", report.out.text);
+  if (whole) members.raw("execution_time_ms", std::to_string(std::llround(report.usage.wall_ms)));
   if (!success) {
     const std::string& message = answer.quota ? answer.quota->what : report.message;
     members.string("error", report.error.empty() ? message
@@ -154,11 +161,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   if (!answer.proposal.is_null()) members.raw("proposal", dump_json(answer.proposal));
   if (answer.meanwhile) add_files(members, "changed_meanwhile", *answer.meanwhile);
   add_truncated(members, answer);
-  if (!answer.clamped.empty()) {
-    Json clamped = Json::array();
-    for (const auto& c : answer.clamped) clamped.push_back({{"name", c.name}, {"asked", c.asked}, {"given", c.given}});
-    members.raw("clamped", dump_json(clamped));
-  }
+  if (!answer.clamped.empty()) members.raw("clamped", dump_json(clamped_json(answer.clamped)));
   Json notes = answer.notes;
   if (std::string left = told_of_left_processes(report); !left.empty()) notes.push_back(std::move(left));
   if (success && !report.message.empty()) notes.push_back(report.message);
@@ -173,12 +176,14 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   return result;
 }
 
-mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran) {
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran, AnswerForm form) {
   const bool denied = ran == Ran::no && (error.code == Code::denied || error.code == Code::exhausted ||
                                          error.code == Code::invalid || error.code == Code::not_found);
   Members members;
-  members.raw("success", "false");
-  members.lines("output", "");
+  if (form == AnswerForm::call) {
+    members.raw("success", "false");
+    members.lines("output", "");
+  }
   members.string("error", error.what);
   members.string("code", code_name(error.code));
   if (!error.rule.empty()) members.string("rule", error.rule);

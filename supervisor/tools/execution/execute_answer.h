@@ -18,9 +18,14 @@
 
 namespace tools {
 
+// call: a whole answer. branch: an element of the answer of a fan-out (fan_out.h): without `success`, which `outcome`
+// says, without execution_time_ms, which `usage` says, and without empty output.
+enum class AnswerForm { call, branch };
+
 struct ExecuteAnswer {
   std::string execution_id;
   const jail::Report* report = nullptr;
+  AnswerForm form = AnswerForm::call;
   std::string result;  // report->value as JSON text, if the value is large; report->value may be null then
   const tenants::Changes* changes = nullptr;    // nullptr: not known
   const tenants::Changes* meanwhile = nullptr;  // while another execution ran; nullptr: none
@@ -33,11 +38,14 @@ struct ExecuteAnswer {
   std::vector<std::string> notes;                                   // sentences for the agent, beside the result
 };
 mcp::ToolResult make_answer(const ExecuteAnswer& answer);
+// The value of `clamped`: [{name, asked, given}].
+Json clamped_json(const std::vector<policies::Clamp>& clamped);
 
 // The answer in the same form, for a call without a program's report. If the program did not run, the codes denied,
 // exhausted, invalid and not_found have the outcome `denied`. All other errors have the outcome `internal` and the key
 // `may_have_run`. `execution_id` is empty for an execution that never began: the journal has no entry for it.
 enum class Ran { no, maybe };
-mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran = Ran::no);
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran = Ran::no,
+                             AnswerForm form = AnswerForm::call);
 
 }  // namespace tools

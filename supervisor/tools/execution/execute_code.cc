@@ -4,6 +4,7 @@
 #include "supervisor/base/trace_parent.h"
 #include "supervisor/tools/execution/code_execution.h"
 #include "supervisor/tools/execution/execute_request.h"
+#include "supervisor/tools/execution/fan_out.h"
 
 namespace tools {
 namespace {
@@ -11,8 +12,9 @@ namespace {
 constexpr char kDescription[] =
     "Run code in a jail: process data there, return only a summary. "
     "Answers `result` or the last expression, and what is printed. context_vars become variables. "
+    "fork: parallel runs, one per `item`. "
     "Python has filter_by_field, summarize_list, aggregate_stats, format_output, tokenize_pii. "
-    "Files in /workspace stay; so do variables (not shell's) in calls of one session. No network.";
+    "Files in /workspace stay, and variables (not shell's) in a session. No network.";
 
 executions::ExecutionRecordPtr new_record(const mcp::RequestContext& context, const tenants::Member& member) {
   auto record = std::make_shared<executions::ExecutionRecord>();
@@ -32,7 +34,13 @@ struct EndedExecution {
 
 // The execution gives back its place and its turn before its error is recorded.
 Task<EndedExecution> run_execution(ExecuteEnvironment& environment, calls::CallContext caller,
-                                   executions::ExecutionRecording& recording, Json arguments) {
+                                   executions::ExecutionRecording& recording,
+                                   const executions::ExecutionRecording::Books& books, Json arguments) {
+  if (arguments.contains("fork")) {
+    FanOut fan_out(environment, std::move(caller), recording, books);
+    auto result = co_await fan_out.run(std::move(arguments));
+    co_return EndedExecution{std::move(result), fan_out.ran()};
+  }
   CodeExecution execution(environment, std::move(caller), recording);
   auto result = co_await execution.run(std::move(arguments));
   co_return EndedExecution{std::move(result), execution.ran()};
@@ -53,7 +61,7 @@ Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::Request
   requester->policy = record.policy;
   requester->trace = recording.trace();
   calls::CallContext caller{*std::move(requester), context, record.id, &record.handle};
-  EndedExecution ended = co_await run_execution(environment, std::move(caller), recording, std::move(arguments));
+  EndedExecution ended = co_await run_execution(environment, std::move(caller), recording, books, std::move(arguments));
   if (ended.result) co_return *std::move(ended.result);
   const Error& error = ended.result.error();
   recording.refuse(error);

@@ -17,7 +17,8 @@ Json execute_code_schema() {
       "language": {"type": "string", "enum": ["python", "javascript", "typescript", "shell"], "default": "python"},
       "workspace": {"type": "string", "enum": ["direct", "staged"], "description": "staged: file changes become a proposal"},
       "session": {"type": "string"},
-      "reset_session": {"type": "boolean"}
+      "reset_session": {"type": "boolean"},
+      "fork": {"type": "array", "items": {}}
     },
     "required": ["code"]
   })");
@@ -57,7 +58,7 @@ Result<jail::WorkspaceAccess> workspace_access(const policies::Policy& policy, c
     return not_this_workspace(policy, asked, "leave `workspace` out");
   if (!wants_staged)
     return rules.mode == WorkspaceMode::read_only ? jail::WorkspaceAccess::read_only : jail::WorkspaceAccess::direct;
-  if (arguments.contains("session"))
+  if (arguments.contains("session") && !arguments.contains("fork"))
     return fail(Code::invalid, "session: the workspace of a session cannot be staged",
                 "leave `session` out: pass values in context_vars, or in files of the workspace", "workspace.mode");
   return jail::WorkspaceAccess::staged;
@@ -102,6 +103,32 @@ Result<> check_session_arguments(const Json& arguments) {
   if (jail::find_language(arguments.value("language", "python")) != jail::Language::shell) return {};
   return fail(Code::invalid, "session: shell keeps no variables between calls",
               "leave `session` out, and keep data in workspace files", "session");
+}
+
+Result<> check_fork_arguments(const policies::Policy& policy, const Json& arguments) {
+  constexpr char kRule[] = "admission.fork";
+  const size_t items = arguments["fork"].size();
+  if (policy.fork == 0)
+    return fail(Code::denied, fmt::format("fork: policy '{}' allows no branches", policy.name),
+                "call once for each item, or ask the administrator to raise admission.fork", kRule);
+  if (items == 0)
+    return fail(Code::invalid, "fork: the list has no item", "give one item for each branch, or leave `fork` out",
+                kRule);
+  if (items > policy.fork)
+    return fail(Code::invalid, fmt::format("fork: {} items are more than {}, the most of one call", items, policy.fork),
+                fmt::format("give at most {} items in one call; each may be a list of its own", policy.fork), kRule);
+  if (const auto given = arguments.find("context_vars"); given != arguments.end() && given->contains("item"))
+    return fail(Code::invalid, "context_vars: with `fork`, `item` is the branch's own variable",
+                "use another name in context_vars", "fork");
+  CHECKED(check_session_arguments(arguments));
+  if (!arguments.contains("session")) return {};
+  if (arguments.value("reset_session", false))
+    return fail(Code::invalid, "reset_session: the branches get values of the session, and a new one has none",
+                "leave reset_session out", "session");
+  if (jail::find_language(arguments.value("language", "python")) != jail::Language::python)
+    return fail(Code::invalid, "fork: only a Python session can share its values with branches",
+                "leave `session` out, and give the values as context_vars, items or files in the workspace", "fork");
+  return {};
 }
 
 bool only_ends_session(const jail::Request& request, const Json& arguments) {

@@ -27,7 +27,8 @@ std::string shown_limits(const policies::Policy& policy) {
                 {"memory_mb", schema_of(megabytes_of(standard), megabytes_of(maximum))},
                 {"language", {{"enum", policy.languages}}}};
   const policies::StagingRules& staging = policy.staging;
-  if (staging.mode != policies::WorkspaceMode::direct || !staging.choose) shown["workspace"] = nullptr;
+  const bool has_tool = policy.tools.offers("commit_workspace");  // else a proposal would be of little use
+  if (staging.mode != policies::WorkspaceMode::direct || !staging.choose || !has_tool) shown["workspace"] = nullptr;
   return dump_json(shown);
 }
 

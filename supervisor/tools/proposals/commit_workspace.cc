@@ -14,7 +14,6 @@ using policies::CommitBy;
 using StorePtr = std::shared_ptr<proposals::ProposalStore>;
 
 constexpr size_t kMostPaths = 1000;
-constexpr size_t kDiffOfAnswer = 4000;     // bytes; the resource has all of it
 constexpr size_t kDiffOfQuestion = 12000;  // bytes
 
 struct CommitOrder {
@@ -160,7 +159,7 @@ void add_commit_workspace(const OperationRegistry& registry, calls::CallEnvironm
 }
 
 Task<Json> conclude_proposal(proposals::ProposalStores& stores, const tenants::Requester& requester,
-                             proposals::Proposal proposal, jail::Outcome outcome) {
+                             proposals::Proposal proposal, jail::Outcome outcome, size_t diff_bytes) {
   const policies::StagingRules rules = requester.policy->staging;
   const auto tenant = requester.tenant;
   auto store = co_await stores.of(tenant, rules);
@@ -168,7 +167,7 @@ Task<Json> conclude_proposal(proposals::ProposalStores& stores, const tenants::R
   proposals::ProposalStores::count(*tenant, **store);
   const std::string id = proposal.id;
   std::string diff;
-  if (auto text = co_await (*store)->diff(id, kDiffOfAnswer)) diff = *std::move(text);
+  if (auto text = co_await (*store)->diff(id, diff_bytes)) diff = *std::move(text);
   if (rules.commit != CommitBy::automatic) co_return proposal_json(proposal, diff);
   if (outcome != jail::Outcome::ok) {
     auto discarded = co_await stores.discard(tenant, *store, id);

@@ -17,8 +17,9 @@ mcp::ToolDefinition commit_workspace_definition();
 // Whether the tool is listed for the policy.
 bool offers_commit(const policies::Policy& policy);
 
-// The key `proposal` of an answer of execute_code. All that is referred to must outlive the task.
+// The key `proposal` of an answer of execute_code, with up to `diff_bytes` of its difference. All that is referred to
+// must outlive the task.
 Task<Json> conclude_proposal(proposals::ProposalStores& stores, const tenants::Requester& requester,
-                             proposals::Proposal proposal, jail::Outcome outcome);
+                             proposals::Proposal proposal, jail::Outcome outcome, size_t diff_bytes);
 
 }  // namespace tools

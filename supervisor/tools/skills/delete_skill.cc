@@ -9,7 +9,7 @@ namespace tools {
 mcp::ToolDefinition delete_skill_definition() {
   mcp::ToolDefinition tool;
   tool.name = "delete_skill";
-  tool.description = "Delete a saved skill, all versions.";
+  tool.description = "Delete a skill, all versions.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {"name": {"type": "string"}},

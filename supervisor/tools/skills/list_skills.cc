@@ -12,7 +12,7 @@ constexpr int64_t kMostSkillsListed = 1000;
 mcp::ToolDefinition list_skills_definition() {
   mcp::ToolDefinition tool;
   tool.name = "list_skills";
-  tool.description = "Saved and shared skills, or those that fit a query.";
+  tool.description = "Saved and shared skills.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}

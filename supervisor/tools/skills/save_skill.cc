@@ -27,7 +27,7 @@ Result<skills::Draft> read_draft(const Json& arguments) {
 mcp::ToolDefinition save_skill_definition() {
   mcp::ToolDefinition tool;
   tool.name = "save_skill";
-  tool.description = "Keep code to import: `from skills import NAME`, JavaScript require('skills/NAME').";
+  tool.description = "Keep code to import: `from skills import NAME`, require('skills/NAME').";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {

@@ -184,14 +184,13 @@ TEST_CASE("a damaged proposal is listed and can only be discarded", "[staging][s
 
 TEST_CASE("the rules bound open proposals, bytes, undo stores and time", "[staging][store]") {
   StoreScene scene;
-  scene.store->set_rules({10'000, 2, 1, std::chrono::seconds(100)});
+  scene.store->set_rules({10'000, 1, 1, std::chrono::seconds(100)});
   const auto first = scene.propose([] { put("one", "1"); });
   if (!first) return;
-  const StagingFolder running = scene.begin();
-  auto refused = wait_in(scene.loop, scene.store->begin());
+  auto refused = wait_in(scene.loop, scene.store->admit());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::exhausted);
-  CHECK(refused.error().rule == "workspace.proposals");
+  CHECK(refused.error().rule == "workspace.open");
   CHECK(refused.error().hint.find(first->id) != std::string::npos);
   scene.store->set_rules({10'000, 9, 1, std::chrono::seconds(100)});
   const auto second = scene.propose([] { put("two", "2"); });
@@ -203,7 +202,7 @@ TEST_CASE("the rules bound open proposals, bytes, undo stores and time", "[stagi
   const auto large = scene.propose([] { put("large", std::string(20'000, 'x')); });
   CHECK(large->state == ProposalState::open);
   CHECK_FALSE(fs::exists(scene.staging / second->id));  // also for the bytes
-  refused = wait_in(scene.loop, scene.store->begin());
+  refused = wait_in(scene.loop, scene.store->admit());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().rule == "workspace.proposals_bytes");
   wait_in(scene.loop, scene.store->tidy());

@@ -12,12 +12,13 @@ using namespace proposals;
 
 namespace {
 
+// Of a proposal that is settled.
 std::string shown_steps(StagedScene& scene) {
-  const Fd upper = open_directory(scene.upper().string()).value();
-  const auto layer = read_upper_layer(upper.get(), scene.workspace_fd.get());
-  REQUIRE(layer);
-  std::string text = layer->problem;
-  for (const StagedStep& step : layer->steps) {
+  const Fd folder = open_directory(scene.folder().string()).value();
+  const auto steps = read_steps(folder.get(), 0);
+  REQUIRE(steps);
+  std::string text;
+  for (const StagedStep& step : *steps) {
     constexpr const char* kNames[] = {"create", "replace", "remove", "mode"};
     text += std::string(text.empty() ? "" : ", ") + kNames[static_cast<size_t>(step.kind)] + " " + step.path;
   }
@@ -69,10 +70,10 @@ TEST_CASE("each kind of change is one step, and whole folders are one step", "[s
         fs::create_symlink("/etc/passwd", "link");
       }))
     return;
+  const Proposal proposal = scene.settle();
   CHECK(shown_steps(scene) ==
         "replace again, replace becomes_file, replace becomes_folder, create fresh, remove gone, create link, "
         "replace stays/changed, mode stays/inner, remove stays/removed");
-  const Proposal proposal = scene.settle();
   CHECK(paths_of(proposal.files.created) == "again/new becomes_file becomes_folder/deep/file fresh/deep/file link");
   CHECK(paths_of(proposal.files.modified) == "again/both stays/changed");
   CHECK(paths_of(proposal.files.deleted) == "again/old becomes_file/x becomes_folder gone/a gone/b stays/removed");

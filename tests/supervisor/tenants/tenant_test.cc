@@ -46,7 +46,8 @@ TEST_CASE("a peer gets its tenant, with private folders", "[tenants]") {
   REQUIRE(member);
   CHECK((*member)->tenant->name() == "one");
   CHECK((*member)->policy->name == "small");
-  for (const char* folder : {"tenants", "tenants/one", "tenants/one/workspace", "tenants/one/executions"})
+  for (const char* folder :
+       {"tenants", "tenants/one", "tenants/one/workspace", "tenants/one/executions", "tenants/one/staging"})
     CHECK(fs::status(daemon.state / folder).permissions() == fs::perms::owner_all);
   CHECK((*member)->tenant->workspace().quota().limits().bytes == 1 << 20);
   auto other = daemon.admit(1002);

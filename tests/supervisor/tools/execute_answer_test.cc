@@ -39,6 +39,25 @@ TEST_CASE("the answer of a program that succeeded", "[answer]") {
   CHECK_FALSE(s.result().is_error);
 }
 
+TEST_CASE("a branch's element has only keys that say something", "[answer]") {
+  Answered s(jail::Outcome::ok);
+  s.answer.form = tools::AnswerForm::branch;
+  s.report.value = Json(3);
+  Json element = s.json();
+  CHECK(element["result"] == 3);
+  CHECK(element["outcome"] == "ok");
+  CHECK(element["execution_id"] == "e0123456789abcdef");
+  CHECK(element["usage"]["wall_ms"] == 12.346);
+  for (const char* absent : {"success", "output", "execution_time_ms", "error"}) CHECK_FALSE(element.contains(absent));
+  s.report.out.text = "line";
+  CHECK(s.json()["output"] == Json({"line"}));
+  const Error refused{Code::denied, 0, "no", "do this", "a.rule"};
+  const auto result = tools::make_refusal("", refused, tools::Ran::no, tools::AnswerForm::branch);
+  element = Json::parse(std::get<mcp::Text>(result.content.at(0)).text);
+  CHECK(element ==
+        Json{{"error", "no"}, {"code", "denied"}, {"rule", "a.rule"}, {"remedy", "do this"}, {"outcome", "denied"}});
+}
+
 TEST_CASE("a large result is written already, and null is a result", "[answer]") {
   Answered s(jail::Outcome::ok);
   SECTION("no value") { CHECK(s.json()["result"].is_null()); }

@@ -82,7 +82,22 @@ class Messages:
                 data = b"".join(self._parts)
                 self._parts.clear()
                 self._parts_size = 0
-                return decode(data)
+                message = decode(data)
+                if message.get("descriptor") is True:
+                    message["descriptor"] = self._receive_descriptor()
+                return message
+
+    def _receive_descriptor(self):
+        """The descriptor of the packet that follows a message which announces it."""
+        import _socket
+        socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, self._fd)
+        try:
+            packet, parts, _, _ = socket.recvmsg(2, 64, _socket.MSG_CMSG_CLOEXEC)
+        finally:
+            socket.detach()
+        if packet != b"D" or [part[:2] for part in parts] != [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS)]:
+            raise ProtocolError("a message announced a descriptor that did not follow")
+        return int.from_bytes(parts[0][2][:4], "little")
 
     def send(self, data):
         """Sends the JSON text `data` (bytes). The caller makes sure that it fits into max_message."""
@@ -210,12 +225,12 @@ class Channel(Messages):
                 for waiter in waiters.values():
                     self._answer(waiter, {"error": error})
             return
-        number = {"reply": message.get("id"), "run": _ORDER}.get(message["type"])
+        number = {"reply": message.get("id"), "run": _ORDER, "share": _ORDER}.get(message["type"])
         with self._state:
             waiter = self._calls.pop(number, None)
             if waiter is not None:
                 self._answer(waiter, message)
-            elif number == _ORDER and message["type"] == "run":
+            elif number == _ORDER and message["type"] in ("run", "share"):
                 self._early_order = message
 
     @staticmethod

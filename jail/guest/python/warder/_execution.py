@@ -112,6 +112,10 @@ class Execution:
         self._reads = self._stage.reads
         self._reads.begin(workspace)
         _modules.Watch(self._watched(), workspace)
+        if "descriptor" in self._order:
+            from warder import _share
+            _share.load(self._order, self._module.__dict__)
+            self._open_files += 1  # the mapping's own descriptor
         return code
 
     def _compile(self):

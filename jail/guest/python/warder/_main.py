@@ -72,7 +72,7 @@ def receive_order(channel, receive=None):
     order = (receive or channel.receive)()
     if order is None or order["type"] == "cancel":
         posix._exit(0)
-    if order["type"] != "run":
+    if order["type"] not in ("run", "share"):  # share: only in a session
         raise ProtocolError(f"expected 'run', got '{order['type']}'")
     order.setdefault("workspace", WORKSPACE)
     order.setdefault("max_message", 8 << 20)

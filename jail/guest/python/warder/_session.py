@@ -20,7 +20,11 @@ def run(order, channel, open_files, stage, receive_order):
     """Does not return. Ends when the supervisor closes its side, or ends the jail."""
     shared = _Shared(stage)
     while True:
-        _Call(order, channel, open_files, shared).perform()
+        if order["type"] == "share":
+            from warder import _share
+            _share.answer(order, channel, shared.stage.module, shared.class_sources)
+        else:
+            _Call(order, channel, open_files, shared).perform()
         order = None
         while order is None:
             try:
@@ -39,6 +43,7 @@ class _Shared:
         self.orders = 0
         self.order = None  # the current one
         self.is_prepared = False
+        self.class_sources = []  # codes with classes, for the branches of a fan-out
         self.sources = {}  # by file: code of orders that ran before linecache was loaded
         self.images = None
         self.reads = None
@@ -92,6 +97,8 @@ class _Call(_execution.Execution):
     def _prepare(self):
         shared, order, namespace = self._shared, self._order, self._module.__dict__
         shared.sources[self._file] = order["code"]
+        if "class " in order["code"]:
+            shared.class_sources.append(order["code"])
         if "linecache" in sys.modules:
             self._show_source(sys.modules["linecache"])
         if not shared.is_prepared:

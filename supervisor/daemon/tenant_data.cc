@@ -1,0 +1,33 @@
+// What the parts hold of one tenant or named workspace: its end, and what expires of it.
+#include "supervisor/daemon/daemon_parts.h"
+
+// What is held of a removed tenant or named workspace outside of its folder and the journal.
+void DaemonParts::forget_data_of(const tenants::TenantId& id) {
+  skills_.forget(id);
+  vaults_.forget(id);
+  learning_.forget(id.text());
+  proposals_.forget(id);
+  if (id.workspace.empty()) busiest_tenants_.forget(id.account);
+}
+
+void DaemonParts::disconnect_tenant(const std::string& tenant) {
+  const auto is_of = [&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
+    return tenants::member_of(user).tenant->account() == tenant;
+  };
+  for (auto& listener : listeners_) listener->close_if(is_of);
+  upstream_.end_idle_of(tenant);
+  empty_pool();  // of forks of the tenant's interpreter
+  for (const auto& one : registry_.of_account(tenant)) {
+    skills_.forget(one->id());
+    vaults_.forget(one->id());
+    proposals_.forget(one->id());
+  }
+}
+
+Task<> DaemonParts::expire_workspaces() {
+  for (;;) {
+    const auto next = co_await registry_.expire_workspaces();
+    co_await proposals_.tidy();
+    co_await sleep_for(loop_, next);
+  }
+}
