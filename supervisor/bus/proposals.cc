@@ -113,10 +113,11 @@ Result<std::vector<std::string>> read_commit_paths(sd_bus_message* call) {
   return paths;
 }
 
-// Whether there can be proposals: the folder is made with the first staged execution.
+// Whether the tenant's staging folder has folders, so that its store must be opened to know its proposals. A folder
+// without any has two links, except on Btrfs, where each has one.
 bool has_staging(tenants::Tenant& tenant) {
   struct stat seen {};
-  return ::fstatat(tenant.directory(), "staging", &seen, AT_SYMLINK_NOFOLLOW) == 0;
+  return ::fstatat(tenant.directory(), "staging", &seen, AT_SYMLINK_NOFOLLOW) == 0 && seen.st_nlink != 2;
 }
 
 // The rules for a store that no client has opened. Without a connected client its policy is not known, and nothing is

@@ -184,7 +184,22 @@ class ByCommand(OnBus):
         self.warder("discard", proposal)
 
 
+@unittest.skipUnless(ROOT, "needs root, to call as several users")
 class AfterRestart(OnBus):
+    """The tenant of another user: the daemon's start is awaited as the user of this test."""
+
+    def setUp(self):
+        super().setUp()
+        self.client.close()
+        self.client = self.enterContext(as_user(ORDINARY_USER, lambda: Client(self.daemon.socket)))
+        self.run_code("write_file('old', 'one\\n')")
+
+    def tenant(self):
+        return f"uid-{ORDINARY_USER}"
+
+    def file(self, name):
+        return workspace_of(self.daemon, ORDINARY_USER) / name
+
     def test_proposals_of_a_tenant_without_clients_are_read_and_committed_when_it_is_named(self):
         proposal, _ = self.staged()
         committed, _ = self.staged("open('/workspace/other', 'w').write('x')")
@@ -201,7 +216,7 @@ class AfterRestart(OnBus):
         self.warder("undo", committed, "--tenant", tenant)  # which no policy had removed meanwhile
         self.assertEqual(self.file("old").read_text(), "one\ntwo\n")
         self.assertFalse(self.file("other").exists())
-        with Client(self.daemon.socket) as client:
+        with as_user(ORDINARY_USER, lambda: Client(self.daemon.socket)) as client:
             self.assertEqual(body_of(client.call("execute_code", {"code": "read_file('old')"}))["result"], "one\ntwo\n")
 
 
