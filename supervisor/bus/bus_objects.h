@@ -198,7 +198,8 @@ class BusObjects {
   enum class ProposalUse { read, act };
   // Finds the proposal if the caller may read it, or decide about it. Errors: denied, not_found.
   Task<Result<ProposalPlace>> proposal_at(MessagePtr call, std::string tenant, std::string id, ProposalUse use);
-  // The account whose own users decide about its proposals by themselves, if the caller is one of them; otherwise empty.
+  // The account whose own users decide about its proposals by themselves, if the caller is one of them; otherwise
+  // empty.
   std::string decider_of(const policies::Peer& caller, const std::string& account) const;
   // Records an act in the audit chain. Errors: it cannot be recorded; the act must not happen then.
   Task<Result<>> record_act(std::string action, ProposalPlace place, size_t paths);
