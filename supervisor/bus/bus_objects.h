@@ -24,6 +24,7 @@
 #include "supervisor/executions/statistics.h"
 #include "supervisor/executions/timeline_recorder.h"
 #include "supervisor/journal/journal.h"
+#include "supervisor/proposals/proposal_stores.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/server_status.h"
 
@@ -44,7 +45,8 @@ struct DaemonServices {
   calls::Approvals& approvals;
   const executions::TimelineRecorder& timeline;
   jail::Pool& pool;
-  const tenants::Registry& registry;
+  tenants::Registry& registry;
+  proposals::ProposalStores& proposals;
   journal::Journal& journal;
   const Members& members;
   const policies::Store& policies;
@@ -122,6 +124,11 @@ class BusObjects {
   Task<Result<MessagePtr>> get_record(MessagePtr call);
   Task<Result<MessagePtr>> list_tenant_records(MessagePtr call);
   Task<Result<MessagePtr>> remove_tenant(MessagePtr call);
+  Task<Result<MessagePtr>> list_proposals(MessagePtr call);
+  Task<Result<MessagePtr>> read_proposal_diff(MessagePtr call);
+  Task<Result<MessagePtr>> commit_proposal(MessagePtr call);
+  Task<Result<MessagePtr>> discard_proposal(MessagePtr call);
+  Task<Result<MessagePtr>> undo_proposal(MessagePtr call);
   Task<Result<MessagePtr>> reload(MessagePtr call);
   Task<Result<MessagePtr>> drain(MessagePtr call);
   Task<Result<MessagePtr>> run_doctor(MessagePtr call);
@@ -179,6 +186,24 @@ class BusObjects {
   Task<Result<std::string>> readable_records(MessagePtr call, std::optional<std::string> asked);
   // Settles an approval, if the caller may. At an execution's path, the approval must belong to that execution.
   Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);
+  // A proposal's place, and the caller that acts on it.
+  struct ProposalPlace {
+    std::shared_ptr<tenants::Tenant> tenant;
+    std::shared_ptr<proposals::ProposalStore> store;
+    proposals::Proposal proposal;
+    uint32_t uid = 0;
+  };
+  // The store of a tenant or named workspace, opened if it is not.
+  Task<Result<std::shared_ptr<proposals::ProposalStore>>> store_of(std::shared_ptr<tenants::Tenant> tenant);
+  enum class ProposalUse { read, act };
+  // Finds the proposal if the caller may read it, or decide about it. Errors: denied, not_found.
+  Task<Result<ProposalPlace>> proposal_at(MessagePtr call, std::string tenant, std::string id, ProposalUse use);
+  // The account whose own users decide about its proposals by themselves, if the caller is one of them; otherwise
+  // empty.
+  std::string decider_of(const policies::Peer& caller, const std::string& account) const;
+  // Records an act in the audit chain. Errors: it cannot be recorded; the act must not happen then.
+  Task<Result<>> record_act(std::string action, ProposalPlace place, size_t paths);
+  void record_failure(const std::string& action, const ProposalPlace& place, std::string_view outcome);
   void send_news();
   void send_news_of(const News& news);
   void look();  // once a second

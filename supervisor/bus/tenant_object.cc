@@ -33,6 +33,25 @@ uint64_t files_of(const Seen& s) { return s.tenant.workspace().quota().usage().f
 uint64_t most_bytes_of(const Seen& s) { return s.tenant.workspace().quota().limits().bytes; }
 uint64_t most_files_of(const Seen& s) { return s.tenant.workspace().quota().limits().files; }
 
+// The proposals of the tenant and its named workspaces that wait for a decision, and the bytes that all its proposals
+// hold.
+struct HeldProposals {
+  uint32_t open = 0;
+  uint64_t bytes = 0;
+};
+HeldProposals held_proposals_of(const Seen& s) {
+  HeldProposals sum;
+  for (const auto& one : s.services.registry.of_account(s.tenant.name())) {
+    const auto store = s.services.proposals.find(one->id());
+    if (!store) continue;
+    sum.open += static_cast<uint32_t>(store->open_proposals());
+    sum.bytes += store->usage().bytes;
+  }
+  return sum;
+}
+uint32_t open_proposals_of(const Seen& s) { return held_proposals_of(s).open; }
+uint64_t proposal_bytes_of(const Seen& s) { return held_proposals_of(s).bytes; }
+
 struct Shown {
   std::string name;
   tenants::Usage usage;
@@ -90,6 +109,8 @@ const sd_bus_vtable kTenantTable[] = {
     SD_BUS_PROPERTY("WorkspaceFiles", "t", tenant_property<files_of>, 0, kAnnounced),
     SD_BUS_PROPERTY("QuotaBytes", "t", tenant_property<most_bytes_of>, 0, 0),
     SD_BUS_PROPERTY("QuotaFiles", "t", tenant_property<most_files_of>, 0, 0),
+    SD_BUS_PROPERTY("OpenProposals", "u", tenant_property<open_proposals_of>, 0, 0),
+    SD_BUS_PROPERTY("ProposalBytes", "t", tenant_property<proposal_bytes_of>, 0, 0),
     SD_BUS_PROPERTY("Workspaces", "a(stttt)", workspaces_property, 0, 0),
     SD_BUS_VTABLE_END,
 };

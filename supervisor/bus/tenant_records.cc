@@ -22,12 +22,17 @@ Json record_of_tenant(const DaemonServices& services, const std::string& name, c
   if (sums.last_ms) record["LastUSec"] = static_cast<uint64_t>(std::max<int64_t>(*sums.last_ms, 0)) * 1000;
   const auto open = services.registry.of_account(name);
   if (open.empty()) return record;
-  uint64_t bytes = 0, files = 0;
+  uint64_t bytes = 0, files = 0, proposals = 0, proposal_bytes = 0;
   for (const auto& one : open) {
+    if (const auto store = services.proposals.find(one->id())) {
+      proposals += store->open_proposals();
+      proposal_bytes += store->usage().bytes;
+    }
     const auto& usage = one->workspace().quota().usage();
     bytes += usage.bytes, files += usage.files;
   }
   record["WorkspaceBytes"] = bytes, record["WorkspaceFiles"] = files;
+  record["OpenProposals"] = proposals, record["ProposalBytes"] = proposal_bytes;
   return record;
 }
 

@@ -245,6 +245,7 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .timeline = timeline_,
       .pool = pool_,
       .registry = registry_,
+      .proposals = proposals_,
       .journal = journal_,
       .members = members_,
       .policies = prepared_.policies,

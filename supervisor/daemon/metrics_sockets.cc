@@ -83,6 +83,14 @@ metrics::FleetNumbers DaemonParts::fleet_numbers(bool shows_tenants) const {
   fleet.quota_refusals = {{"bytes", refused.bytes}, {"files", refused.files}};
   const tenants::IndexHost::Totals indexes = opened_.indexes->totals();
   fleet.indexes = {indexes.indexes, indexes.without, indexes.files, indexes.watches, indexes.walks};
+  const proposals::ProposalStores::Totals staged = proposals_.totals();
+  fleet.proposals = {staged.open,
+                     staged.bytes,
+                     {{"committed", staged.ended.commits},
+                      {"conflict", staged.ended.conflicts},
+                      {"undone", staged.ended.undone},
+                      {"discarded", staged.ended.discarded},
+                      {"expired", staged.ended.expired}}};
   return fleet;
 }
 

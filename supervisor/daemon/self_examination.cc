@@ -103,6 +103,21 @@ Finding SelfExamination::judge_workspaces() const {
   return doctor::judge_workspaces({totals.indexes, totals.without, totals.without_why, totals.watches, totals.walks});
 }
 
+std::optional<Finding> SelfExamination::judge_staging() const {
+  doctor::Staging seen;
+  for (const std::string& name : of_.prepared.policies.names()) {
+    const auto policy = of_.prepared.policies.find(name);
+    if (!policy || !policy->staging.offers()) continue;
+    seen.policies.push_back(name);
+    seen.is_always_staged = seen.is_always_staged || policy->staging.mode == policies::WorkspaceMode::staged;
+  }
+  if (seen.policies.empty()) return std::nullopt;
+  if (of_.host.root == jail::RootMode::bind) seen.bind_root_why = of_.host.bind_root_why;
+  seen.folder = of_.prepared.options.state + "/tenants";
+  seen.file_system = doctor::file_system_of(seen.folder);
+  return doctor::judge_staging(seen);
+}
+
 Finding SelfExamination::judge_traces() const {
   doctor::Spans seen;
   seen.collector = of_.spans->collector().shown;
@@ -140,6 +155,7 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   all.push_back(judge_journal());
   all.push_back(judge_state_disk());
   all.push_back(judge_workspaces());
+  if (auto staging = busy_with([this] { return judge_staging(); })) all.push_back(*std::move(staging));
   all.push_back(doctor::judge_loop(loop.busy_time().longest()));
   if (of_.spans) all.push_back(judge_traces());
   Finding execution = co_await try_execution();

@@ -3,6 +3,7 @@
 // Source: the daemon's parts. Used by: D-Bus (RunDoctor). Errors: exhausted: another examination runs.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "jail/host.h"
 #include "jail/pool.h"
@@ -40,6 +41,8 @@ class SelfExamination {
   doctor::Finding judge_journal() const;
   doctor::Finding judge_state_disk() const;
   doctor::Finding judge_workspaces() const;
+  // Only if a policy in force stages workspaces.
+  std::optional<doctor::Finding> judge_staging() const;
   doctor::Finding judge_traces() const;  // only if spans are recorded
 
   Subjects of_;

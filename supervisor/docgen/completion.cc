@@ -18,10 +18,14 @@ struct Completes {
 };
 
 // The value names that `warder complete` can complete, with its argument for each.
-constexpr std::pair<std::string_view, std::string_view> kLive[] = {
-    {"EXECUTION", "executions"}, {"APPROVAL", "approvals"}, {"POLICY", "policies"}, {"SERVER", "servers"}};
+constexpr std::pair<std::string_view, std::string_view> kLive[] = {{"EXECUTION", "executions"},
+                                                                   {"APPROVAL", "approvals"},
+                                                                   {"PROPOSAL", "proposals"},
+                                                                   {"POLICY", "policies"},
+                                                                   {"SERVER", "servers"}};
 
 Completes completes(std::string value) {
+  if (const auto space = value.find(' '); space != value.npos) value.resize(space);
   if (value.starts_with('[')) value = value.substr(1, value.size() - 2);
   if (value.ends_with("...")) value.erase(value.size() - 3);
   if (value.find('|') != value.npos) {

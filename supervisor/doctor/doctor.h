@@ -75,6 +75,16 @@ struct WorkspaceIndexes {  // supervisor/tenants/workspace_index.h
   uint64_t watches = 0, walks = 0;
 };
 Finding judge_workspaces(const WorkspaceIndexes& seen);
+struct Staging {                      // whether a staged execution works here
+  std::vector<std::string> policies;  // in force, that stage workspaces
+  bool is_always_staged = false;      // by one of them, every execution is staged
+  std::string bind_root_why;          // why the root of jails is no overlay; empty: it is one
+  std::string folder;                 // of the tenants
+  uint64_t file_system = 0;           // its magic number of statfs(2); 0: not known
+};
+Finding judge_staging(const Staging& seen);
+// The magic number of the folder's file system; 0: it cannot be read.
+uint64_t file_system_of(const std::string& folder);
 // `longest`: the longest time that the daemon's loop was busy without a break; a note above 100 ms.
 Finding judge_loop(const BusyTime::Turn& longest);
 // `reload_problem`: why the daemon's last reload failed; empty: it succeeded.

@@ -87,6 +87,18 @@ void add_indexes(OpenMetricsText& text, const IndexNumbers& indexes) {
   text.sample("_total", {}, indexes.walks);
 }
 
+void add_proposals(OpenMetricsText& text, const ProposalNumbers& proposals) {
+  text.family("warder_proposals_open", "gauge", "",
+              "Proposals of staged executions that wait for a commit, of tenants in use since the start.");
+  text.sample("", {}, proposals.open);
+  text.family("warder_proposals_bytes", "gauge", "bytes",
+              "What these proposals hold on the disk, with the files that an undo brings back.");
+  text.sample("", {}, proposals.bytes);
+  text.family("warder_proposal_results", "counter", "",
+              "What became of proposals: committed, conflict (nothing was changed), undone, discarded, expired.");
+  for (const auto& [result, count] : proposals.results) text.sample("_total", {{"result", result}}, count);
+}
+
 void add_approvals(OpenMetricsText& text, const FleetNumbers& fleet) {
   text.family("warder_approvals_now", "gauge", "", "Calls that wait for an approval, by the user who may decide.");
   text.sample("", {{"by", "tenant"}}, fleet.approvals_for_tenants);
@@ -113,6 +125,7 @@ void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet) {
               "outcome disk.");
   for (const auto& [limit, count] : fleet.quota_refusals) text.sample("_total", {{"limit", limit}}, count);
   add_indexes(text, fleet.indexes);
+  add_proposals(text, fleet.proposals);
   add_approvals(text, fleet);
   if (!fleet.shows_tenants) return;  // names of servers tell what a machine is used for
   add_servers(text, fleet);

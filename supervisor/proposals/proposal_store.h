@@ -88,6 +88,7 @@ class ProposalStore {
 
   // What proposals and undo stores hold, without the folders of running executions.
   StagedUsage usage() const;
+  size_t open_proposals() const { return count_of(ProposalState::open); }
   size_t running() const { return running_.size(); }
   const Counters& counters() const { return counters_; }
 

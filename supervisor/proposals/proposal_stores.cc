@@ -27,6 +27,14 @@ Result<std::shared_ptr<OpenedStore>> folders_of(tenants::Tenant& tenant) {
   return folders;
 }
 
+void add_counters(ProposalStore::Counters& sum, const ProposalStore::Counters& more) {
+  sum.commits += more.commits;
+  sum.conflicts += more.conflicts;
+  sum.undone += more.undone;
+  sum.discarded += more.discarded;
+  sum.expired += more.expired;
+}
+
 std::vector<std::string> paths_of(const StagedFiles::List& list) {
   std::vector<std::string> paths;
   for (const auto& file : list.files) paths.push_back(file.path);
@@ -78,6 +86,29 @@ std::vector<std::pair<tenants::TenantId, const ProposalStore*>> ProposalStores::
   std::vector<std::pair<tenants::TenantId, const ProposalStore*>> all;
   for (const auto& [id, store] : stores_) all.emplace_back(id, store.get());
   return all;
+}
+
+std::shared_ptr<ProposalStore> ProposalStores::find(const tenants::TenantId& id) const {
+  const auto known = stores_.find(id);
+  return known == stores_.end() ? nullptr : known->second;
+}
+
+ProposalStores::Totals ProposalStores::totals() const {
+  Totals totals;
+  totals.ended = forgotten_;
+  for (const auto& [id, store] : stores_) {
+    totals.open += store->open_proposals();
+    totals.bytes += store->usage().bytes;
+    add_counters(totals.ended, store->counters());
+  }
+  return totals;
+}
+
+void ProposalStores::forget(const tenants::TenantId& id) {
+  const auto known = stores_.find(id);
+  if (known == stores_.end()) return;
+  add_counters(forgotten_, known->second->counters());
+  stores_.erase(known);
 }
 
 void ProposalStores::count(tenants::Tenant& tenant, const ProposalStore& store) {

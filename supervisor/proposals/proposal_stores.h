@@ -26,6 +26,14 @@ class ProposalStores {
 
   // The store of the tenant, under these rules from now on.
   Task<Result<std::shared_ptr<ProposalStore>>> of(TenantPtr tenant, policies::StagingRules rules);
+  // The store if it was opened, with the rules that it has; otherwise nullptr.
+  std::shared_ptr<ProposalStore> find(const tenants::TenantId& id) const;
+  // Of all stores that were opened since the daemon's start, for metrics.
+  struct Totals {
+    uint64_t open = 0, bytes = 0;
+    ProposalStore::Counters ended;
+  };
+  Totals totals() const;
   // The opened stores, for numbers.
   std::vector<std::pair<tenants::TenantId, const ProposalStore*>> opened() const;
   // The tenant's account counts the files of its proposals. Call it after each change of its store.
@@ -38,7 +46,7 @@ class ProposalStores {
   Task<Result<Proposal>> discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id);
 
   // The tenant or named workspace is removed, with its folders.
-  void forget(const tenants::TenantId& id) { stores_.erase(id); }
+  void forget(const tenants::TenantId& id);
   // Discards what is too old, in all opened stores.
   Task<> tidy();
 
@@ -51,6 +59,7 @@ class ProposalStores {
   FilesChanged files_changed_;
   std::map<tenants::TenantId, std::shared_ptr<ProposalStore>> stores_;
   std::map<tenants::TenantId, std::vector<OneShot<Found>::Resolver>> opening_;  // who waits for a store
+  ProposalStore::Counters forgotten_;                                           // of stores that were forgotten
   Scope tasks_;                                                                 // last: cancelled first
 };
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
@@ -30,7 +31,8 @@ Result<policies::Peer> credentials_of(const mcp::Principal& principal, std::opti
 }
 
 constexpr mode_t kPrivate = 0700;
-constexpr std::chrono::seconds kLookAtMost{60};  // a tenant with shorter times may connect meanwhile
+constexpr uint64_t kMostKeptBytes = uint64_t{1} << 62;  // no quota
+constexpr std::chrono::seconds kLookAtMost{60};         // a tenant with shorter times may connect meanwhile
 
 }  // namespace
 
@@ -142,6 +144,28 @@ Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::s
   set_quota(known->second, member.policy->quota);
   CHECKED(mark_used(*known->second, member.policy->named_workspaces));
   return known->second;
+}
+
+Result<std::shared_ptr<Tenant>> Registry::open_stored(const TenantId& id) {
+  if (is_removing(id.account))
+    return fail(Code::unavailable, "tenant '" + id.account + "' is being removed", "wait until it is removed");
+  if (auto known = find(id)) return known;
+  std::string folder = id.account;
+  if (!id.workspace.empty()) folder += "/" + std::string(kNamedWorkspaces) + "/" + id.workspace;
+  TRY(RelativePath path, RelativePath::parse(folder));
+  const auto stored = open_beneath(directory_.get(), path, O_PATH | O_DIRECTORY);
+  if (!stored && stored.error().err == ENOENT)
+    return fail(Code::not_found, "there is no tenant '" + id.text() + "'", "warder tenants lists them");
+  if (!stored) return tl::unexpected<Error>(stored.error());
+  policies::Policy keeping = *store_.standard();
+  keeping.quota = {kMostKeptBytes, kMostKeptBytes, std::numeric_limits<uint32_t>::max(), kMostKeptBytes};
+  if (id.workspace.empty()) {
+    TRY(auto opened, Tenant::open(loop_, directory_.get(), id.account, keeping));
+    return keep(id, std::move(opened))->second;
+  }
+  TRY(const auto account, open_stored(TenantId{id.account}));
+  TRY(auto opened, Tenant::open_workspace(loop_, *account, id.workspace, keeping));
+  return keep(id, std::move(opened))->second;
 }
 
 Result<std::shared_ptr<Tenant>> Registry::workspace_in(const Member& member, const Json& meta) {

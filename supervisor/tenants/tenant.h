@@ -113,6 +113,11 @@ class Registry {
   // other tools, or other limits of execute_code, are offered now.
   std::vector<std::shared_ptr<Member>> apply_policies();
 
+  // The tenant or named workspace, opened from its folders if no client has used it since the start: for acts of
+  // administrators. Until a client brings its policy, its quotas remove nothing. Errors: not_found, it has no folder;
+  // unavailable: its removal is under way.
+  Result<std::shared_ptr<Tenant>> open_stored(const TenantId& id);
+
   // `changed` is called when a tenant or named workspace was opened, and whenever its quota may have changed.
   void on_quota(std::function<void(std::shared_ptr<Tenant>)> changed) { quota_changed_ = std::move(changed); }
   // `removed` is called with the id of each removed named workspace, so that the daemon deletes its other data.

@@ -66,6 +66,10 @@ std::vector<Flag> tail_flags() {
 const std::vector<Command>& commands() {
   static const char* const kIds = "Execution ids, as warder ps lists them; the first characters are enough";
   static const char* const kApprovals = "Approval ids, as warder approvals lists them; the first characters are enough";
+  static const char* const kProposals = "Proposal ids, as warder diff lists them; the first characters are enough";
+  static const Flag kProposalTenant = {"--tenant", "NAME",
+                                       "Proposals of this tenant, or of its named workspace TENANT/WORKSPACE. Needed "
+                                       "if no client has used it since the daemon started"};
   static const char* const kJournalWords = "A journal.db or the state folder of a daemon; default: /var/lib/warder";
   static const std::vector<Command> kCommands = {
       {"ps",
@@ -164,6 +168,34 @@ const std::vector<Command>& commands() {
        kApprovals,
        "Refuse waiting calls",
        {{"-r,--reason", "TEXT", "The reason, which the calling code receives"}}},
+      {"diff",
+       run_diff,
+       "[PROPOSAL]",
+       kProposals,
+       "Print what a staged execution wants to change, as a unified diff of at most 1 MiB. Without a proposal, list "
+       "those that can be committed or undone",
+       {kProposalTenant}},
+      {"commit",
+       run_commit,
+       "PROPOSAL [PATH...]",
+       "A proposal, and files or folders of its workspace; default: all its changes",
+       "Commit a proposal: its changes are made in the workspace, all or none. Nothing is changed if another program "
+       "has changed one of the files; exit status 1 then, with their paths",
+       {kProposalTenant}},
+      {"discard",
+       run_discard,
+       "PROPOSAL...",
+       kProposals,
+       "Delete proposals; their workspaces stay as they are",
+       {kProposalTenant}},
+      {"undo",
+       run_undo,
+       "PROPOSAL",
+       kProposals,
+       "Take the last commit of a proposal back. Nothing is changed if a file was changed after the commit; exit "
+       "status "
+       "1 then",
+       {kProposalTenant}},
       {"reload",
        run_reload,
        nullptr,
@@ -304,7 +336,7 @@ const std::vector<Command>& commands() {
       {"complete",
        print_candidates,
        "WHAT...",
-       "executions, approvals or policies; then the command line before the cursor, as one word",
+       "executions, approvals, proposals or policies; then the command line before the cursor, as one word",
        "Print the words that complete the command line",
        {},
        Asks::nobody,

@@ -1,6 +1,6 @@
-// `warder complete`: the completion of shells runs it to list the words that fit at the cursor: ids of executions and
-// approvals from a running daemon, names of policies from their files. Without a daemon or files it prints no words and
-// no error, within 2 seconds. It starts no daemon and asks for no authentication.
+// `warder complete`: the completion of shells runs it to list the words that fit at the cursor: ids of executions,
+// approvals and proposals from a running daemon, names of policies from their files. Without a daemon or files it
+// prints no words and no error, within 2 seconds. It starts no daemon and asks for no authentication.
 #include <signal.h>
 #include <unistd.h>
 
@@ -63,6 +63,14 @@ Result<Words> approvals_of(const Given& given) {
   return ids;
 }
 
+Result<Words> proposals_of(const Given& given) {
+  TRY(BusClient client, connect_quietly(given.bus));
+  TRY(Json listed, client.call(kPath, kManager, "ListProposals", {"s", {""}}));
+  Words ids;
+  for (const auto& one : listed) ids.push_back(text(one, "Id"));
+  return ids;
+}
+
 Result<Words> policies_of(const Given& given) {
   TRY(policies::Store store, load_policies(given));
   return store.names();
@@ -80,6 +88,7 @@ Result<Words> candidates(const std::string& what, const Words& typed) {
   const bool ends_them = std::find(typed.begin(), typed.end(), "kill") != typed.end();
   if (what == "executions") return executions_of(given, ends_them ? Ended::left_out : Ended::offered);
   if (what == "approvals") return approvals_of(given);
+  if (what == "proposals") return proposals_of(given);
   if (what == "policies") return policies_of(given);
   if (what == "servers") return servers_of(given);
   return fail(Code::invalid, "this kind of word is not known");

@@ -43,10 +43,10 @@ std::pair<CLI::App*, std::string> place_of(CLI::App& app, const std::string& nam
   return {group, rest};
 }
 
-// "execution" for "[EXECUTION...]"
+// "execution" for "[EXECUTION...]", "proposal" for "PROPOSAL [PATH...]"
 std::string positional_name(std::string_view words) {
   std::string name;
-  for (const char c : words)
+  for (const char c : words.substr(0, words.find(' ')))
     if (c >= 'A' && c <= 'Z') name += static_cast<char>(c - 'A' + 'a');
   return name;
 }

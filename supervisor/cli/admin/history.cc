@@ -120,6 +120,17 @@ Result<uint64_t> read_limit(const Given& given) {
   return fail(Code::invalid, "--limit: '" + text + "' is not a number from 1 to 100000000");
 }
 
+// The proposal of the execution, if it still has one and this user sees it.
+void add_proposal(const BusClient& warderd, Json& record) {
+  const auto all = warderd.read(kPath, kManager, "ListProposals", [&record](sd_bus_message* to) {
+    return append_arguments(to, {"s", {text(record, "Tenant")}});
+  });
+  if (!all || !record.is_object()) return;
+  for (const Json& one : *all)
+    if (text(one, "Execution") == text(record, "Id"))
+      record["Proposal"] = {{"Id", text(one, "Id")}, {"State", text(one, "State")}};
+}
+
 }  // namespace
 
 Result<int> run_history(const Given& given) {
@@ -159,6 +170,7 @@ Result<int> run_show(const Given& given) {
     record = journal::to_json(*story);
   } else {
     TRY(record, std::get<BusClient>(source).call(kPath, kManager, "GetRecord", {"s", {id}}));
+    add_proposal(std::get<BusClient>(source), record);
   }
   if (given.json) {
     print_json(with_parsed_receipt(std::move(record)));

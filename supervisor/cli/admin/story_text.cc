@@ -64,6 +64,12 @@ std::string receipt_text(const std::string& receipt) {
   return lines;
 }
 
+std::string proposal_text(const Json& proposal) {
+  if (!proposal.is_object()) return {};
+  return one_line("proposal", fmt::format("{} {}; see: warder diff {}", text(proposal, "Id"), text(proposal, "State"),
+                                          text(proposal, "Id")));
+}
+
 std::string output_text(const Json& record) {
   if (member(record, "OutputStored").is_null()) return "-";
   if (member(record, "OutputStored") != true) return "not stored";
@@ -113,6 +119,7 @@ std::string story_text(const Json& record) {
                                       bytes_or_dash(ledger, "fetched_bytes"), bytes_or_dash(ledger, "read_bytes")));
   told += one_line("output", output_text(record));
   told += changes_text(record);
+  told += proposal_text(member(record, "Proposal"));
   told += receipt_text(text(record, "Receipt"));
   return told;
 }

@@ -45,6 +45,7 @@ Result<int> run_tenants(const Given& given) {
                                        {"SESSIONS", Align::right},
                                        {"FILES", Align::right},
                                        {"BYTES", Align::right},
+                                       {"PROPOSALS", Align::right},
                                        {"LAST USED"}};
   std::vector<Line> lines;
   for (const Json& one : all) {
@@ -52,7 +53,7 @@ Result<int> run_tenants(const Given& given) {
     lines.push_back({text(one, "Name"), number_or_dash(one, "UID"), number_or_dash(one, "Executions"),
                      number_or_dash(one, "Running"), number_or_dash(one, "Sessions"),
                      number_or_dash(one, "WorkspaceFiles"),
-                     is_counted ? bytes_text(number(one, "WorkspaceBytes")) : "-",
+                     is_counted ? bytes_text(number(one, "WorkspaceBytes")) : "-", number_or_dash(one, "OpenProposals"),
                      is_used ? local_time(static_cast<int64_t>(number(one, "LastUSec") / 1000)) : "-"});
   }
   for (const auto& line : table(columns, lines, terminal_width())) std::printf("%s\n", line.c_str());

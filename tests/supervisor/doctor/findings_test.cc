@@ -166,3 +166,20 @@ TEST_CASE("workspaces that no index follows are a note with the reason", "[docto
   check_not_good(finding, doctor::Health::note, seen.without_why);
   CHECK(finding.found.find("1 of 4 workspaces") == 0);
 }
+
+TEST_CASE("a machine that cannot stage is a note, and bad if a policy stages every execution", "[doctor]") {
+  doctor::Staging seen;
+  seen.policies = {"default", "strict"};
+  seen.folder = "/var/lib/warder/tenants";
+  seen.file_system = 0xEF53;  // ext4
+  check_good(doctor::judge_staging(seen));
+  seen.file_system = 0x6969;
+  check_not_good(doctor::judge_staging(seen), Health::note, "/var/lib/warder/tenants is on NFS");
+  seen.file_system = 0x794c7630;
+  check_not_good(doctor::judge_staging(seen), Health::note, "overlayfs");
+  seen.is_always_staged = true;
+  check_not_good(doctor::judge_staging(seen), Health::bad, "default, strict");
+  seen.file_system = 0xEF53;
+  seen.bind_root_why = "no overlay here";
+  check_not_good(doctor::judge_staging(seen), Health::bad, "no overlay here");
+}
