@@ -109,6 +109,7 @@ class Definitions(Served):
             "sanitize_pii": reads, "restore_pii": reads, "save_skill": ("write",),
             "write_workspace_file": ("write", "destructive"),  # what it replaces is lost
             "delete_workspace_file": ("write", "destructive"), "delete_skill": ("write", "destructive"),
+            "commit_workspace": ("write", "destructive"),
             "call_tool": ("write", "destructive", "open world"),
         }
         for tool in self.client.request("tools/list")["tools"]:

@@ -15,7 +15,7 @@ Json execute_code_schema() {
       "timeout_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400, "default": 30},
       "memory_mb": {"type": "number", "minimum": 1, "maximum": 1048576, "default": 500},
       "language": {"type": "string", "enum": ["python", "javascript", "typescript", "shell"], "default": "python"},
-      "workspace": {"type": "string", "enum": ["direct", "staged"], "description": "staged: file changes become a proposal"},
+      "workspace": {"type": "string", "enum": ["direct", "staged"], "description": "staged: changes become a proposal"},
       "session": {"type": "string"},
       "reset_session": {"type": "boolean"},
       "fork": {"type": "array", "items": {}}

@@ -134,7 +134,7 @@ Task<Result<mcp::ToolResult>> commit_workspace(calls::CallEnvironment& environme
 mcp::ToolDefinition commit_workspace_definition() {
   mcp::ToolDefinition tool;
   tool.name = "commit_workspace";
-  tool.description = "Commit, discard or undo the proposal of a staged execute_code. diff: proposal:///<id>/diff";
+  tool.description = "Commit, discard or undo a staged proposal. Its diff: proposal:///<id>/diff";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
