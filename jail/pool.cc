@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -71,6 +72,12 @@ std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules
   for (const auto& word : warm_command(spec, rules)) key += "\n" + word;
   for (const auto& [name, value] : spec.environment) key += "\n" + name + "=" + value;
   return key;
+}
+
+bool is_same_folder(int one, int other) {
+  struct stat a {
+  }, b{};
+  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 // The tenant comes first: its name holds no newline, so no text of a policy can look like a tenant.
@@ -190,6 +197,10 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
   if (rules.zygotes && !tenant.empty() && Zygote::exists_for(spec.language)) {
     Shelf& forks = shelf_of(tenant, spec, rules, workspace.access);
     forks.asked++;
+    if (forks.directory && !is_same_folder(forks.directory.get(), workspace.directory)) {  // removed, and made again
+      forks.waiting.clear();
+      forks.directory.reset();
+    }
     if (!forks.directory) {
       forks.directory = Fd(::fcntl(workspace.directory, F_DUPFD_CLOEXEC, 3));
       forks.workspace = {forks.directory.get(), workspace.access, workspace.staging};

@@ -85,9 +85,8 @@ Task<Result<Report>> RunningExecution::run() {
   if (state_.is_finished()) clock_.let_go();  // one of its threads may wait for a person
   while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half message
   ending_ = choose_ending();
-  bool must_end = false;
   if (ending_ == Ending::answer && jail_.staging() && request_.settles) {
-    must_end = co_await request_.settles(*jail_.staging());
+    const bool must_end = co_await request_.settles(*jail_.staging());
     if (must_end) ending_ = Ending::exit;
   }
   if (ending_ != Ending::exit) {
@@ -113,8 +112,9 @@ Task<Result<Report>> RunningExecution::run() {
   unanswered_.stop_waiting();
   co_await talking;
   (void)co_await sending;
-  // If the program left no process behind, only init is still there, and its end need not be awaited.
-  if (!report || report->event != InitEvent::exited || report->others || must_end) co_await jail_.gone();
+  // If the program left no process behind, only init is still there, and its end need not be awaited; except for a
+  // staged workspace, whose overlay is mounted until then.
+  if (!report || report->event != InitEvent::exited || report->others || jail_.staging()) co_await jail_.gone();
   co_await draining_out;
   co_await draining_err;
   calls_.cancel_all();

@@ -202,6 +202,7 @@ class BusObjects {
   // empty.
   std::string decider_of(const policies::Peer& caller, const std::string& account) const;
   // Records an act in the audit chain. Errors: it cannot be recorded; the act must not happen then.
+  static journal::AuditEntry entry_of(const std::string& action, const ProposalPlace& place, Json more);
   Task<Result<>> record_act(std::string action, ProposalPlace place, size_t paths);
   void record_failure(const std::string& action, const ProposalPlace& place, std::string_view outcome);
   void send_news();

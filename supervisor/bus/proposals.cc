@@ -170,7 +170,7 @@ Task<Result<BusObjects::ProposalPlace>> BusObjects::proposal_at(MessagePtr call,
   co_return place;
 }
 
-Task<Result<>> BusObjects::record_act(std::string action, ProposalPlace place, size_t paths) {
+journal::AuditEntry BusObjects::entry_of(const std::string& action, const ProposalPlace& place, Json more) {
   journal::AuditEntry entry;
   entry.at_ms = journal::now_ms();
   entry.tenant = place.tenant->name();
@@ -178,27 +178,24 @@ Task<Result<>> BusObjects::record_act(std::string action, ProposalPlace place, s
   entry.action = action + " proposal";
   entry.subject = place.proposal.id;
   entry.kind = journal::AuditKind::approval;
-  Json shape = {{"execution", place.proposal.about.execution}};
+  more["execution"] = place.proposal.about.execution;
+  entry.shape = dump_json(more);
+  return entry;
+}
+
+Task<Result<>> BusObjects::record_act(std::string action, ProposalPlace place, size_t paths) {
+  Json shape = Json::object();
   if (paths > 0) shape["paths"] = paths;
-  entry.shape = dump_json(shape);
   log_notice("D-Bus: user {}: {} of proposal {} of tenant {}", place.uid, action, place.proposal.id,
              place.tenant->name());
-  auto recorded = co_await services_.journal.audit_first(std::move(entry));
+  auto recorded = co_await services_.journal.audit_first(entry_of(action, place, std::move(shape)));
   if (recorded) co_return Result<>{};
   co_return tl::unexpected<Error>(
       std::move(recorded).error().within("nothing was done, because it cannot be recorded in the audit chain"));
 }
 
 void BusObjects::record_failure(const std::string& action, const ProposalPlace& place, std::string_view outcome) {
-  journal::AuditEntry entry;
-  entry.at_ms = journal::now_ms();
-  entry.tenant = place.tenant->name();
-  entry.uid = place.uid;
-  entry.action = action + " proposal";
-  entry.subject = place.proposal.id;
-  entry.kind = journal::AuditKind::approval;
-  entry.shape = dump_json({{"execution", place.proposal.about.execution}, {"failed", std::string(outcome)}});
-  services_.journal.audit(std::move(entry));
+  services_.journal.audit(entry_of(action, place, {{"failed", std::string(outcome)}}));
 }
 
 Task<Result<MessagePtr>> BusObjects::list_proposals(MessagePtr call) {
@@ -271,8 +268,7 @@ Task<Result<MessagePtr>> BusObjects::commit_proposal(MessagePtr call) {
   if (!report) record_failure("commit", *place, code_name(report.error().code));
   if (!report) co_return tl::unexpected<Error>(std::move(report).error());
   if (!report->is_committed) record_failure("commit", *place, "conflict");
-  Json told = result_of(report->is_committed, report->steps, report->conflicts, report->proposal);
-  told["Skipped"] = report->skipped;
+  const Json told = result_of(report->is_committed, report->steps, report->conflicts, report->proposal);
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   if (int r = append_object(reply.get(), told); r < 0) co_return fail_errno(-r, "answer with the commit");
   co_return reply;

@@ -48,8 +48,10 @@ Result<std::string> shown_arguments(const Json& arguments) {
       "text");
 }
 
-Task<Result<ApprovalVerdict>> ask_person(CallEnvironment& environment, const CallContext& who, PersonsQuestion question,
-                                         const Json& exact) {
+namespace {
+
+Task<Result<ApprovalVerdict>> ask(CallEnvironment& environment, const CallContext& who, PersonsQuestion question,
+                                  const Json& exact) {
   const policies::ApprovalRules& rules = who.policy->calls.approval;
   const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
   CO_CHECKED(co_await tokenise_values(environment.loop, pii, question.given));
@@ -68,6 +70,18 @@ Task<Result<ApprovalVerdict>> ask_person(CallEnvironment& environment, const Cal
   approval.expires_ms = approval.asked_ms + std::chrono::milliseconds(rules.expires).count();
   approval.by = rules.by;
   auto verdict = co_await environment.approvals.ask(std::move(approval), who.client);
+  co_return verdict;
+}
+
+}  // namespace
+
+Task<Result<ApprovalVerdict>> ask_person(CallEnvironment& environment, const CallContext& who, AuditedCall& audited,
+                                         PersonsQuestion question, const Json& exact) {
+  audited.set("rule", question.rule);
+  audited.set("verdict", kind_name(ApprovalVerdict::Kind::withdrawn));  // of a call that ends meanwhile
+  auto verdict = co_await ask(environment, who, std::move(question), exact);
+  audited.set("verdict", verdict ? kind_name(verdict->kind) : code_name(verdict.error().code));
+  if (verdict && !verdict->by.empty()) audited.set("by", verdict->by);
   co_return verdict;
 }
 
@@ -93,21 +107,13 @@ Task<Result<std::string>> await_approval(CallEnvironment& environment, const Cal
   const FreezeGuard frozen(who.jail);
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
   AuditedCall audited(environment.journal, span, who, target, "approval");
-  audited.set("rule", decision.name());
-  audited.set("verdict", kind_name(ApprovalVerdict::Kind::withdrawn));
   PersonsQuestion question{fmt::format("{}.{}", target.server, target.tool), decision.name(),
                            decision.rule ? decision.rule->why : std::string(), std::move(given)};
-  auto verdict = co_await ask_person(environment, who, std::move(question), exact);
-  if (!verdict) {
-    audited.set("verdict", code_name(verdict.error().code));
-    co_return tl::unexpected<Error>(std::move(verdict).error());
-  }
-  audited.set("verdict", kind_name(verdict->kind));
-  if (!verdict->by.empty()) audited.set("by", verdict->by);
-  if (verdict->kind != ApprovalVerdict::Kind::approved)
+  CO_TRY(const ApprovalVerdict verdict, co_await ask_person(environment, who, audited, std::move(question), exact));
+  if (verdict.kind != ApprovalVerdict::Kind::approved)
     co_return tl::unexpected<Error>(
-        refusal(target.server, target.tool, decision, cause_of(*verdict, who.policy->calls.approval.expires)));
-  co_return verdict->by;
+        refusal(target.server, target.tool, decision, cause_of(verdict, who.policy->calls.approval.expires)));
+  co_return verdict.by;
 }
 
 }  // namespace calls

@@ -21,10 +21,10 @@ struct PersonsQuestion {
   std::string tool, rule, why;
   Json given;
 };
-// Asks about any action of the caller, as the policy's `calls.approval` says. `exact`: shown to those whose policy
-// allows a look at personal data. Nothing is frozen and nothing is written into the audit chain.
-Task<Result<ApprovalVerdict>> ask_person(CallEnvironment& environment, const CallContext& who, PersonsQuestion question,
-                                         const Json& exact);
+// Asks about any action of the caller, as the policy's `calls.approval` says, and writes rule, verdict and person into
+// `audited`. Returns the verdict. `exact`: shown to those whose policy allows a look at personal data.
+Task<Result<ApprovalVerdict>> ask_person(CallEnvironment& environment, const CallContext& who, AuditedCall& audited,
+                                         PersonsQuestion question, const Json& exact);
 // Why an action was not approved, after its name: "needs an approval, and ...". `lasted`: the time for the answer.
 std::string cause_of(const ApprovalVerdict& verdict, std::chrono::seconds lasted);
 

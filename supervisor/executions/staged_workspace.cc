@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "supervisor/base/log.h"
+
 namespace executions {
 namespace {
 
@@ -74,6 +76,11 @@ Task<Result<proposals::Proposal>> StagedWorkspace::settle(proposals::ProposalAbo
   folder.begun_ns = begun_ns;  // a jail that waited got the folder long before
   auto proposal = co_await store_->settle(std::move(folder), std::move(about), std::move(others));
   co_return proposal;
+}
+
+Task<> StagedWorkspace::discard(std::string proposal) {
+  auto discarded = co_await store_->discard(std::move(proposal));
+  if (!discarded) log_warning("{}", discarded.error().what);
 }
 
 }  // namespace executions

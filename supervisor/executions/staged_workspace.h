@@ -28,6 +28,7 @@ class StagedWorkspace {
   // workspace since `begun_ns`, the begin of this program. Without changed files, Proposal::state is `none`.
   Task<Result<proposals::Proposal>> settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns);
 
+  Task<> discard(std::string proposal);
   const proposals::ProposalStore& store() const { return *store_; }
 
  private:

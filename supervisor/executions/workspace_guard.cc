@@ -128,10 +128,12 @@ Task<> WorkspaceGuard::watch_quota() {
 Task<bool> WorkspaceGuard::look_for_quota() {
   if (staged_) {
     auto written = co_await staged_->measure();
-    co_return written&& is_over(*written);
+    const bool is_over_now = written && is_over(*written);
+    co_return is_over_now;
   }
   auto usage = co_await tenant_->workspace().measure();
-  co_return usage&& is_over(*usage);
+  const bool is_over_now = usage && is_over(*usage);
+  co_return is_over_now;
 }
 
 // Nothing of a staged program is in the workspace: all changes there are those of others.
@@ -142,6 +144,13 @@ Task<> WorkspaceGuard::settle(proposals::ProposalAbout about, tenants::Changes o
   effects.meanwhile = {};
   if (!proposal) {
     effects.lost = std::move(proposal).error();
+    co_return;
+  }
+  // Also what was written between two counts. No commit may bring a workspace over its quota.
+  if (is_over(proposals::StagedUsage{proposal->bytes, proposal->entries})) {
+    is_over_quota_ = true;
+    co_await staged_->discard(proposal->id);
+    effects.lost = fail(Code::exhausted, "they are more than the workspace's quota").value();
     co_return;
   }
   effects.changes = changes_of(proposal->files);

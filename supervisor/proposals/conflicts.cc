@@ -4,7 +4,6 @@
 #include <set>
 
 #include "supervisor/base/json.h"
-#include "supervisor/tenants/interpreter_files.h"
 
 namespace proposals {
 namespace {
@@ -34,10 +33,6 @@ class ChangedPaths {
   std::set<std::string> paths_;  // valid UTF-8, as the lists have them
   bool is_complete_ = true;
 };
-
-bool is_of_interpreter(const StagedStep& step) {
-  return tenants::is_of_interpreter(step.path) || tenants::is_of_interpreter(step.path + "/");
-}
 
 // A folder that gets another mode may have changed entries: only a change of the folder itself is a conflict.
 bool was_touched(const StagedStep& step, const ChangedPaths& changed, int64_t begun_ns) {
@@ -73,8 +68,6 @@ Result<JudgedSteps> judge_steps(const std::vector<StagedStep>& steps, const Base
     }
     if (why.empty()) {
       judged.clean.push_back(step);
-    } else if (is_of_interpreter(step)) {
-      judged.skipped++;
     } else {
       judged.conflicts.add(step.path, std::move(why));
     }

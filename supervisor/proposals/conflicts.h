@@ -1,5 +1,5 @@
 // Conflicts: the paths of a proposal that another program has changed in the workspace, while the proposal's program
-// ran or afterwards. Compiled modules of interpreters are no conflict: they are left out of the commit.
+// ran or afterwards.
 // Source: the steps of a proposal, the changes that the workspace's index saw, and the workspace now. Used by:
 // proposal_folder.cc. Errors: those of base/path.h.
 #pragma once
@@ -33,9 +33,8 @@ struct BaseChanges {
 // Splits `steps` into those that can be made and those that are in conflict. A step is in conflict if its path, a path
 // above it or a path below it is in `changes`; or if its entry in the workspace differs from the recorded one.
 struct JudgedSteps {
-  std::vector<StagedStep> clean;  // without the conflicting ones, and without the skipped ones
+  std::vector<StagedStep> clean;  // without the conflicting ones
   PathConflicts conflicts;
-  uint64_t skipped = 0;  // steps of compiled modules that another program has changed, too
 };
 // `by`: the recorded changes alone need no look at the workspace.
 enum class JudgedBy { changes, changes_and_workspace };

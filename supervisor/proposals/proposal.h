@@ -46,7 +46,6 @@ struct Proposal {
 struct CommitReport {
   bool is_committed = false;  // false: `conflicts` says why, and the workspace is as before
   uint64_t steps = 0;         // of this commit
-  uint64_t skipped = 0;       // compiled modules of interpreters that other programs had changed, too
   PathConflicts conflicts;
   Proposal proposal;  // afterwards
 };

@@ -200,7 +200,6 @@ Result<CommitReport> ProposalFolder::commit(const std::vector<std::string>& path
   TRY(StepSelection selection, select_steps(std::move(contents.steps), paths, upper.get()));
   TRY(JudgedSteps judged,
       judge_steps(selection.chosen, contents.record.base_changes, workspace_, JudgedBy::changes_and_workspace));
-  report.skipped = judged.skipped;
   report.conflicts = std::move(judged.conflicts);
   if (report.conflicts.empty()) {
     selection.chosen = std::move(judged.clean);

@@ -10,6 +10,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/random.h"
+#include "supervisor/proposals/to_its_end.h"
 #include "supervisor/proposals/tree_access.h"
 
 namespace proposals {
@@ -131,18 +132,8 @@ Task<Result<T>> ProposalStore::run(Job<T> job) {
 }
 
 template <class T>
-Task<> ProposalStore::resolve_with(Task<Result<T>> work, typename OneShot<Result<T>>::Resolver resolver) {
-  auto result = co_await std::move(work);
-  resolver.resolve(std::move(result));
-}
-
-// The work goes on if the caller's task is cancelled: the table must learn how a job has ended.
-template <class T>
 Task<Result<T>> ProposalStore::to_its_end(Task<Result<T>> work) {
-  OneShot<Result<T>> done(loop_, store_ends());
-  tasks_.spawn(resolve_with<T>(std::move(work), done.resolver()));
-  Result<T> result = co_await done;
-  co_return result;
+  return run_to_its_end<T>(loop_, tasks_, std::move(work), store_ends());
 }
 
 Task<Result<std::unique_ptr<ProposalStore>>> ProposalStore::open(Loop& loop, int tenant, int workspace,

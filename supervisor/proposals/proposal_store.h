@@ -101,8 +101,6 @@ class ProposalStore {
   Task<Result<T>> run(Job<T> job);
   template <class T>
   Task<Result<T>> to_its_end(Task<Result<T>> work);
-  template <class T>
-  static Task<> resolve_with(Task<Result<T>> work, typename OneShot<Result<T>>::Resolver resolver);
 
   Task<Result<bool>> do_admit();
   Task<Result<StagingFolder>> do_begin();

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "supervisor/base/log.h"
+#include "supervisor/proposals/to_its_end.h"
 
 namespace proposals {
 namespace {
@@ -12,6 +12,8 @@ namespace {
 ProposalStore::Rules rules_of(const policies::StagingRules& rules) {
   return {rules.proposals_bytes, rules.open, rules.undo, rules.keep};
 }
+
+tl::unexpected<Error> daemon_ends() { return fail(Code::unavailable, "the daemon is ending"); }
 
 // The descriptors stay open as long as the store.
 struct OpenedStore {
@@ -46,7 +48,7 @@ std::vector<std::string> paths_of(const StagedFiles::List& list) {
 Task<Result<std::shared_ptr<ProposalStore>>> ProposalStores::of(TenantPtr tenant, policies::StagingRules rules) {
   auto known = stores_.find(tenant->id());
   if (known == stores_.end()) {
-    OneShot<Found> found(loop_, fail(Code::unavailable, "the daemon is ending"));
+    OneShot<Found> found(loop_, daemon_ends());
     auto& waiting = opening_[tenant->id()];
     waiting.push_back(found.resolver());
     if (waiting.size() == 1) tasks_.spawn(open(tenant));
@@ -125,8 +127,8 @@ void ProposalStores::files_changed(tenants::Tenant& tenant, const StagedFiles& f
   files_changed_(tenant, changes);
 }
 
-Task<Result<CommitReport>> ProposalStores::commit(TenantPtr tenant, std::shared_ptr<ProposalStore> store,
-                                                  std::string id, std::vector<std::string> paths) {
+Task<Result<CommitReport>> ProposalStores::do_commit(TenantPtr tenant, std::shared_ptr<ProposalStore> store,
+                                                     std::string id, std::vector<std::string> paths) {
   CO_TRY(const Proposal before, store->find(id));
   auto writing = co_await tenant->workspace().begin_writing();
   auto report = co_await store->commit(std::move(id), std::move(paths));
@@ -137,7 +139,8 @@ Task<Result<CommitReport>> ProposalStores::commit(TenantPtr tenant, std::shared_
   co_return report;
 }
 
-Task<Result<UndoReport>> ProposalStores::undo(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id) {
+Task<Result<UndoReport>> ProposalStores::do_undo(TenantPtr tenant, std::shared_ptr<ProposalStore> store,
+                                                 std::string id) {
   CO_TRY(const Proposal before, store->find(id));
   auto writing = co_await tenant->workspace().begin_writing();
   auto report = co_await store->undo(std::move(id));
@@ -148,10 +151,27 @@ Task<Result<UndoReport>> ProposalStores::undo(TenantPtr tenant, std::shared_ptr<
   co_return report;
 }
 
-Task<Result<Proposal>> ProposalStores::discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id) {
+Task<Result<Proposal>> ProposalStores::do_discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store,
+                                                  std::string id) {
   auto discarded = co_await store->discard(std::move(id));
   count(*tenant, *store);
   co_return discarded;
+}
+
+Task<Result<CommitReport>> ProposalStores::commit(TenantPtr tenant, std::shared_ptr<ProposalStore> store,
+                                                  std::string id, std::vector<std::string> paths) {
+  return run_to_its_end<CommitReport>(
+      loop_, tasks_, do_commit(std::move(tenant), std::move(store), std::move(id), std::move(paths)), daemon_ends());
+}
+
+Task<Result<UndoReport>> ProposalStores::undo(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id) {
+  return run_to_its_end<UndoReport>(loop_, tasks_, do_undo(std::move(tenant), std::move(store), std::move(id)),
+                                    daemon_ends());
+}
+
+Task<Result<Proposal>> ProposalStores::discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id) {
+  return run_to_its_end<Proposal>(loop_, tasks_, do_discard(std::move(tenant), std::move(store), std::move(id)),
+                                  daemon_ends());
 }
 
 Task<> ProposalStores::tidy() {

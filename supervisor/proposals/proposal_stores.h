@@ -53,6 +53,10 @@ class ProposalStores {
  private:
   using Found = Result<std::shared_ptr<ProposalStore>>;
   Task<> open(TenantPtr tenant);
+  Task<Result<CommitReport>> do_commit(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id,
+                                       std::vector<std::string> paths);
+  Task<Result<UndoReport>> do_undo(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id);
+  Task<Result<Proposal>> do_discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id);
   void files_changed(tenants::Tenant& tenant, const StagedFiles& files);
 
   Loop& loop_;

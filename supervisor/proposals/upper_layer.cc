@@ -8,6 +8,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/proposals/overlay_marks.h"
+#include "supervisor/tenants/interpreter_files.h"
 #include "supervisor/tenants/quota.h"
 
 namespace proposals {
@@ -60,6 +61,9 @@ class UpperReader {
     const Entry& entry = *found;
     usage_.add(entry);
     TRY(const OverlayMarks marks, read_marks(upper_, path, entry));
+    // Lists do not show compiled modules, so no commit brings any: a person approves only what is shown.
+    const bool may_be_folder = marks.is_whiteout || entry.kind == FileKind::directory;
+    if (may_be_folder && tenants::is_of_interpreter(path + "/")) return {};
     TRY(const auto base, find_entry(workspace_, path));
     if (marks.is_whiteout) return base ? add(StepKind::remove, path, std::nullopt) : Result<>{};
     if (entry.kind == FileKind::other || marks.is_partial) return refuse(path, entry);
@@ -91,6 +95,8 @@ class UpperReader {
       if (path.size() > kMostPath) return fail(Code::exhausted, "a path has more than 3968 bytes");
       TRY(const OverlayMarks marks, read_marks(upper_, path, entry));
       if (marks.is_whiteout) return remove_entry(upper_, path);
+      if (tenants::is_of_interpreter(path))
+        return entry.kind == FileKind::directory ? Result<>{} : remove_entry(upper_, path);
       if (entry.kind == FileKind::other || marks.is_partial) return refuse(path, entry);
       usage_.add(entry);
       CHECKED(strip_marks(upper_, path, entry));

@@ -98,11 +98,11 @@ class Staging(Case):
         self.assertTrue(self.act(proposal, paths=["new", "gone"])["structuredContent"]["success"])
 
     def test_what_another_program_changes_meanwhile_is_a_conflict(self):
-        running = self.client.begin_execute(
-            "import os, time\nopen('/workspace/old', 'a').write('two\\n')\nopen('/workspace/flag', 'w').write('x')\n"
+        running = self.client.begin_running(
+            "import os, time\nopen('/workspace/old', 'a').write('two\\n')\nprint('running', flush=True)\n"
             "while open('/workspace/keep').read() == 'keep\\n': time.sleep(0.02)\n", workspace="staged")
         with Client(self.daemon.socket) as other:
-            other.call("execute_code", {"code": "import time; time.sleep(0.5); write_file('old', 'other\\n'); write_file('keep', 'go\\n')"})
+            other.call("execute_code", {"code": "write_file('old', 'other\\n'); write_file('keep', 'go\\n')"})
         answer = self.client.executed(running)
         conflict = self.act(answer["proposal"]["id"])
         self.assertIs(conflict["isError"], True)
@@ -120,6 +120,13 @@ class Staging(Case):
                 break
         self.assertIn("fork", starts)
         self.assertNotIn("a", self.files())
+
+    def test_a_program_that_only_imports_modules_leaves_no_proposal(self):
+        self.run_code("write_file('mine.py', 'value = 7\\n')")
+        answer = self.staged("import sys; sys.path.insert(0, '/workspace'); sys.dont_write_bytecode = False\n"
+                             "import mine, os\nresult = [mine.value, os.path.exists('/workspace/__pycache__')]")
+        self.assertEqual(answer["result"], [7, True])
+        self.assertNotIn("proposal", answer)
 
     def test_other_languages_are_staged(self):
         for language, code in (("shell", "echo hi > /workspace/s"), ("javascript", "require('fs').writeFileSync('/workspace/s', 'hi')")):
@@ -202,6 +209,12 @@ class Quota(Case):
         self.assertEqual(self.files(), {"keep": "k"})
         if "proposal" in answer:
             self.act(answer["proposal"]["id"], "discard")
+
+    def test_what_is_written_between_two_counts_is_held_too(self):
+        answer = self.staged("for n in range(5): open(f'/workspace/{n}', 'wb').write(b'x' * 900_000)")
+        self.assertEqual(answer["outcome"], "disk", answer)
+        self.assertNotIn("proposal", answer)
+        self.assertIn("more than the workspace's quota", answer["notes"][0])
 
     def test_open_proposals_count_in_the_quota(self):
         answer = self.staged("open('/workspace/half', 'wb').write(b'x' * (1 << 20))")

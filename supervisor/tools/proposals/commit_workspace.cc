@@ -14,7 +14,7 @@ using policies::CommitBy;
 using StorePtr = std::shared_ptr<proposals::ProposalStore>;
 
 constexpr size_t kMostPaths = 1000;
-constexpr size_t kDiffOfQuestion = 12000;  // bytes
+constexpr size_t kDiffOfQuestion = 64 << 10;  // bytes: more than a person is shown, so that a cut one never is
 
 struct CommitOrder {
   std::string proposal, action;
@@ -53,23 +53,16 @@ Task<Result<>> await_commit_approval(calls::CallEnvironment& environment, const 
                                      const CommitOrder& order, const proposals::Proposal& proposal, StorePtr store) {
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
   calls::AuditedCall audited(environment.journal, span, who, {"warder", "commit_workspace"}, "approval");
-  audited.set("rule", "workspace.commit");
-  audited.set("verdict", kind_name(calls::ApprovalVerdict::Kind::withdrawn));
   CO_TRY(const std::string diff, co_await store->diff(order.proposal, kDiffOfQuestion));
   const Json exact = question_of(order, proposal, diff);
   calls::PersonsQuestion question{"warder.commit_workspace", "workspace.commit", "the policy asks before each commit",
                                   exact};
-  auto verdict = co_await ask_person(environment, who, std::move(question), exact);
-  if (!verdict) {
-    audited.set("verdict", code_name(verdict.error().code));
-    co_return tl::unexpected<Error>(std::move(verdict).error());
-  }
-  audited.set("verdict", kind_name(verdict->kind));
-  if (!verdict->by.empty()) audited.set("by", verdict->by);
-  if (verdict->kind == calls::ApprovalVerdict::Kind::approved) co_return Result<>{};
+  CO_TRY(const calls::ApprovalVerdict verdict,
+         co_await ask_person(environment, who, audited, std::move(question), exact));
+  if (verdict.kind == calls::ApprovalVerdict::Kind::approved) co_return Result<>{};
   co_return fail(Code::denied,
                  fmt::format("the {} of {} {}", order.action, order.proposal,
-                             calls::cause_of(*verdict, who.policy->calls.approval.expires)),
+                             calls::cause_of(verdict, who.policy->calls.approval.expires)),
                  fmt::format("ask the administrator: warder {} {}", order.action, order.proposal), "workspace.commit");
 }
 

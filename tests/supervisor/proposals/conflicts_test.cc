@@ -21,10 +21,8 @@ struct ConflictScene : StagedScene {
       put("file", "new");
       fs::remove("removed");
       fs::remove_all("gone");
-      fs::create_directories("fresh/__pycache__");
+      fs::create_directories("fresh");
       put("fresh/file", "new");
-      fs::create_directories("__pycache__");
-      put("__pycache__/m.pyc", "new");
     });
     if (is_possible) proposal = settle(1, changed);
     next_file_tick();
@@ -84,18 +82,6 @@ TEST_CASE("a file that was written again with the same bytes is no conflict", "[
   CHECK(get(scene.workspace / "file") == "old");
 }
 
-TEST_CASE("compiled modules of two programs are no conflict", "[staging]") {
-  ConflictScene scene;
-  if (!scene.is_possible) return;
-  fs::create_directories(scene.workspace / "__pycache__");
-  put(scene.workspace / "__pycache__/m.pyc", "of the other");
-  const CommitReport report = scene.commit();
-  CHECK(report.is_committed);
-  CHECK(report.skipped == 1);
-  CHECK(report.proposal.state == ProposalState::committed);
-  CHECK(get(scene.workspace / "__pycache__/m.pyc") == "of the other");
-}
-
 TEST_CASE("what other programs changed while the program ran is a conflict at once", "[staging]") {
   const auto changed = [](std::vector<std::string> paths) {
     tenants::Changes changes;
@@ -110,8 +96,7 @@ TEST_CASE("what other programs changed while the program ran is a conflict at on
   const Row rows[] = {{changed({"file"}), "file" + why},
                       {changed({"gone/deep/b"}), "gone" + why},
                       {changed({"fresh/file/deeper"}), "fresh" + why},
-                      {changed({"file2", "gone2/a", "other"}), ""},
-                      {changed({"__pycache__/m.pyc"}), ""}};
+                      {changed({"file2", "gone2/a", "other"}), ""}};
   for (const Row& row : rows) {
     ConflictScene scene(row.changes);
     if (!scene.is_possible) return;

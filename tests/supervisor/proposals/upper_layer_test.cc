@@ -82,19 +82,37 @@ TEST_CASE("each kind of change is one step, and whole folders are one step", "[s
   CHECK(proposal.bytes >= 10 + 8 + 3 + 4);
 }
 
-TEST_CASE("many changes are counted, and compiled modules are not listed", "[staging]") {
+TEST_CASE("many changes are counted, and compiled modules are no part of a proposal", "[staging]") {
   StagedScene scene;
   if (!scene.run([] {
         fs::create_directories("__pycache__");
         put("__pycache__/m.cpython-311.pyc", "code");
+        fs::create_directories("package/__pycache__");
+        put("package/__pycache__/m.cpython-311.pyc", "code");
+        put("package/__init__.py", "");
         for (int i = 0; i < 300; i++) put("f" + std::to_string(i), "x");
       }))
     return;
   const Proposal proposal = scene.settle();
   CHECK(proposal.files.created.files.size() == tenants::kListedChanges);
-  CHECK(proposal.files.created.omitted == 300 - tenants::kListedChanges);
+  CHECK(proposal.files.created.omitted == 301 - tenants::kListedChanges);
   CHECK(scene.commit().is_committed);
-  CHECK(get(scene.workspace / "__pycache__/m.cpython-311.pyc") == "code");
+  CHECK_FALSE(fs::exists(scene.workspace / "__pycache__"));
+  CHECK(fs::exists(scene.workspace / "package/__init__.py"));
+  CHECK_FALSE(fs::exists(scene.workspace / "package/__pycache__/m.cpython-311.pyc"));
+}
+
+TEST_CASE("a program that only imports modules leaves no proposal", "[staging]") {
+  StagedScene scene;
+  fs::create_directories(scene.workspace / "__pycache__");
+  put(scene.workspace / "__pycache__/old.pyc", "old");
+  if (!scene.run([] {
+        put("__pycache__/new.pyc", "new");
+        fs::remove("__pycache__/old.pyc");
+      }))
+    return;
+  CHECK(scene.settle().state == ProposalState::none);
+  CHECK(get(scene.workspace / "__pycache__/old.pyc") == "old");
 }
 
 TEST_CASE("FIFOs, sockets and devices are named, deleted and never opened", "[staging][hostile]") {
