@@ -4,6 +4,7 @@ import os
 import pathlib
 import unittest
 
+from approvals_harness import Modern
 from harness import Client, Daemon, Policies, SharedDaemon, body_of, workspace_of
 
 SETUP = "write_file('keep', 'keep\\n'); write_file('old', 'one\\n'); write_file('gone', 'x')"
@@ -184,6 +185,67 @@ class AlwaysStaged(Case):
         self.assertEqual(self.run_code("1", workspace="direct")["rule"], "workspace.mode")
         answer = self.client.request("tools/call", name="write_workspace_file", arguments={"filename": "x", "content": "y"})
         self.assertEqual(body_of(answer)["rule"], "workspace.mode")
+
+
+class AskedCommit(Case):
+    """A person at the client decides, and sees the whole difference or none."""
+    policy = {"workspace": {"commit": "ask"}}
+
+    def setUp(self):
+        super().setUp()
+        self.client = self.enterContext(Modern(self.daemon.socket))
+        self.clear()
+
+    def propose(self, code=CHANGE):
+        return self.staged(code)["proposal"]["id"]
+
+    def begin(self, proposal, **more):
+        self.arguments = {"proposal": proposal, **more}
+        return self.client.ask("commit_workspace", self.arguments)["result"]
+
+    def finish(self, asked, action):
+        return body_of(self.client.again("commit_workspace", self.arguments, asked, action)["result"])
+
+    def message(self, asked):
+        (request,) = asked["inputRequests"].values()
+        return request["params"]["message"]
+
+    def test_what_a_person_accepts_is_committed(self):
+        asked = self.begin(self.propose())
+        self.assertEqual(asked["resultType"], "input_required", asked)
+        for shown in ("tool: warder.commit_workspace", "rule: workspace.commit", "+two", "deleted file mode"):
+            self.assertIn(shown, self.message(asked))
+        self.assertIs(self.finish(asked, "accept")["success"], True)
+        self.assertEqual(self.files()["old"], "one\ntwo\n")
+
+    def test_what_a_person_declines_is_not(self):
+        proposal, before = self.propose(), self.files()
+        told = self.finish(self.begin(proposal), "decline")
+        self.assertEqual((told["code"], told["rule"]), ("denied", "workspace.commit"))
+        self.assertIn("was refused by the client", told["error"])
+        self.assertEqual(self.files(), before)
+        self.act(proposal, "discard")  # needs no person
+
+    def test_where_nobody_can_be_asked_nothing_is_committed(self):
+        proposal, before = self.propose(), self.files()
+        told = body_of(self.act(proposal))
+        self.assertEqual((told["code"], told["rule"]), ("denied", "workspace.commit"))
+        self.assertEqual(self.files(), before)
+        self.act(proposal, "discard")
+
+    def test_a_long_difference_is_never_shown_in_part(self):
+        proposal = self.propose("write_file('a', 'harmless\\n' * 3000); write_file('z', 'harmful\\n')")
+        message = self.message(self.begin(proposal))
+        self.assertNotIn("harmless", message)
+        self.assertIn(f"warder diff {proposal}", message)
+        self.assertIn('"z"', message)  # all files are named
+
+    def test_an_undo_asks_too(self):
+        proposal = self.propose()
+        self.finish(self.begin(proposal), "accept")
+        told = self.finish(self.begin(proposal, action="undo"), "decline")
+        self.assertEqual(told["code"], "denied")
+        self.assertEqual(self.files()["old"], "one\ntwo\n")
 
 
 class ReadOnly(Case):
