@@ -1,5 +1,8 @@
 #include "supervisor/executions/staged_workspace.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <utility>
 
 #include "supervisor/base/log.h"
@@ -48,6 +51,15 @@ class StoredFolders final : public jail::OverlayFolders {
   std::shared_ptr<proposals::ProposalStore> store_;
 };
 
+constexpr int64_t kSurelyOlderNs = 50'000'000;  // some ticks of the clock that files have
+
+// 0: it cannot be read.
+int64_t ctime_of_upper(int staging) {
+  struct stat upper {};
+  if (::fstatat(staging, "u", &upper, AT_SYMLINK_NOFOLLOW) < 0) return 0;
+  return upper.st_ctim.tv_sec * 1'000'000'000 + upper.st_ctim.tv_nsec;
+}
+
 }  // namespace
 
 std::shared_ptr<jail::OverlayFolders> staging_folders(Loop& loop, std::shared_ptr<proposals::ProposalStore> store) {
@@ -61,8 +73,18 @@ Task<Result<proposals::StagedUsage>> StagedWorkspace::measure() {
   co_return usage;
 }
 
-// A folder that cannot be looked at counts as changed: then the jail ends first.
+// A later change in the same tick of the clock would leave the time as it is.
+void StagedWorkspace::begin(std::shared_ptr<jail::OverlayFolder> folder) {
+  folder_ = std::move(folder);
+  const int64_t ctime_ns = ctime_of_upper(folder_->directory());
+  upper_ctime_ns_ = tenants::coarse_now_ns() - ctime_ns > kSurelyOlderNs ? ctime_ns : 0;
+}
+
+// Every change makes an entry in the upper folder first, and so changes the folder's ctime, which no program can set. A
+// folder that cannot be looked at counts as changed: then the jail ends first.
 Task<bool> StagedWorkspace::has_changes() {
+  is_unchanged_ = folder_ && upper_ctime_ns_ != 0 && ctime_of_upper(folder_->directory()) == upper_ctime_ns_;
+  if (is_unchanged_) co_return false;
   auto usage = co_await measure();
   is_unchanged_ = usage && usage->files == 0 && usage->is_complete;
   co_return !is_unchanged_;

@@ -18,7 +18,7 @@ class StagedWorkspace {
   explicit StagedWorkspace(std::shared_ptr<proposals::ProposalStore> store) : store_(std::move(store)) {}
 
   // The folder of the jail that the execution got.
-  void begin(std::shared_ptr<jail::OverlayFolder> folder) { folder_ = std::move(folder); }
+  void begin(std::shared_ptr<jail::OverlayFolder> folder);
   // The size of what the program has written so far; 0 before begin().
   Task<Result<proposals::StagedUsage>> measure();
   // Asked when the program has answered and its jail still lives. True: there are changed files, and the jail must end
@@ -34,6 +34,7 @@ class StagedWorkspace {
  private:
   std::shared_ptr<proposals::ProposalStore> store_;
   std::shared_ptr<jail::OverlayFolder> folder_;
+  int64_t upper_ctime_ns_ = 0;  // of the upper folder, before the program began; 0: it was made only just now
   bool is_unchanged_ = false;
 };
 
