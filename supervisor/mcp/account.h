@@ -15,7 +15,8 @@ namespace mcp {
 // `line_bytes` counts the buffers of lines that have not ended yet. `call_bytes` counts the values of requests that run
 // or wait.
 struct Account {
-  size_t connections = 0;
+  size_t connections = 0;       // that send lines
+  size_t http_connections = 0;  // see HttpEndpoint
   size_t line_bytes = 0;
   size_t max_line_bytes = 128 << 20;
   size_t call_bytes = 0;

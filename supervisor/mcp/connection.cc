@@ -1,5 +1,6 @@
 #include "supervisor/mcp/connection.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -39,6 +40,7 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
       server_(server),
       socket_(std::move(socket)),
       kept_(std::move(accepted.kept)),
+      serve_http_(std::move(accepted.serve_http)),
       on_end_(std::make_shared<std::function<void()>>(std::move(on_end))),
       outbox_(
           loop, socket_, limits.outbox, [this] { on_room(); }, [this] { end(); }),
@@ -81,6 +83,8 @@ Task<> Connection::read() {
     }
     if (got > 0) {
       input_.lines.commit(static_cast<size_t>(got));
+      if (serve_http_ && begins_http()) co_return hand_to_http();
+      serve_http_.reset();
       note(ConnectionRecord::reading, true);
     } else if (got == 0) {
       if (auto last = input_.lines.rest()) {
@@ -104,6 +108,20 @@ ssize_t Connection::receive() {
   if (space.empty()) return -EDQUOT;
   const ssize_t got = ::recv(socket_.get(), space.data(), space.size(), MSG_DONTWAIT);
   return got < 0 ? -errno : got;
+}
+
+// A method of HTTP begins with a capital letter, and no JSON text does.
+bool Connection::begins_http() const {
+  const std::string_view held = input_.lines.held();
+  return !held.empty() && held.front() >= 'A' && held.front() <= 'Z';
+}
+
+// The socket lives on in another descriptor, and this connection ends.
+void Connection::hand_to_http() {
+  Fd socket(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
+  kept_.reset();
+  end();
+  if (socket) (*serve_http_)(std::move(socket), input_.lines.held(), conversation_->client());
 }
 
 Connection::Progress Connection::handle_lines() {
@@ -142,10 +160,7 @@ void Connection::on_item(const LineSplitter::Item& item, size_t bytes) {
     const auto why = fmt::format("a line is longer than {} bytes", input_.lines.max_line());
     return refuse(id, {ErrorCode::invalid_request, why, {}});
   }
-  auto value = parse_line(item.text);
-  if (bytes == 0 || !value) return on_json(item.text, {std::move(value), {}});
-  on_json(item.text, value->is_array() ? measure_json(item.text, std::move(value))
-                                       : IncomingJson{std::move(value), {{bytes, {}}}});
+  on_json(item.text, read_on_loop(item.text, bytes));
 }
 
 void Connection::on_json(std::string_view text, IncomingJson json) {

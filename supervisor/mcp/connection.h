@@ -28,7 +28,10 @@ struct ConnectionLimits : ConversationLimits {
 
 class Connection : private Sink {
  public:
+  // Takes over the socket of a client that speaks HTTP, which the first byte shows. `bytes`: what was read from it.
+  using ServeHttp = std::function<void(Fd socket, std::string_view bytes, Conversation::Client client)>;
   struct Accepted : Conversation::Client {
+    std::shared_ptr<const ServeHttp> serve_http;   // nullptr: HTTP is not served
     std::optional<KeptConnection> kept;            // set if a successor process may take the connection over
     std::optional<ConnectionRecord::Read> before;  // the connection's state in the previous process
   };
@@ -70,6 +73,8 @@ class Connection : private Sink {
   // `bytes`: memory that the line's values take; 0: too little to count.
   void on_item(const LineSplitter::Item& item, size_t bytes);
   void on_json(std::string_view text, IncomingJson json);
+  bool begins_http() const;
+  void hand_to_http();
 
   // Output: the sink of the conversation.
   void answer(const RequestId* id, std::string line, std::optional<ErrorCode> error) override;
@@ -96,6 +101,7 @@ class Connection : private Sink {
   Server& server_;
   AsyncFd socket_;
   std::optional<KeptConnection> kept_;
+  std::shared_ptr<const ServeHttp> serve_http_;    // until the first byte has come
   std::shared_ptr<std::function<void()>> on_end_;  // shared with the callback that calls it, which may be late
   Outbox outbox_;
   ConnectionInput input_;

@@ -53,6 +53,8 @@ class Conversation : private CallHost {
   // The user, as text for people: Principal::shown().
   const std::string& name() const { return client_.principal.shown(); }
   size_t calls() const { return calls_.size(); }
+  // Whether the request has a handler that runs, and is not parked.
+  bool is_in_work(const RequestId& id) const { return calls_.contains(id); }
   // The ids of the requests in work as JSON text, separated by commas.
   std::string ids_in_work() const;
   // Whether a request waits for room in the user's account of unread answers.

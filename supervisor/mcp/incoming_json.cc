@@ -3,9 +3,12 @@
 #include <array>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_work.h"
 
 namespace mcp {
 namespace {
+
+constexpr size_t kShortText = 1 << 10;  // bytes; the values of a shorter text are not counted
 
 // Whether a member of _meta is about the transport of the request.
 bool says_how_it_travels(const std::string& key) {
@@ -45,6 +48,19 @@ size_t digest_of(const Json& params) {
       if (!says_how_it_travels(key)) add(key, of);
   }
   return digest;
+}
+
+ReadingPlan plan_reading(std::string_view text, bool has_thread) {
+  const bool is_long = text.size() > JsonWork::kSmall;
+  const size_t bytes = text.size() > kShortText && !(has_thread && is_long) ? value_bytes(text) : 0;
+  return {has_thread && (is_long || has_many_values(text, bytes)), bytes};
+}
+
+IncomingJson read_on_loop(std::string_view text, size_t bytes) {
+  auto value = parse_line(text);
+  if (bytes == 0 || !value) return {std::move(value), {}};
+  if (value->is_array()) return measure_json(text, std::move(value));
+  return {std::move(value), {{bytes, {}}}};
 }
 
 IncomingJson measure_json(std::string_view text, tl::expected<Json, Refusal> value) {

@@ -1,6 +1,6 @@
 // IncomingJson: one JSON text of a client, parsed and measured: a message, or an array of messages.
-// Source: a line of a connection. A large text is parsed and measured on a thread beside the loop.
-// Used by: Conversation. Errors: those of parse_line().
+// Source: a line of a connection, or the body of an HTTP request. A large text is parsed and measured on a thread
+// beside the loop. Used by: Conversation. Errors: those of parse_line().
 #pragma once
 #include <optional>
 #include <string_view>
@@ -23,6 +23,15 @@ struct IncomingJson {
   // One for the message, or one for each message of an array; empty: all are small.
   std::vector<MessageMeasure> measures;
 };
+
+// How a text is read: on the loop, or beside it because it is long or its values are many.
+struct ReadingPlan {
+  bool beside = false;  // only if there is a thread
+  size_t bytes = 0;     // memory that the values take, where it is known; 0: too little to count
+};
+ReadingPlan plan_reading(std::string_view text, bool has_thread);
+// Parses a text on the loop. `bytes`: of its plan.
+IncomingJson read_on_loop(std::string_view text, size_t bytes);
 
 // Measures `value`, which was parsed from `text`. Uses only its arguments, so any thread may call it.
 IncomingJson measure_json(std::string_view text, tl::expected<Json, Refusal> value);

@@ -39,6 +39,7 @@ enum class ErrorCode : int {
   invalid_params = -32602,
   internal_error = -32603,
   resource_not_found = -32002,           // before 2026-07-28 only
+  header_mismatch = -32020,              // since 2026-07-28, over HTTP
   missing_client_capability = -32021,    // since 2026-07-28
   unsupported_protocol_version = -32022  // since 2026-07-28
 };

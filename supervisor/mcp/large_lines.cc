@@ -3,19 +3,13 @@
 
 namespace mcp {
 
-namespace {
-constexpr size_t kShortLine = 1 << 10;  // bytes; the values of a shorter line are not counted
-}
-
 bool Connection::take(const LineSplitter::Item& item) {
-  const std::string_view text = item.text;
-  const bool has_thread = server_.json_work() != nullptr, is_long = text.size() > JsonWork::kSmall;
-  const size_t bytes = text.size() > kShortLine && !(has_thread && is_long) ? value_bytes(text) : 0;
-  if (has_thread && item.kind == LineSplitter::Kind::line && (is_long || has_many_values(text, bytes))) {
+  const ReadingPlan plan = plan_reading(item.text, server_.json_work() != nullptr);
+  if (plan.beside && item.kind == LineSplitter::Kind::line) {
     input_.large = item;
     return false;
   }
-  on_item(item, bytes);
+  on_item(item, plan.bytes);
   return true;
 }
 

@@ -204,6 +204,7 @@ Result<Connection::Accepted> Listener::accept(const Fd& socket) {
 void Listener::serve(Fd socket) {
   auto accepted = accept(socket);
   if (!accepted) return turn_away(socket, accepted.error().what, Before::nothing);
+  accepted->serve_http = serve_http_;
   if (keep_ && !accepted->refusal) {
     if (auto record = ConnectionRecord::make()) {  // without a record, the connection ends with this process
       record->write({}, {});

@@ -39,6 +39,10 @@ class Listener {
   static Result<std::unique_ptr<Listener>> open(Loop& loop, Server& server, Fd socket, ListenerLimits limits,
                                                 Admit admit, Keep keep = {});
   ~Listener();
+  // From now on, clients whose first byte begins an HTTP request are handed to `serve`.
+  void set_http(Connection::ServeHttp serve) {
+    serve_http_ = std::make_shared<const Connection::ServeHttp>(std::move(serve));
+  }
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
@@ -72,6 +76,7 @@ class Listener {
   ListenerLimits limits_;
   Admit admit_;
   Keep keep_;
+  std::shared_ptr<const Connection::ServeHttp> serve_http_;
   Fd spare_;  // closed to accept, and turn away, one client when descriptors have run out
   std::list<std::unique_ptr<Connection>> connections_;
   std::optional<Task<>> accepting_;

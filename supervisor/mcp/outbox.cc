@@ -37,9 +37,13 @@ void Outbox::count() {
 }
 
 void Outbox::send(std::string line) {
-  if (broken_) return;
   line += '\n';
-  add(std::move(line));
+  send_bytes(std::move(line));
+}
+
+void Outbox::send_bytes(std::string bytes) {
+  if (broken_) return;
+  add(std::move(bytes));
   added();
 }
 

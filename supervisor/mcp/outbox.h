@@ -35,7 +35,9 @@ class Outbox {
 
   // Queues `line` and a newline. A broken outbox drops the line.
   void send(std::string line);
-  // The same for a line in three parts. `middle` may be large; a large one is not copied.
+  // Queues bytes as they are, for transports without lines.
+  void send_bytes(std::string bytes);
+  // The same as send() for a line in three parts. `middle` may be large; a large one is not copied.
   void send(std::string begin, std::shared_ptr<const std::string> middle, std::string_view end);
   // While a Cork exists, no line is written: the small answers to one read leave in one system call.
   class Cork {

@@ -395,6 +395,11 @@ bool Server::queues(const Json& params) const {
                      [&](const auto& tool) { return tool.queues && tool.name == wanted; });
 }
 
+const Json* Server::input_schema(std::string_view tool) const {
+  const auto found = std::find_if(tools_.begin(), tools_.end(), [&](const auto& one) { return one.name == tool; });
+  return found == tools_.end() ? nullptr : &found->input_schema;
+}
+
 RpcError Server::unknown_tool(const std::shared_ptr<ConnectionUser>& user, const std::string& name) const {
   RpcError error{ErrorCode::invalid_params, fmt::format("Unknown tool: {}", printable(name, 128)), {}};
   if (!nearest_tool_) return error;

@@ -114,6 +114,8 @@ class Server {
   bool is_known(std::string_view name) const;
   // True for a method without a handler: Conversation answers it at once, by itself or with answer_now().
   static bool is_immediate(Method method);
+  // The input schema of a registered tool; nullptr: there is no such tool.
+  const Json* input_schema(std::string_view tool) const;
   // Whether params of a tools/call name a tool with ToolDefinition::queues.
   bool queues(const Json& params) const;
   Answer answer_now(Method method, Version version, const std::shared_ptr<ConnectionUser>& user, const Json& params);

@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
+    "supervisor/streamable_http": [BASE, "supervisor/http", "supervisor/mcp", "supervisor/streamable_http"],
     "supervisor/traces": [BASE, "supervisor/http", "supervisor/traces"],
     "supervisor/doctor": [BASE, "supervisor/doctor"],
     "supervisor/discovery": [BASE, "policies", "catalog", "skills", "supervisor/discovery"],
@@ -52,8 +53,8 @@ MAY_INCLUDE = {
     "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/daemon",
                           "supervisor/discovery", "supervisor/doctor", "supervisor/executions", "supervisor/http", "supervisor/journal",
                           "supervisor/mcp", "supervisor/metrics", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
-                          "supervisor/skill_stores", "supervisor/systemd", "supervisor/tenants", "supervisor/tools", "supervisor/traces",
-                          "supervisor/upstream"],  # every part, and no program
+                          "supervisor/skill_stores", "supervisor/streamable_http", "supervisor/systemd", "supervisor/tenants", "supervisor/tools",
+                          "supervisor/traces", "supervisor/upstream"],  # every part, and no program
     "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],  # the program itself: its start with privileges
 }
 # Inner folders, and the only ones that may reach into them.

@@ -1,0 +1,183 @@
+#include "supervisor/streamable_http/endpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/trimmed.h"
+#include "supervisor/streamable_http/header_checks.h"
+#include "supervisor/streamable_http/post.h"
+#include "supervisor/streamable_http/web_origin.h"
+
+namespace streamable_http {
+namespace {
+
+HttpAnswer refusal(int status, std::string why, std::string headers = {}) {
+  return {status, mcp::error_line({}, {mcp::ErrorCode::invalid_request, std::move(why), {}}), std::move(headers)};
+}
+
+// The principal is known and may not use the server, or not now.
+HttpAnswer refusal(int status, const Error& error) {
+  Json data = {{"code", code_name(error.code)}, {mcp::meta_key::kNotRun, "refused"}};
+  if (!error.hint.empty()) data["remedy"] = error.hint;
+  return {status, mcp::error_line({}, {mcp::ErrorCode::internal_error, error.what, std::move(data)}), {}};
+}
+
+bool is_json(const http::IncomingRequest& request) {
+  const std::string* type = request.field("content-type");
+  if (!type) return false;
+  std::string_view name = trimmed(std::string_view(*type).substr(0, type->find(';')));
+  return name.size() == kJson.size() && std::equal(name.begin(), name.end(), kJson.begin(), [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b;
+         });
+}
+
+}  // namespace
+
+HttpEndpoint::HttpEndpoint(Loop& loop, mcp::Server& server, mcp::Listener::Admit admit, HttpSettings settings,
+                           EndpointLimits limits)
+    : loop_(loop),
+      server_(server),
+      admit_(std::move(admit)),
+      settings_(std::move(settings)),
+      limits_(limits),
+      sessions_(loop, server, limits_.session) {}
+
+// A connection's reader of a session's stream must end before the session.
+HttpEndpoint::~HttpEndpoint() { connections_.clear(); }
+
+void HttpEndpoint::serve_peer(Fd socket, std::string_view bytes, mcp::Conversation::Client client) {
+  client.repeats = mcp::Conversation::Repeats::by_principal;
+  HttpConnection::Accepted accepted;
+  accepted.socket = std::move(socket);
+  accepted.bytes = bytes;
+  accepted.authenticator = std::make_shared<PeerAuthenticator>(client.principal);
+  accepted.client = std::move(client);
+  start(std::move(accepted));
+}
+
+void HttpEndpoint::serve_tcp(Fd socket, std::shared_ptr<const Authenticator> authenticator, std::string own_address) {
+  HttpConnection::Accepted accepted;
+  accepted.socket = std::move(socket);
+  accepted.authenticator = std::move(authenticator);
+  accepted.own_address = std::move(own_address);
+  start(std::move(accepted));
+}
+
+void HttpEndpoint::start(HttpConnection::Accepted accepted) {
+  if (connections_.size() >= limits_.connections && !make_room()) return;  // closes the socket
+  // The list has the entry before the connection opens, because a connection may end while it opens.
+  const auto place = connections_.emplace(connections_.end());
+  auto on_end = [this, place] { connections_.erase(place); };
+  auto connection = HttpConnection::open(loop_, server_, *this, std::move(accepted), limits_.connection, on_end);
+  if (!connection) {
+    connections_.erase(place);
+    return;
+  }
+  *place = *std::move(connection);
+}
+
+// Ends the oldest connection that waits for its client, so that a client that sends its request at once is served,
+// however many others only wait. False: each connection waits for its answer.
+bool HttpEndpoint::make_room() {
+  for (const auto& connection : connections_) {
+    if (!connection || !connection->is_waiting() || connection->is_ending()) continue;
+    connection->close();
+    return true;
+  }
+  return false;
+}
+
+std::optional<HttpAnswer> HttpEndpoint::check(HttpConnection& connection, const http::IncomingRequest& head) {
+  const std::string* host = head.field("host");
+  if (!host || !is_own_host(*host, connection.own_address(), settings_.hosts))
+    return refusal(403, "the Host field does not name this server");
+  const bool has_origin = head.count("origin") > 0;
+  const std::string* origin = head.field("origin");
+  if (has_origin && (!origin || !is_own_origin(*origin, *host, connection.own_address(), settings_.origins)))
+    return refusal(403, "pages of this Origin may not use this server");
+  if (auto refused = check_caller(connection, head)) return refused;
+  if (head.path() != settings_.path) return refusal(404, fmt::format("MCP is served at {}", settings_.path));
+  if (head.method == "POST") {
+    if (!is_json(head)) return refusal(415, "the Content-Type must be application/json");
+    if (!accepts(head, kJson) && !accepts(head, "text/event-stream"))
+      return refusal(406, "the client must accept application/json and text/event-stream");
+    return {};
+  }
+  if ((head.method != "GET" && head.method != "DELETE") || head.count("mcp-session-id") == 0)
+    return refusal(405, "send requests by POST; GET and DELETE are for sessions", "Allow: POST\r\n");
+  if (head.method == "GET" && !accepts(head, "text/event-stream"))
+    return refusal(406, "the client must accept text/event-stream");
+  return {};
+}
+
+std::optional<HttpAnswer> HttpEndpoint::check_caller(HttpConnection& connection, const http::IncomingRequest& head) {
+  auto principal = connection.authenticator().authenticate(head);
+  if (!principal) {
+    HttpAnswer answer = refusal(401, principal.error());
+    answer.headers = "WWW-Authenticate: Bearer\r\n";
+    return answer;
+  }
+  if (!connection.client() || connection.client()->principal.name() != principal->name()) {
+    mcp::Conversation::Client client;
+    client.repeats = mcp::Conversation::Repeats::by_principal;
+    client.principal = *std::move(principal);
+    client.account = server_.accounts().of(client.principal);
+    auto admitted = admit_(client.principal);
+    if (admitted) {
+      client.user = *std::move(admitted);
+    } else {
+      client.refusal = std::move(admitted).error();
+    }
+    connection.set_client(std::move(client));
+  }
+  const mcp::Conversation::Client& client = *connection.client();
+  if (client.refusal) return refusal(403, *client.refusal);
+  if (const size_t own = client.account->http_connections; own > limits_.connections_per_principal)
+    return refusal(503, Error{Code::exhausted,
+                              0,
+                              fmt::format("{} already has {} HTTP connections", client.principal.shown(), own - 1),
+                              "close one",
+                              {}});
+  return {};
+}
+
+std::unique_ptr<Responder> HttpEndpoint::respond(HttpConnection& connection, http::IncomingRequest request,
+                                                 ServerReply& reply) {
+  const mcp::Conversation::Client& client = *connection.client();
+  if (request.method != "POST") return respond_with_session(request, client.principal, reply);
+  const PostResponder::Parts parts{loop_, server_, sessions_, limits_.connection};
+  return std::make_unique<PostResponder>(parts, reply, client, std::move(request));
+}
+
+std::unique_ptr<Responder> HttpEndpoint::respond_with_session(const http::IncomingRequest& request,
+                                                              const mcp::Principal& principal, ServerReply& reply) {
+  const std::string* id = request.field("mcp-session-id");
+  const auto session = id ? sessions_.find(*id, principal) : nullptr;
+  if (!session) {
+    reply.send(unknown_session());
+  } else if (request.method == "GET") {
+    return session->open_stream(reply, request.field("last-event-id"));
+  } else {
+    sessions_.end(*id);
+    reply.send({204, {}, {}});
+  }
+  return nullptr;
+}
+
+void HttpEndpoint::pause() {
+  for (const auto& connection : connections_)
+    if (connection) connection->close_after_reply();
+}
+
+void HttpEndpoint::close_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen) {
+  for (const auto& connection : connections_) {
+    if (connection && connection->client() && connection->client()->user && chosen(connection->client()->user))
+      connection->close();
+  }
+  sessions_.end_if(chosen);
+}
+
+}  // namespace streamable_http

@@ -1,0 +1,73 @@
+// HttpEndpoint: serves MCP over Streamable HTTP, at one path: the revisions 2025-03-26 to 2025-11-25 with sessions, and
+// 2026-07-28 without. Owns the HTTP connections and the sessions.
+// Source of connections: mcp::Listener, for clients of its Unix socket whose first byte begins an HTTP request, and
+// HttpListener, for TCP. Used by: supervisor/daemon, tests. Errors: of clients: answered with a status.
+#pragma once
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/mcp/listener.h"
+#include "supervisor/streamable_http/connection.h"
+#include "supervisor/streamable_http/sessions.h"
+
+namespace streamable_http {
+
+struct HttpSettings {
+  std::string path = "/mcp";
+  std::vector<std::string> hosts;    // further names in the Host field, with or without a port
+  std::vector<std::string> origins;  // of web pages that may use the server: "https://app.example"
+};
+
+struct EndpointLimits {
+  size_t connections = 4096;
+  size_t connections_per_principal = 2048;
+  HttpLimits connection;
+  SessionLimits session;
+};
+
+class HttpEndpoint : private HttpConnection::Host {
+ public:
+  // All references must outlive the endpoint. `admit` is called for each connection, and for each principal on it.
+  HttpEndpoint(Loop& loop, mcp::Server& server, mcp::Listener::Admit admit, HttpSettings settings = {},
+               EndpointLimits limits = {});
+  ~HttpEndpoint() override;
+  HttpEndpoint(const HttpEndpoint&) = delete;
+  HttpEndpoint& operator=(const HttpEndpoint&) = delete;
+
+  // Serves a client of a Unix socket. `bytes` were read from it. `client` is as admitted by the socket's listener.
+  void serve_peer(Fd socket, std::string_view bytes, mcp::Conversation::Client client);
+  // Serves a client of a TCP socket that listens on `own_address`.
+  void serve_tcp(Fd socket, std::shared_ptr<const Authenticator> authenticator, std::string own_address);
+
+  // Takes no more requests: connections end after the reply that is open.
+  void pause();
+  // Ends each connection and each session for which `chosen` returns true; `user` is the data that `admit` returned.
+  void close_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
+  size_t connections() const { return connections_.size(); }
+  size_t sessions() const { return sessions_.count(); }
+
+ private:
+  std::optional<HttpAnswer> check(HttpConnection& connection, const http::IncomingRequest& head) override;
+  std::unique_ptr<Responder> respond(HttpConnection& connection, http::IncomingRequest request,
+                                     ServerReply& reply) override;
+  std::optional<HttpAnswer> check_caller(HttpConnection& connection, const http::IncomingRequest& head);
+  std::unique_ptr<Responder> respond_with_session(const http::IncomingRequest& request, const mcp::Principal& principal,
+                                                  ServerReply& reply);
+  void start(HttpConnection::Accepted accepted);
+  bool make_room();
+
+  Loop& loop_;
+  mcp::Server& server_;
+  mcp::Listener::Admit admit_;
+  const HttpSettings settings_;
+  const EndpointLimits limits_;
+  HttpSessions sessions_;
+  std::list<std::unique_ptr<HttpConnection>> connections_;  // the oldest first
+};
+
+}  // namespace streamable_http
