@@ -27,6 +27,8 @@ Result<> check_folder(const char* flag, const std::string& folder, const char* r
 Result<> check_flags(const Flags& flags) {
   CHECKED(of_flag("--socket", flags.socket, configuration::check_socket_path(flags.socket)));
   CHECKED(of_flag("--metrics", flags.metrics, configuration::check_metrics(flags.metrics)));
+  for (const auto& address : flags.http)
+    CHECKED(of_flag("--http", address, configuration::check_http_address(address, /* is_public */ false)));
   CHECKED(of_flag("--bus", flags.bus, configuration::check_bus(flags.bus)));
   CHECKED(of_flag("--log-level", flags.log_level, configuration::check_log_level(flags.log_level)));
   CHECKED(of_flag("--journal", flags.journal, configuration::check_durability(flags.journal)));

@@ -34,6 +34,12 @@ void declare_flags(CLI::App& app, Flags& flags) {
                  "The Unix socket that serves OpenMetrics text to the daemon's user and group, or 127.0.0.1:PORT or "
                  "[::1]:PORT, which serves it to every user of this machine, without the tenants")
       ->type_name("PATH|ADDRESS");
+  app.add_option(
+         "--http", flags.http,
+         "Serve MCP over HTTP at this address of the machine itself, too, with tokens only; several: repeat the "
+         "flag. Other addresses: \"http\" in the configuration. The Unix socket takes HTTP without this flag")
+      ->type_name("ADDRESS:PORT")
+      ->allow_extra_args(false);
   app.add_option("--traces", flags.traces,
                  "The collector that receives the spans of executions, by OTLP/HTTP: http://HOST:PORT, https://..., "
                  "unix:///SOCKET")

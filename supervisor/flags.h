@@ -1,6 +1,7 @@
 // Flags: the flags of warderd. Declared once, for command_line.cc, which reads them, and for the manual page (docgen/).
 #pragma once
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -10,6 +11,7 @@ inline constexpr char kDaemonDescription[] = "Runs agents' code in jails, over M
 
 struct Flags {  // as given on the command line; empty: not given
   std::string config, socket, state, policies, catalog, bus, journal, log_level, metrics, traces;
+  std::vector<std::string> http;
   bool keep_connections = false, check = false, reload = false;
 };
 

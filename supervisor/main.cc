@@ -15,6 +15,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/loopback.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/tcp_address.h"
 #include "supervisor/command_line.h"
 #include "supervisor/configuration/last_good.h"
 #include "supervisor/configuration/reload_exchange.h"
@@ -97,6 +98,28 @@ Result<Fd> lock_state(const Options& options) {
               "stop that daemon, or give another folder: --state DIR");
 }
 
+// The sockets of the configuration, unless systemd passed some. They are made here because the daemon's own namespaces
+// have no network.
+Result<> make_http_sockets(const Options& options, std::vector<Fd>& sockets) {
+  if (sockets.empty()) {
+    for (const std::string& text : options.http.listen) {
+      TRY(const TcpAddress address, parse_tcp_address(text));
+      TRY(Fd socket, listen_on(address));
+      sockets.push_back(std::move(socket));
+    }
+  }
+  std::erase_if(sockets, [&options](const Fd& socket) {
+    const bool is_refused = !options.http.is_public && !is_loopback_socket(socket.get());
+    if (is_refused)
+      log_error(
+          "HTTP is not served on {}: other machines could reach it; write \"http\": {{\"public\": true}} into the "
+          "configuration if they may",
+          bound_address(socket.get()));
+    return is_refused;
+  });
+  return {};
+}
+
 // Every user may connect to a daemon that root started (mode 0666). The peer's credentials (SO_PEERCRED) and the
 // policies decide about its requests.
 Result<ServiceManager::Passed> make_sockets(const Options& options, const DaemonIdentity& identity) {
@@ -111,6 +134,7 @@ Result<ServiceManager::Passed> make_sockets(const Options& options, const Daemon
       return fail_errno(errno, fmt::format("give {} to the daemon's group", options.metrics));
     passed.metrics.push_back(std::move(socket));
   }
+  CHECKED(make_http_sockets(options, passed.http));
   if (!passed.sockets.empty()) return passed;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), error);

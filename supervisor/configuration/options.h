@@ -12,9 +12,18 @@
 #include "supervisor/traces/collector.h"
 #include "supervisor/upstream/server_config.h"
 
+// MCP over HTTP on TCP. On the Unix socket HTTP is always served.
+struct HttpOptions {
+  std::vector<std::string> listen;   // addresses with ports, checked; ignored when systemd passes a socket
+  bool is_public = false;            // addresses that other machines reach are allowed
+  std::vector<std::string> hosts;    // further names of this server in the Host field of requests
+  std::vector<std::string> origins;  // web pages that may send requests
+};
+
 struct Options {
   std::string socket;   // ignored when systemd passes one
   std::string metrics;  // Unix socket or loopback address for metrics, ignored when systemd passes one; empty: none
+  HttpOptions http;
   std::optional<traces::Collector> traces;
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones

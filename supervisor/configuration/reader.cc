@@ -10,6 +10,7 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/loopback.h"
+#include "supervisor/base/tcp_address.h"
 
 namespace configuration {
 namespace {
@@ -77,6 +78,7 @@ class OptionsReader {
     policies();
     text("bus", options_.bus, check_bus);
     text("user", options_.user);
+    take(http());
     take(traces());
     take(log_level());
     take(id_range());
@@ -138,6 +140,25 @@ class OptionsReader {
     if (folders->empty() && in_.has("policies"))
       return wrong({Code::invalid, 0, "policies: no folder is named", "leave out the key, or name a folder", {}});
     options_.policies = *std::move(folders);
+  }
+
+  // "http": {"listen", "public", "hosts", "origins"}.
+  Result<> http() {
+    const auto* object = in_.find("http");
+    if (!object) return {};
+    HttpOptions http;
+    Fields fields(*object, "http");
+    TRY(http.is_public, fields.boolean_or("public", false));
+    TRY(http.listen, fields.strings_or("listen", {}));
+    TRY(http.hosts, fields.strings_or("hosts", {}));
+    TRY(http.origins, fields.strings_or("origins", {}));
+    CHECKED(fields.done());
+    for (size_t i = 0; i < http.listen.size(); i++) {
+      auto fits = check_http_address(http.listen[i], http.is_public);
+      if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(fmt::format("http.listen[{}]", i)));
+    }
+    options_.http = std::move(http);
+    return {};
   }
 
   // "traces": "URL", or {"url", "headers", "authorities"}; "headers" and "authorities" are files.
@@ -256,6 +277,7 @@ void take_flags(const Flags& flags, Options& options) {
   if (!flags.catalog.empty()) options.catalog = flags.catalog;
   if (!flags.bus.empty()) options.bus = flags.bus;
   if (!flags.metrics.empty()) options.metrics = flags.metrics;
+  if (!flags.http.empty()) options.http.listen = flags.http;
   if (!flags.traces.empty())
     if (auto collector = traces::parse_collector(flags.traces)) options.traces = *std::move(collector);
   if (!flags.journal.empty())
@@ -282,6 +304,13 @@ Result<> check_metrics(const std::string& place) {
   auto address = parse_loopback(place);
   if (!address) return tl::unexpected<Error>(std::move(address).error());
   return {};
+}
+
+Result<> check_http_address(const std::string& address, bool is_public) {
+  TRY(const TcpAddress parsed, parse_tcp_address(address));
+  if (parsed.is_loopback || is_public) return {};
+  return fail(Code::invalid, fmt::format("'{}' can be reached from other machines", address),
+              "write 127.0.0.1:PORT, with a proxy for TLS before it; or \"public\": true beside it");
 }
 
 Result<> check_log_level(const std::string& level) {

@@ -28,12 +28,16 @@ Result<> DaemonParts::listen() {
     members_.add(member);
     return member;
   };
+  CHECKED(listen_for_http(admit));
   auto& stored = prepared_.passed.connections;
   mcp::Listener::Keep keep;
   FdStore* const store = opened_.fd_store.get();
   if (store) keep = [store](int socket, int record) { return store->keep(socket, record); };
   for (auto& socket : prepared_.passed.sockets) {
     TRY(auto listener, mcp::Listener::open(loop_, server_, std::move(socket), mcp::ListenerLimits{}, admit, keep));
+    listener->set_http([this](Fd client_socket, std::string_view bytes, mcp::Conversation::Client client) {
+      http_->serve_peer(std::move(client_socket), bytes, std::move(client));
+    });
     listeners_.push_back(std::move(listener));
   }
   prepared_.passed.sockets.clear();
@@ -54,4 +58,23 @@ Result<> DaemonParts::listen() {
   // Every list may have changed over the restart.
   for (const mcp::Changed what : server_.told()) server_.lists_changed(what);
   return {};
+}
+
+// No tokens exist yet, so no client is let in over TCP.
+Result<> DaemonParts::listen_for_http(mcp::Listener::Admit admit) {
+  const HttpOptions& options = prepared_.options.http;
+  http_.emplace(loop_, server_, std::move(admit),
+                streamable_http::HttpSettings{.hosts = options.hosts, .origins = options.origins});
+  const auto authenticator = std::make_shared<streamable_http::TokenlessAuthenticator>();
+  for (Fd& socket : std::exchange(prepared_.passed.http, {})) {
+    TRY(auto listener, streamable_http::HttpListener::open(loop_, *http_, std::move(socket), authenticator));
+    log_notice("MCP over HTTP: listening on {}; requests without a token are refused", listener->address());
+    http_listeners_.push_back(std::move(listener));
+  }
+  return {};
+}
+
+void DaemonParts::disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen) {
+  for (auto& listener : listeners_) listener->close_if(chosen);
+  if (http_) http_->close_if(chosen);
 }

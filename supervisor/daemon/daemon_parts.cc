@@ -219,6 +219,8 @@ void DaemonParts::disconnect() {
   tasks_.cancel_all();
   for (auto& listener : listeners_) listener->leave();
   listeners_.clear();  // closing a connection cancels its calls
+  http_listeners_.clear();
+  http_.reset();
 }
 
 // Connects parts whose events concern parts that were constructed later.
@@ -293,10 +295,7 @@ std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
       {"waiting approvals", [this] { approvals_.refuse_all("the policies were reloaded: call again"); }},
       {"questions of upstream servers", [this] { calls_.questions.cancel_all(loop_); }},
       {"sessions", [this] { sessions_.end_all("the policies were reloaded"); }},
-      {"connections of peers without a tenant",
-       [this, revoked] {
-         for (auto& listener : listeners_) listener->close_if(revoked);
-       }},
+      {"connections of peers without a tenant", [this, revoked] { disconnect_if(revoked); }},
   };
 }
 
@@ -398,6 +397,8 @@ void DaemonParts::refuse_calls() {
     listener->stop();
     listener->pause();
   }
+  for (auto& listener : http_listeners_) listener->stop();
+  if (http_) http_->pause();
   admission_.close(Error{Code::unavailable,
                          0,
                          "warderd is ending and takes no new calls; this call did not run",

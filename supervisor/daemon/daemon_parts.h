@@ -29,6 +29,8 @@
 #include "supervisor/metrics/busiest_tenants.h"
 #include "supervisor/metrics/fleet.h"
 #include "supervisor/proposals/proposal_stores.h"
+#include "supervisor/streamable_http/endpoint.h"
+#include "supervisor/streamable_http/listener.h"
 #include "supervisor/systemd/fd_store.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog/call_tool.h"
@@ -114,6 +116,8 @@ class DaemonParts {
   void expect_executions(const policies::Policy& policy);
   void empty_pool();
   Result<> listen();
+  Result<> listen_for_http(mcp::Listener::Admit admit);
+  void disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   Result<> open_metrics();
   metrics::FleetNumbers fleet_numbers(bool shows_tenants) const;
   traces::Queue* spans_queue() { return spans_ ? &spans_->queue() : nullptr; }
@@ -149,8 +153,10 @@ class DaemonParts {
   tools::ResourceChanges changes_;  // outlives the connections that subscribed
   SelfExamination examination_;
   TenantRemoval removal_;
-  std::vector<std::unique_ptr<mcp::Listener>> listeners_;  // opened by serve()
-  bool reload_failed_ = false;                             // the last one
+  std::optional<streamable_http::HttpEndpoint> http_;  // made by serve(), as the next two
+  std::vector<std::unique_ptr<streamable_http::HttpListener>> http_listeners_;
+  std::vector<std::unique_ptr<mcp::Listener>> listeners_;
+  bool reload_failed_ = false;  // the last one
   bus::Members members_;
   std::unique_ptr<bus::Service> bus_;                     // optional: set unless the option is "off"
   std::vector<std::unique_ptr<http::Endpoint>> metrics_;  // opened by serve()

@@ -14,7 +14,7 @@ void DaemonParts::disconnect_tenant(const std::string& tenant) {
   const auto is_of = [&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
     return tenants::member_of(user).tenant->account() == tenant;
   };
-  for (auto& listener : listeners_) listener->close_if(is_of);
+  disconnect_if(is_of);
   upstream_.end_idle_of(tenant);
   empty_pool();  // of forks of the tenant's interpreter
   for (const auto& one : registry_.of_account(tenant)) {

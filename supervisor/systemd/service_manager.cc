@@ -29,10 +29,11 @@ bool is_listening_tcp(int fd) {
 
 Result<ServiceManager::SocketUse> ServiceManager::use_of(std::string_view name) {
   if (name == "metrics" || name == "warder-metrics.socket") return SocketUse::metrics;
+  if (name == "http" || name == "warder-http.socket") return SocketUse::http;
   if (name == "tenant-metrics") return SocketUse::tenant_metrics;
   if (name == "mcp" || name == "unknown" || name.ends_with(".socket")) return SocketUse::mcp;
   return fail(Code::invalid, fmt::format("'{}' is not the name of a socket that warderd serves", printable(name, 64)),
-              "write FileDescriptorName=mcp, metrics or tenant-metrics into its socket unit");
+              "write FileDescriptorName=mcp, http, metrics or tenant-metrics into its socket unit");
 }
 
 Result<ServiceManager::Passed> ServiceManager::take_descriptors() {
@@ -54,6 +55,13 @@ Result<ServiceManager::Passed> ServiceManager::take_descriptors() {
     auto use = use_of(name);
     if (!use)
       return tl::unexpected<Error>(std::move(use).error().within(fmt::format("descriptor {} of LISTEN_FDS", fd.get())));
+    if (*use == SocketUse::http) {
+      if (!is_listening_tcp(fd.get()))
+        return fail(Code::invalid, fmt::format("descriptor {} of LISTEN_FDS is not a listening TCP socket", fd.get()),
+                    "check ListenStream= of warder-http.socket; the socket of warder.socket takes HTTP, too");
+      passed.http.push_back(std::move(fd));
+      continue;
+    }
     if (*use != SocketUse::mcp && is_listening_tcp(fd.get())) {
       if (is_loopback_socket(fd.get())) {
         (*use == SocketUse::metrics ? passed.metrics : passed.tenant_metrics).push_back(std::move(fd));

@@ -154,10 +154,10 @@ class ServiceManager(unittest.TestCase):
 
         with tempfile.TemporaryDirectory() as directory:
             with listening(directory, "a") as other:
-                daemon = Service(sockets=[other], environment={"LISTEN_FDNAMES": "http"})
+                daemon = Service(sockets=[other], environment={"LISTEN_FDNAMES": "web"})
                 with self.assertRaises(DaemonFailed) as failure, daemon:
                     pass
-                self.assertIn("descriptor 3 of LISTEN_FDS: 'http' is not the name of a socket", str(failure.exception))
+                self.assertIn("descriptor 3 of LISTEN_FDS: 'web' is not the name of a socket", str(failure.exception))
                 self.assertIn("FileDescriptorName=mcp", str(failure.exception))
             # Units without FileDescriptorName= pass their own names.
             for names in ("mcp:metrics", "warder.socket:warder-metrics.socket", "agents.socket:metrics"):
