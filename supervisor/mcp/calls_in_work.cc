@@ -77,8 +77,11 @@ void Conversation::start_call(Method method, Message&& message, const MessageMea
   call.unread.emplace(client_.account->unread);
   call.embedded = embedded_;
   sink_.calls_changed();
-  if (meta.modern && can_elicit(context.client->capabilities, version))
+  if (meta.modern && can_ask_any(context.client->capabilities, version)) {
     call.digest = measure.digest ? *measure.digest : digest_of(message.params);
+    if (const auto early = message.params.find("inputResponses"); early != message.params.end() && !is_large(*early))
+      call.answers = *early;
+  }
   call.task.emplace(run_call(call, method, FreedBeside(server_.json_work(), std::move(message.params))));
   call.task->resume();
 }

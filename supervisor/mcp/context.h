@@ -55,8 +55,8 @@ class RequestContext {
   // Sends a notifications/message if the client asked for this severity. Done when the message was sent or dropped.
   Task<> log(Severity severity, Json data, std::string logger = {});
 
-  // Asks the person at the client. `answered` is called once, from the loop, unless the returned Elicitation is
-  // destroyed before. nullptr: the client cannot be asked.
+  // Asks the person at the client, or the client itself (ElicitationForm::Kind). `answered` is called once, from the
+  // loop, unless the returned Elicitation is destroyed before. nullptr: the client cannot be asked.
   std::shared_ptr<Elicitation> elicit(ElicitationForm form, std::function<void(Elicited)> answered) {
     return ask_ ? ask_(std::move(form), std::move(answered)) : nullptr;
   }

@@ -13,8 +13,40 @@ bool can_elicit(const Json& client_capabilities, Version version) {
   return declared->empty() || declared->contains("form");  // a client with only "url" shows no forms
 }
 
+bool can_ask(ElicitationForm::Kind kind, const Json& client_capabilities, Version version) {
+  if (kind == ElicitationForm::Kind::form) return can_elicit(client_capabilities, version);
+  if (!client_capabilities.is_object()) return false;
+  const auto declared = client_capabilities.find(kind == ElicitationForm::Kind::sampling ? "sampling" : "roots");
+  return declared != client_capabilities.end() && declared->is_object();
+}
+
+bool can_ask_any(const Json& client_capabilities, Version version) {
+  using Kind = ElicitationForm::Kind;
+  return can_ask(Kind::form, client_capabilities, version) || can_ask(Kind::sampling, client_capabilities, version) ||
+         can_ask(Kind::roots, client_capabilities, version);
+}
+
+std::string_view question_method(ElicitationForm::Kind kind) {
+  switch (kind) {
+    case ElicitationForm::Kind::form:
+      return "elicitation/create";
+    case ElicitationForm::Kind::sampling:
+      return "sampling/createMessage";
+    case ElicitationForm::Kind::roots:
+      return "roots/list";
+  }
+  return {};
+}
+
 std::string elicitation_members(const ElicitationForm& form, Version version) {
   std::string members;
+  if (form.kind != ElicitationForm::Kind::form) {
+    for (const auto& [key, value] : form.params.items()) {
+      append_key(members, key);
+      members += dump_json(value);
+    }
+    return members;
+  }
   if (has_elicitation_modes(version)) members += R"("mode":"form")";
   append_key(members, "message");
   append_json_string(members, form.message);
@@ -23,8 +55,12 @@ std::string elicitation_members(const ElicitationForm& form, Version version) {
   return members;
 }
 
-std::optional<Elicited> read_elicited(const Json& result) {
+std::optional<Elicited> read_elicited(const Json& result, ElicitationForm::Kind kind) {
   if (!result.is_object()) return {};
+  if (kind != ElicitationForm::Kind::form) {
+    if (!result.contains(kind == ElicitationForm::Kind::sampling ? "content" : "roots")) return {};
+    return Elicited{Elicited::Action::accept, result};
+  }
   const auto action = result.find("action");
   if (action == result.end()) return {};
   if (*action == "accept") return Elicited{Elicited::Action::accept, result.value("content", Json::object())};

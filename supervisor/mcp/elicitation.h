@@ -21,15 +21,24 @@ struct Elicited {
   // unable: the client could not ask the person, or its answer cannot be read.
   enum class Action { accept, decline, cancel, unable };
   Action action = Action::unable;
-  Json content = Json::object();  // the form's values as the client sent them; the caller must check them
+  // The form's values as the client sent them; of a question without a form, the client's whole result. The caller must
+  // check it.
+  Json content = Json::object();
 };
 
-// The form that the client shows to the person.
+// The form that the client shows to the person; or a question that the client answers by itself, with its model
+// (sampling) or its folders (roots). Both are deprecated since 2026-07-28.
 struct ElicitationForm {
+  enum class Kind { form, sampling, roots };
   std::string message;  // plain text
   // The form's fields: a JSON Schema as the specification allows it, as text. The default has no fields: accepting is
   // the answer.
   std::string schema = R"({"type":"object","properties":{}})";
+  // The name of the question in its call, for modern clients, which may send an answer with the call at once. Empty: a
+  // random name.
+  std::string key = {};
+  Kind kind = Kind::form;
+  Json params = Json::object();  // of a question without a form
 };
 
 // One question. The caller of RequestContext::elicit() owns it. Destroying it before the answer takes the
@@ -47,10 +56,15 @@ struct Elicitation {
 
 // Whether the client declared that it can show forms.
 bool can_elicit(const Json& client_capabilities, Version version);
-// The members of the params of elicitation/create.
+// Whether the client declared that it answers questions of this kind.
+bool can_ask(ElicitationForm::Kind kind, const Json& client_capabilities, Version version);
+// Whether it declared any kind.
+bool can_ask_any(const Json& client_capabilities, Version version);
+// "elicitation/create", and the members of its params.
+std::string_view question_method(ElicitationForm::Kind kind);
 std::string elicitation_members(const ElicitationForm& form, Version version);
-// A client's answer; nullopt when `result` is no answer.
-std::optional<Elicited> read_elicited(const Json& result);
+// A client's answer to a question of this kind; nullopt when `result` is no answer.
+std::optional<Elicited> read_elicited(const Json& result, ElicitationForm::Kind kind = ElicitationForm::Kind::form);
 
 // The open questions of one conversation, by wire id or key: at most kMost, each answered once.
 class Elicitations {

@@ -21,6 +21,12 @@ std::shared_ptr<Elicitation> Conversation::ask(RunningCall& call, ElicitationFor
                                                std::function<void(Elicited)> answered) {
   if (input_ended_) return nullptr;
   if (call.context.era() == Era::legacy) return ask_by_request(call, std::move(form), std::move(answered));
+  if (const auto early = early_answer(call, form)) {
+    auto question = std::make_shared<Elicitation>();
+    question->answered = std::move(answered);
+    deliver(loop_, question, *early);
+    return question;
+  }
   auto question = call.add_question(std::move(form), std::move(answered));
   if (question) park_soon(call);
   return question;
@@ -42,7 +48,8 @@ std::shared_ptr<Elicitation> Conversation::ask_by_request(const RunningCall& cal
                          Sink::Delivery::always);
   };
   sink_.tell(&about,
-             request_line(id_of(*key), "elicitation/create", elicitation_members(question->form, call.context.version)),
+             request_line(id_of(*key), question_method(question->form.kind),
+                          elicitation_members(question->form, call.context.version)),
              Sink::Delivery::always);
   return question;
 }
@@ -51,7 +58,7 @@ void Conversation::on_response(const Message& message) {
   const Json id = parse_json(message.id.wire).value_or(Json());
   if (!id.is_string()) return;
   if (const auto question = requests_.take(id.get_ref<const std::string&>()))
-    deliver(loop_, question, read_elicited(message.result).value_or(Elicited{}));
+    deliver(loop_, question, read_elicited(message.result, question->form.kind).value_or(Elicited{}));
 }
 
 // Parks the call in a later turn of the loop, so that questions asked in the same turn go to the client together.
@@ -65,19 +72,20 @@ void Conversation::park(const RequestId& id) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return;
   RunningCall& call = *found->second;
-  std::erase_if(call.questions, [&call](const std::string& key) { return !call.embedded->find(key); });
+  std::erase_if(call.questions, [&call](const auto& asked) { return !call.embedded->find(asked.key); });
   if (call.questions.empty()) return;
   ParkedCalls& parked = server_.parked_calls();
   if (input_ended_ || !parked.has_room(principal())) {  // the client cannot repeat the request
-    for (const std::string& key : call.questions) deliver(loop_, call.embedded->take(key), Elicited{});
+    for (const auto& asked : call.questions) deliver(loop_, call.embedded->take(asked.key), Elicited{});
     return call.questions.clear();
   }
   const Version version = call.context.version;
   std::string members, asked;
-  for (const std::string& key : call.questions) {
-    append_key(asked, key);
-    asked += R"({"method":"elicitation/create","params":{)";
-    asked += elicitation_members(call.embedded->find(key)->form, version) + "}}";
+  for (const auto& [name, key] : call.questions) {
+    const ElicitationForm& form = call.embedded->find(key)->form;
+    append_key(asked, name);
+    asked.append(R"({"method":")").append(question_method(form.kind)).append(R"(","params":{)");
+    asked += elicitation_members(form, version) + "}}";
   }
   call.context.set_notifications({}, {});  // they belonged to the answered request, as does its batch
   const auto batch = std::exchange(call.batch, nullptr);
@@ -95,11 +103,12 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
   const RunningCall* found = parked.find(principal(), key, parked_owner());
   if (!found || found->context.method != message.method ||
       found->digest != (measure.digest ? *measure.digest : digest_of(message.params))) {
-    return refuse(message.id,
-                  {ErrorCode::invalid_params,
-                   "Invalid params: requestState is not known on this connection, or belongs to another request",
-                   {{"remedy", "check the effects of the call, then call again without requestState"}}},
-                  {});
+    return refuse(
+        message.id,
+        {ErrorCode::invalid_params,
+         "Invalid params: requestState is not known, or belongs to another request",
+         {{"may_have_run", true}, {"remedy", "check the effects of the call, then call again without requestState"}}},
+        {});
   }
   auto taken = parked.take(principal(), key);
   RunningCall& call = *calls_.emplace(message.id, std::move(taken.call)).first->second;
@@ -115,14 +124,25 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
   if (!call.questions.empty()) park_soon(call);  // questions without a valid answer are asked again
 }
 
+// The client may know the question's name from an earlier call, and send the answer with the call.
+std::optional<Elicited> Conversation::early_answer(RunningCall& call, const ElicitationForm& form) {
+  if (form.key.empty() || !call.answers.is_object()) return {};
+  const auto found = call.answers.find(form.key);
+  auto answer = found == call.answers.end() ? std::nullopt : read_elicited(*found, form.kind);
+  call.answers.erase(form.key);  // one answer for one question
+  return answer;
+}
+
 void Conversation::take_responses(RunningCall& call, const Json& params) {
   const auto responses = params.find("inputResponses");
   if (responses == params.end() || !responses->is_object()) return;
-  std::erase_if(call.questions, [&](const std::string& key) {
-    const auto response = responses->find(key);
-    const auto answer = response == responses->end() ? std::nullopt : read_elicited(*response);
+  std::erase_if(call.questions, [&](const auto& asked) {
+    const auto open = call.embedded->find(asked.key);
+    const auto response = responses->find(asked.name);
+    if (!open || response == responses->end()) return false;
+    const auto answer = read_elicited(*response, open->form.kind);
     if (!answer) return false;
-    if (const auto question = call.embedded->take(key)) deliver(loop_, question, *answer);
+    if (const auto question = call.embedded->take(asked.key)) deliver(loop_, question, *answer);
     return true;
   });
 }

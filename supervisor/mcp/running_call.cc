@@ -1,5 +1,7 @@
 #include "supervisor/mcp/running_call.h"
 
+#include "supervisor/base/json_value.h"
+
 namespace mcp {
 
 RunningCall::RunningCall(Loop& loop, Server& server, CallHost& begun_by, RequestId id, Version version)
@@ -11,7 +13,7 @@ RunningCall::RunningCall(Loop& loop, Server& server, CallHost& begun_by, Request
     if (unread) unread->set(made);
   });
   context.set_ask([this](ElicitationForm form, std::function<void(Elicited)> answered) {
-    return can_elicit(context.client->capabilities, context.version)
+    return can_ask(form.kind, context.client->capabilities, context.version)
                ? host->ask(*this, std::move(form), std::move(answered))
                : nullptr;
   });
@@ -24,6 +26,8 @@ Task<> RunningCall::run(Server& server, Method method, FreedBeside params, size_
 
 std::shared_ptr<Elicitation> RunningCall::add_question(ElicitationForm form, std::function<void(Elicited)> answered) {
   if (!embedded) return nullptr;
+  for (const AskedQuestion& asked : questions)
+    if (asked.name == form.key) return nullptr;
   auto question = std::make_shared<Elicitation>();
   question->form = std::move(form);
   question->answered = std::move(answered);
@@ -32,7 +36,7 @@ std::shared_ptr<Elicitation> RunningCall::add_question(ElicitationForm form, std
   question->taken_back = [open = std::weak_ptr(embedded), key = *key] {
     if (const auto alive = open.lock()) alive->drop(key);
   };
-  questions.push_back(*key);
+  questions.push_back({question->form.key.empty() ? *key : question->form.key, *key});
   return question;
 }
 

@@ -42,7 +42,8 @@ struct RunningCall {
 
   // Runs the handler and gives its answer to the host that the call has by then.
   Task<> run(Server& server, Method method, FreedBeside params, size_t max_bytes);
-  // Adds a question that waits for the client's repetition of the request. nullptr: too many questions are open.
+  // Adds a question that waits for the client's repetition of the request. nullptr: too many questions are open, or one
+  // of this name.
   std::shared_ptr<Elicitation> add_question(ElicitationForm form, std::function<void(Elicited)> answered);
 
   CallHost* host;
@@ -53,9 +54,14 @@ struct RunningCall {
   RequestContext context;
 
   // For calls that ask a modern client.
-  size_t digest = 0;                         // digest_of() the request's params
-  std::shared_ptr<Elicitations> embedded;    // the open questions of the conversation that the call began in
-  std::vector<std::string> questions;        // keys of `embedded`
+  size_t digest = 0;                       // digest_of() the request's params
+  std::shared_ptr<Elicitations> embedded;  // the open questions of the conversation that the call began in
+  struct AskedQuestion {
+    std::string name;  // for the client
+    std::string key;   // in `embedded`
+  };
+  std::vector<AskedQuestion> questions;
+  Json answers;                              // inputResponses that came before any question; null: none did
   std::string parked_principal, parked_key;  // the call's place in ParkedCalls; empty: it is not parked
 
   std::optional<Task<>> task;

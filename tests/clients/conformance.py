@@ -1,9 +1,9 @@
 """The official conformance suite of one protocol revision: python3 conformance.py 2025-11-25
 
-The suite speaks HTTP: http_proxy.mjs -> `warder mcp` -> Unix socket -> $FIXTURE_SERVER, which offers the suite's
-fixtures on Warder's protocol library. Every scenario that the revision requires must pass but those listed in
-conformance/REVISION.yml, each with its reason; one that is listed and passes fails the run, so the list stays true.
-Scenarios about HTTP itself (dns-rebinding-protection, header checks) judge the test proxy, the rest the library.
+The suite speaks HTTP to $FIXTURE_SERVER, which offers the suite's fixtures on Warder's protocol library, over TCP and,
+by a program that copies bytes, over its Unix socket. Every scenario that the revision requires must pass on both, but
+those listed in conformance/REVISION.yml, each with its reason; one that is listed and passes fails the run, so the list
+stays true. So must the scenarios of UNSCORED, which the suite does not require.
 """
 import json
 import os
@@ -12,19 +12,24 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 
-from harness import CLIENTS, MODULES, NODE, WARDER, Connection
+from harness import CLIENTS, MODULES, NODE
 
 HERE = pathlib.Path(__file__).resolve().parent
+SUITE = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
+# Scenarios that the suite runs and does not score, and that apply to the fixtures.
+UNSCORED = {"2025-11-25": {"server-session-lifecycle", "json-schema-2020-12", "server-sse-polling"},
+            "2026-07-28": {"json-schema-2020-12", "http-header-validation", "http-custom-header-server-validation"}}
 
 
-def required(suite, revision):
+def required(revision):
     """The names of the server scenarios that a revision requires."""
-    listing = subprocess.run([NODE, suite, "list", "--requirements", revision], capture_output=True, text=True,
+    listing = subprocess.run([NODE, SUITE, "list", "--requirements", revision], capture_output=True, text=True,
                              check=True)
     section = listing.stdout.split("Server scenarios", 1)[1].split("\n\n", 1)[0]
     return {line.strip()[2:] for line in section.splitlines() if line.strip().startswith("- ")}
@@ -59,51 +64,73 @@ def wrong(scenario, checks, excuses):
     return failed
 
 
-def start_fixture(path):
-    fixture = subprocess.Popen([os.environ["FIXTURE_SERVER"], path])
-    ended = os.pidfd_open(fixture.pid)
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
+class Forwarder:
+    """A TCP port of 127.0.0.1 whose connections are copied, byte by byte, to a Unix socket."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}/mcp"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listening.accept()
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self.path)
+            for source, sink in (client, server), (server, client):
+                threading.Thread(target=self.copy, args=(source, sink), daemon=True).start()
+
+    def copy(self, source, sink):
         try:
-            Connection(path).close()
-            return fixture
-        except OSError:  # it does not listen yet
-            if select.select([ended], [], [], 0.02)[0]:
-                break
-    fixture.kill()
-    sys.exit("the fixture server does not listen")
+            while part := source.recv(65536):
+                sink.sendall(part)
+        except OSError:  # the other direction has ended
+            pass
+        for end in (source, sink):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+def run_suite(revision, url, output):
+    """The suite's exit status against a server, and the checks of its scenarios."""
+    shutil.rmtree(output, ignore_errors=True)
+    baseline = HERE / "conformance" / f"{revision}.yml"
+    status = subprocess.run([NODE, SUITE, "server", "--url", url, "--requirements", revision, "--expected-failures",
+                             baseline, "-o", output]).returncode
+    return status, results(output)
 
 
 def main():
     revision = sys.argv[1]
-    suite = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
-    baseline = HERE / "conformance" / f"{revision}.yml"
+    excuses, needed = excused(HERE / "conformance" / f"{revision}.yml"), required(revision)
+    failed = False
     with tempfile.TemporaryDirectory(prefix="warder-conformance-") as folder:
         path = pathlib.Path(folder) / "fixture.sock"
-        fixture = start_fixture(path)
-        proxy = subprocess.Popen([NODE, CLIENTS / "http_proxy.mjs", WARDER, "mcp", "--socket", path],
-                                  stdout=subprocess.PIPE, text=True)
+        fixture = subprocess.Popen([os.environ["FIXTURE_SERVER"], path], stdout=subprocess.PIPE, text=True)
+        url = fixture.stdout.readline().strip() if select.select([fixture.stdout], [], [], 30)[0] else ""
+        if not url:
+            fixture.kill()
+            sys.exit("the fixture server does not listen")
         try:
-            url = proxy.stdout.readline().strip()
-            output = CLIENTS / f"conformance-{revision}"
-            shutil.rmtree(output, ignore_errors=True)
-            status = subprocess.run([NODE, suite, "server", "--url", url, "--requirements", revision,
-                                     "--expected-failures", baseline, "-o", output]).returncode
+            for transport, where in ("tcp", url), ("unix", Forwarder(path).url):
+                status, checks = run_suite(revision, where, CLIENTS / f"conformance-{revision}-{transport}")
+                problems = {name: what for name in needed | UNSCORED[revision]
+                            if (what := wrong(name, checks.get(name, []), excuses))}
+                print(f"{revision} over {transport}: {len(needed - excuses.keys() - problems.keys())} of {len(needed)} required "
+                      f"scenarios pass, {len(UNSCORED[revision] - problems.keys())} of {len(UNSCORED[revision])} others, "
+                      f"{len(excuses)} are listed as not there yet")
+                for name, what in sorted(problems.items()):
+                    print(f"  {name}: {', '.join(what)}")
+                failed = failed or status != 0 or bool(problems)
         finally:
-            proxy.kill()
-            proxy.wait()
             fixture.send_signal(signal.SIGTERM)
             ended = fixture.wait(30)
-
-    checks, excuses, needed = results(output), excused(baseline), required(suite, revision)
-    problems = {name: what for name in needed if (what := wrong(name, checks.get(name, []), excuses))}
     if ended not in (0, -signal.SIGTERM):
-        problems["fixture server"] = [f"ended with {ended}"]
-    print(f"{revision}: {len(needed - excuses.keys() - problems.keys())} of {len(needed)} required scenarios pass, "
-          f"{len(excuses)} are listed as not there yet")
-    for name, what in sorted(problems.items()):
-        print(f"  {name}: {', '.join(what)}")
-    return 1 if status or problems else 0
+        print(f"  fixture server: ended with {ended}")
+    return 1 if failed or ended not in (0, -signal.SIGTERM) else 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Skills as the official clients see them: the conformance suite's scenarios of the extension, and the Inspector, which
+"""Skills as the official clients see them: the conformance suite's scenarios of the extension, over HTTP, and the Inspector, which
 fetches every file and compares it with its digest."""
 import subprocess
 import unittest
 
-from conformance import results
-from harness import CLIENTS, MODULES, NODE, WARDER, Daemon, inspector
+from conformance import SUITE, Forwarder, results
+from harness import NODE, Daemon, inspector
 
 SCENARIOS = ("sep-2640-skills-enumeration", "sep-2640-skills-manifest", "sep-2640-skills-directory")
 
@@ -18,23 +18,15 @@ class Skills(unittest.TestCase):
             assert not saved.get("isError"), saved
 
     def test_the_conformance_suite_s_scenarios_pass(self):
-        proxy = subprocess.Popen([NODE, CLIENTS / "http_proxy.mjs", WARDER, "mcp", "--socket", self.daemon.socket],
-                                  stdout=subprocess.PIPE, text=True)
-        try:
-            url = proxy.stdout.readline().strip()
-            suite = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
-            for scenario in SCENARIOS:
-                with self.subTest(scenario=scenario):
-                    output = self.daemon.directory / scenario
-                    done = subprocess.run([NODE, suite, "server", "--url", url, "--scenario", scenario, "-o", output],
-                                          capture_output=True, text=True, timeout=120)
-                    checks = [check for found in results(output).values() for check in found]
-                    self.assertTrue(any(status == "SUCCESS" for _, status in checks), done.stdout + done.stderr)
-                    self.assertEqual([check for check, status in checks if status == "FAILURE"], [], done.stdout)
-        finally:
-            proxy.kill()
-            proxy.wait()
-            proxy.stdout.close()
+        url = Forwarder(self.daemon.socket).url
+        for scenario in SCENARIOS:
+            with self.subTest(scenario=scenario):
+                output = self.daemon.directory / scenario
+                done = subprocess.run([NODE, SUITE, "server", "--url", url, "--scenario", scenario, "-o", output],
+                                      capture_output=True, text=True, timeout=120)
+                checks = [check for found in results(output).values() for check in found]
+                self.assertTrue(any(status == "SUCCESS" for _, status in checks), done.stdout + done.stderr)
+                self.assertEqual([check for check, status in checks if status == "FAILURE"], [], done.stdout)
 
     def test_the_inspector_verifies_every_file(self):
         done = inspector("--protocol-era", "modern", "--method", "skills/list", "--verify", "--require-digests",

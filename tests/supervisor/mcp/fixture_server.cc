@@ -1,7 +1,13 @@
 // A server with the fixtures that the official conformance suite calls, for it and for SDK clients to be pointed at.
 //   mcp_fixture_server PATH      serves until SIGTERM or SIGINT, then drains
-// Names and texts are those of the suite's scenarios. What needs requests to the client (sampling, elicitation) or
-// tasks is not here.
+// Serves lines and HTTP at the Unix socket PATH, and HTTP at a free port of 127.0.0.1, without tokens. Prints
+// "http://127.0.0.1:PORT/mcp" when it listens. Names and texts are those of the suite's scenarios; those that ask the
+// client are in fixture_questions.cc. Tasks are not here.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -12,6 +18,9 @@
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/streamable_http/endpoint.h"
+#include "supervisor/streamable_http/listener.h"
+#include "tests/supervisor/mcp/fixture_questions.h"
 
 using namespace std::chrono_literals;
 
@@ -202,8 +211,28 @@ Task<> stop_when_drained(Loop& loop, mcp::Server& server) {
 struct Daemon {
   Loop& loop;
   mcp::Server& server;
+  streamable_http::HttpEndpoint& http;
   std::unique_ptr<mcp::Listener> listener;
+  std::unique_ptr<streamable_http::HttpListener> http_listener;
 };
+
+// Every client over TCP is this process's user: the suite sends no tokens.
+class NoQuestions : public streamable_http::Authenticator {
+ public:
+  Result<mcp::Principal> authenticate(const http::IncomingRequest&) const override {
+    return mcp::Principal(mcp::PeerProcess{::getpid(), ::getuid(), ::getgid(), {}});
+  }
+};
+
+Fd listen_at_any_port() {
+  Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const auto* where = reinterpret_cast<const sockaddr*>(&address);
+  if (::bind(socket.get(), where, sizeof address) < 0 || ::listen(socket.get(), 1024) < 0) return {};
+  return socket;
+}
 
 void watch(Daemon& daemon, uv_signal_t& handle, int signal) {
   uv_signal_init(daemon.loop.uv(), &handle);
@@ -214,6 +243,8 @@ void watch(Daemon& daemon, uv_signal_t& handle, int signal) {
         auto& stopping = *static_cast<Daemon*>(h->data);
         if (stopping.server.draining()) return;
         stopping.listener->stop();
+        stopping.http_listener->stop();
+        stopping.http.pause();
         stopping.server.drain();
         stopping.loop.spawn(stop_when_drained(stopping.loop, stopping.server));
       },
@@ -234,6 +265,7 @@ int main(int argc, char** argv) {
   add_behaving_tools(server);
   add_resources(server);
   add_prompts(server);
+  add_asking_fixtures(server);
 
   auto socket = mcp::listen_at(argv[1], 0600);
   if (!socket) {
@@ -248,7 +280,19 @@ int main(int argc, char** argv) {
     log_error("{}", listener.error().what);
     return 1;
   }
-  Daemon daemon{loop, server, *std::move(listener)};
+  streamable_http::HttpEndpoint http(loop, server, admit);
+  (*listener)->set_http([&http](Fd client_socket, std::string_view bytes, mcp::Conversation::Client client) {
+    http.serve_peer(std::move(client_socket), bytes, std::move(client));
+  });
+  auto http_listener =
+      streamable_http::HttpListener::open(loop, http, listen_at_any_port(), std::make_shared<NoQuestions>());
+  if (!http_listener) {
+    log_error("{}", http_listener.error().what);
+    return 1;
+  }
+  std::printf("http://%s/mcp\n", (*http_listener)->address().c_str());
+  std::fflush(stdout);
+  Daemon daemon{loop, server, http, *std::move(listener), *std::move(http_listener)};
   watch(daemon, on_terminate, SIGTERM);
   watch(daemon, on_interrupt, SIGINT);
   loop.run();

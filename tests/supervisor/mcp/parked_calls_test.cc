@@ -155,8 +155,8 @@ TEST_CASE("a question of a parked call waits for the client, and is taken back w
   auto question = same.context.elicit({"go on?"}, [](mcp::Elicited) {});
   REQUIRE(question);
   REQUIRE(same.questions.size() == 1);
-  CHECK(same.embedded->find(same.questions[0]) == question);
+  CHECK(same.embedded->find(same.questions[0].key) == question);
   const auto open = same.embedded;
   question.reset();
-  CHECK(open->find(same.questions[0]) == nullptr);
+  CHECK(open->find(same.questions[0].key) == nullptr);
 }
