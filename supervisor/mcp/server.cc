@@ -318,6 +318,7 @@ Task<Answer> Server::listen(RequestContext& context, Json params) {
   std::erase_if(wishes->uris, [this](const std::string& uri) { return resources_.provider_of(uri) == nullptr; });
   interest.wishes = *std::move(wishes);
   interest.watch(context.meta);
+  params = nullptr;  // a subscription may last for days
   interest.send("notifications/subscriptions/acknowledged", wishes_members(interest.wishes));
   auto ending = std::make_shared<Event>();
   if (draining_) ending->fire();
