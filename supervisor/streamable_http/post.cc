@@ -80,7 +80,7 @@ void ModernPost::tell(const mcp::RequestId*, std::string line, Delivery delivery
 
 PostResponder::PostResponder(Parts parts, ServerReply& reply, mcp::Conversation::Client client,
                              http::IncomingRequest request)
-    : parts_(parts), reply_(reply), client_(std::move(client)) {
+    : parts_(parts), reply_(reply), client_(std::move(client)), self_(std::make_shared<PostResponder*>(this)) {
   task_.emplace(run(std::move(request)));
   task_->resume();
 }
@@ -94,8 +94,13 @@ Task<> PostResponder::run(http::IncomingRequest given) {
   http::IncomingRequest request = std::move(given);
   auto text = std::make_shared<const std::string>(std::move(request.body));
   const mcp::ReadingPlan plan = mcp::plan_reading(*text, parts_.server.json_work() != nullptr);
+  // The task's memory is freed when it is done: the reply may stay open for long.
+  const auto free_task = [self = std::weak_ptr(self_)] {
+    if (const auto alive = self.lock()) (*alive)->task_.reset();
+  };
   if (!plan.beside) {
     take(request, *text, mcp::read_on_loop(*text, plan.bytes));
+    parts_.loop.defer(free_task);
     co_return;
   }
   std::function<Result<mcp::IncomingJson>()> job = [text]() -> Result<mcp::IncomingJson> {
@@ -104,12 +109,14 @@ Task<> PostResponder::run(http::IncomingRequest given) {
   JsonWork::Owner owner{client_.principal.shown()};
   const mcp::Server::Busy busy(parts_.server, mcp::Server::Busy::Kind::call);
   auto json = co_await parts_.server.json_work()->run(std::move(owner), text->size(), std::move(job));
-  const LoopShare::Use use(*client_.account->loop);
+  const std::shared_ptr<LoopShare> share = client_.account->loop;
+  const LoopShare::Use use(*share);
   if (json) {
     take(request, *text, *std::move(json));
   } else {
     refuse(503, {}, {mcp::ErrorCode::internal_error, json.error().what, {}});
   }
+  parts_.loop.defer(free_task);
 }
 
 void PostResponder::refuse(int status, const std::optional<mcp::RequestId>& id, const mcp::RpcError& error) {
@@ -147,7 +154,7 @@ void PostResponder::take_modern(const http::IncomingRequest& request, std::strin
                      {}});
   }
   const auto form = accepts(request, kEvents) ? ModernPost::Form::json_or_events : ModernPost::Form::json_only;
-  auto post = std::make_unique<ModernPost>(parts_.loop, parts_.server, reply_, client_, form, parts_.limits);
+  auto post = std::make_unique<ModernPost>(parts_.loop, parts_.server, reply_, std::move(client_), form, parts_.limits);
   ModernPost& made = *post;
   next_ = std::move(post);
   made.receive(text, std::move(json));

@@ -59,7 +59,8 @@ class PostResponder : public Responder {
   Parts parts_;
   ServerReply& reply_;
   mcp::Conversation::Client client_;
-  std::unique_ptr<Responder> next_;  // of the era
+  std::unique_ptr<Responder> next_;       // of the era
+  std::shared_ptr<PostResponder*> self_;  // for a callback that may run after the destructor
   std::optional<Task<>> task_;
 };
 
