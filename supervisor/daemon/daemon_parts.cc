@@ -161,7 +161,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                                                 std::string_view how) { note_approval(approval, what, how); }})),
       pool_(host, pool_limits()),
       timeline_(loop, executions_, pool_),
-      sessions_(host, pool_),
+      sessions_(host, pool_, proposals_),
       guest_calls_(host.json),
       vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
       upstream_(host, upstream_settings(prepared)),
@@ -408,6 +408,7 @@ void DaemonParts::refuse_calls() {
 
 Task<> DaemonParts::finish_calls() {
   co_await server_.drained();
+  co_await sessions_.finish();
   if (opened_.fd_store) co_await opened_.fd_store->flushed();
   if (spans_) co_await spans_->finish(kLastSpansLimit);
   learning_.write_all();

@@ -136,11 +136,6 @@ class Staging(Case):
                 self.assertEqual(answer["files"], {"created": ["s"]}, answer)
                 self.act(answer["proposal"]["id"], "discard")
 
-    def test_a_session_is_not_staged(self):
-        answer = self.staged("1", session="s")
-        self.assertEqual(answer["rule"], "workspace.mode")
-        self.assertIn("session", answer["error"])
-
     def test_wrong_arguments_are_named(self):
         self.assertIn("workspace", body_of(self.execute("1", workspace="other"))["error"])
         for proposal in ("p0000000000000000", "../../x", "", "p" * 300):
