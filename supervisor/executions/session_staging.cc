@@ -38,7 +38,7 @@ void SessionStaging::program_begins(proposals::ProposalAbout about) {
   ended_well_ = false;
 }
 
-// Nothing of the session is in the workspace: all changes there are those of others.
+// The session changes no file of the workspace: all changes there have other authors.
 Task<tenants::Changes> SessionStaging::others_changes() {
   tenants::Changes others;
   others.complete = false;  // not known

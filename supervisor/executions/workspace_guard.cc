@@ -112,7 +112,7 @@ Task<bool> WorkspaceGuard::look_for_quota() {
   co_return is_over_now;
 }
 
-// Nothing of a staged program is in the workspace: all changes there are those of others.
+// A staged program changes no file of the workspace: all changes there have other authors.
 Task<> WorkspaceGuard::settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns,
                               WorkspaceEffects& effects) {
   auto proposal = co_await staged_->settle(std::move(about), std::move(others), begun_ns);
