@@ -55,7 +55,7 @@ void Sessions::end_now(Entry& entry, std::string why) {
   entry.session.end(std::move(why));
 }
 
-// After the end of a session: the end is told, at once or after the settling.
+// After the end of a session: a call learns the reason, at once or after the settling.
 void Sessions::put_away(const std::shared_ptr<Entry>& entry, std::string why) {
   if (!needs_settling(*entry)) return bury(entry, std::move(why));
   entry->ended = std::move(why);
@@ -108,8 +108,8 @@ Task<> Sessions::conclude(Entry& entry) {
                                                left.ended_well ? How::well : How::badly, rules.commit);
 }
 
-// Removes an ended session. Waiting calls get the reason as an error, unless they begin it anew, or their client knows
-// it from an answer. If none gets it and the last call did not fail, the reason is stored for the next call.
+// Removes an ended session. Waiting calls get the reason as an error, except resets, and calls of a client that has the
+// reason from an answer. If no call gets it and the last call did not fail, the reason is stored for the next call.
 void Sessions::bury(std::shared_ptr<Entry> entry, std::string why) {
   log_info("session {} of tenant {}: {}", entry->key.name, entry->key.tenant, why);
   log_session_end(*entry->tenant, entry->key.name);

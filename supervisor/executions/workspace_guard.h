@@ -31,7 +31,7 @@ struct WorkspaceEffects {
   uint64_t read_tokens = 0;                     // estimated from the bytes that the program read
   std::optional<proposals::Proposal> proposal;  // of a staged workspace; nullopt: no file was changed
   std::optional<Error> lost;                    // the error that lost a staged program's changes
-  std::optional<proposals::StagedUsage> staged;  // of a session that goes on: what it has changed so far
+  std::optional<proposals::StagedUsage> staged;  // of a session that continues: its changes so far
 };
 
 class WorkspaceGuard {
