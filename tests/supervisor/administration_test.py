@@ -106,7 +106,7 @@ class Administration(unittest.TestCase):
     def test_ps_lists_what_runs_and_with_all_what_ended(self):
         request, identity = self.begin()
         title, *lines = self.warder("ps").stdout.splitlines()
-        self.assertEqual(title.split(), ["ID", "TENANT", "LANGUAGE", "STATE", "AGE", "WALL", "CPU", "MEMORY"])
+        self.assertEqual(title.split(), ["ID", "TENANT", "LANGUAGE", "WORKSPACE", "STATE", "AGE", "WALL", "CPU", "MEMORY"])
         (line,) = [line for line in lines if line.startswith(identity[:6])]
         self.assertEqual(line.split()[0], identity[:6])
         self.assertIn(identity, self.warder("ps", "--full-ids").stdout)

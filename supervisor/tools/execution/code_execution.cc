@@ -82,6 +82,7 @@ void CodeExecution::announce(const jail::Request& request) {
   language_ = request.spec.language;
   executions::ExecutionRecord& record = recording_.record();
   record.language = jail::language_name(language_);
+  record.workspace = jail::access_name(request.workspace.access);
   record.withdraw = [this] {
     environment_.sessions.withdraw(recording_.id());
     environment_.admission.withdraw(recording_.id());
@@ -135,6 +136,7 @@ Task<Result<>> CodeExecution::wait_for_place(const Json& arguments, jail::Reques
     CO_TRY(executions::Sessions::Turn turn, co_await environment_.sessions.enter(std::move(ask)));
     request.spec.limits.memory_bytes = turn.memory_bytes();
     request.workspace.access = turn.access();
+    recording_.record().workspace = jail::access_name(turn.access());
     session_ = {turn.name(), request.code};
     turn_.emplace(std::move(turn));
   }
