@@ -42,7 +42,8 @@ std::vector<std::string> executions_table(const std::vector<Json>& executions, s
     const auto outcome = text(execution, "Outcome");
     const auto id = text(execution, "Id");
     lines.push_back({id_length > 0 ? id.substr(0, id_length) : id, text(execution, "Tenant"),
-                     text(execution, "Language"), workspace_text(execution), outcome.empty() ? text(execution, "State") : outcome,
+                     text(execution, "Language"), workspace_text(execution),
+                     outcome.empty() ? text(execution, "State") : outcome,
                      usec_text(usec_since(number(execution, "AskedUSec"))), wall_text(execution),
                      known_usec_text(known_number(execution, "CPUUSec")),
                      known_bytes_text(known_number(execution, "MemoryBytes"))});
