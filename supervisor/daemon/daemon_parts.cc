@@ -11,6 +11,7 @@
 #include "supervisor/daemon/message_ids.h"
 #include "supervisor/daemon/workspace_quotas.h"
 #include "supervisor/executions/jail_spec.h"
+#include "supervisor/proposals/interrupted_commits.h"
 #include "supervisor/tenants/vault.h"
 
 namespace {
@@ -366,8 +367,26 @@ void DaemonParts::show_reload(const std::string& problem) {
   if (bus_) bus_->reloaded(problem);
 }
 
+// Before any client sees a workspace. A commit that cannot be completed stays as it is until its store is opened.
+Task<> DaemonParts::complete_commits() {
+  auto found = std::make_shared<proposals::InterruptedCommits>();
+  WorkerThread* const thread = opened_.policy_thread.get();
+  const WorkerThread::Job job = [found, thread, tenants = registry_.directory()]() -> Result<> {
+    proposals::CommitHooks hooks;
+    hooks.must_stop = [thread] { return thread->is_ending(); };
+    TRY(*found, proposals::complete_interrupted_commits(tenants, hooks));
+    return {};
+  };
+  const auto searched = co_await thread->run(job);
+  if (!searched) log_error("interrupted commits: {}", searched.error().what);
+  for (const Error& error : found->failed) log_error("an interrupted commit is not completed: {}", error.what);
+  if (found->completed > 0)
+    log_notice("{} commits of proposals were interrupted; they are completed", found->completed);
+}
+
 Task<> DaemonParts::begin() {
   co_await removal_.finish();
+  co_await complete_commits();
   learning_.keep_in(prepared_.options.state + "/searches");
   tasks_.spawn(learning_.keep(loop_));
   tasks_.spawn(learning_.read_thesaurus(loop_));
