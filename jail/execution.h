@@ -83,7 +83,6 @@ struct Report {
   CapturedStream out, err;
   std::optional<uint32_t> left_running;  // processes that the program left, ended with it; 0: some, uncounted
   JailUsage usage;
-  std::shared_ptr<OverlayFolder> staging;  // nullptr: the workspace was not staged
   Receipt receipt;
   std::string receipt_json = "{}";  // the receipt as text, made when the program has ended; "{}": there was no jail
 };

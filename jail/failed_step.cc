@@ -37,6 +37,13 @@ std::string hint_for(Step step, int error, std::string_view interpreter) {
   }
 }
 
+// An errno by which this host says that it can stage no workspace of this folder, today and later.
+bool cannot_stage(const JailerAnswer& answer) {
+  if (answer.step != Step::stage_workspace) return false;
+  return answer.error == EINVAL || answer.error == EPERM || answer.error == ENODEV || answer.error == EROFS ||
+         answer.error == ENOTSUP;
+}
+
 }  // namespace
 
 Error failed_step(Step step, int error, std::string_view interpreter) {
@@ -53,7 +60,8 @@ Error failed_order(const JailerAnswer& answer) {
   const char* what = answer.step == Step::none              ? "the jailer did not execute its order"
                      : answer.step == Step::stage_workspace ? "the workspace cannot be staged: no overlay over it"
                                                             : "the workspace cannot be mounted in the jail";
-  Error failed = fail_errno(answer.error, what, Code::unavailable).value();
+  Error failed = fail_errno(answer.error, what, cannot_stage(answer) ? Code::denied : Code::unavailable).value();
+  if (cannot_stage(answer)) failed.rule = "workspace.mode";
   failed.hint = hint_for(answer.step, answer.error, {});
   if (failed.hint.empty())
     failed.hint = "call again; if the call fails again, tell the administrator: journalctl -u warder";

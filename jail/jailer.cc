@@ -231,12 +231,14 @@ class Jailer {
   };
 
   // Makes a detached mount of the directory: nosuid, nodev, and, if asked, with the daemon's ids mapped to the
-  // runner's.
+  // runner's. It is private: a copy of a shared mount, as systemd makes the host's, would else show the host what is
+  // mounted on it in the jail (mount_namespaces(7)).
   Failure make_tree(const Mapping& mapping, int directory, Fd& tree) {
     tree = Fd(
         static_cast<int>(syscall(SYS_open_tree, directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
     if (!tree) return {Step::attach_workspace, errno};
     mount_attr attributes{};
+    attributes.propagation = MS_PRIVATE;
     attributes.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (mapping.read_only ? MOUNT_ATTR_RDONLY : 0);
     if (mapping.map_ids) {
       auto space = mappings_.find_or_make(config_.daemon_uid, config_.daemon_gid, mapping.runner_id);

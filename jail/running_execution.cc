@@ -271,7 +271,6 @@ Report RunningExecution::make_report(const std::optional<InitReport>& report, do
   }
   if (!report && state_.is_finished()) evidence_.wait_status = answered_status_ << 8;  // as wait(2) will encode it
   report_.usage.wall_ms = wall_ms;
-  report_.staging = jail_.staging();
   meter_.end(report, report_.usage, evidence_);
   conclude(report_, evidence_, {request_, out_, err_, violation_, static_cast<bool>(jail_.cgroup())});
   report_.receipt_json = receipt_json(report_.receipt);

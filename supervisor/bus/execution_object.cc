@@ -19,6 +19,7 @@ uint64_t since_1970(int64_t ms) { return static_cast<uint64_t>(ms) * 1000; }
 std::string id_of(const ExecutionRecord& e) { return e.id; }
 std::string tenant_of(const ExecutionRecord& e) { return e.tenant.account; }
 std::string language_of(const ExecutionRecord& e) { return e.language; }
+std::string workspace_of(const ExecutionRecord& e) { return e.workspace; }
 std::string policy_of(const ExecutionRecord& e) { return e.policy->name; }
 uint32_t uid_of(const ExecutionRecord& e) { return e.uid; }
 uint32_t pid_of(const ExecutionRecord& e) { return static_cast<uint32_t>(e.pid); }
@@ -108,6 +109,7 @@ const sd_bus_vtable kExecutionTable[] = {
     SD_BUS_PROPERTY("Id", "s", execution_property<id_of>, 0, kConst),
     SD_BUS_PROPERTY("Tenant", "s", execution_property<tenant_of>, 0, kConst),
     SD_BUS_PROPERTY("Language", "s", execution_property<language_of>, 0, kConst),
+    SD_BUS_PROPERTY("Workspace", "s", execution_property<workspace_of>, 0, 0),
     SD_BUS_PROPERTY("Policy", "s", execution_property<policy_of>, 0, kConst),
     SD_BUS_PROPERTY("UID", "u", execution_property<uid_of>, 0, kConst),
     SD_BUS_PROPERTY("PID", "u", execution_property<pid_of>, 0, kConst),

@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -12,7 +15,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
@@ -83,6 +85,12 @@ Result<pid_t> daemon_process(const std::string& socket) {
               "use systemctl reload warder");
 }
 
+// Waits until the next look at the answer. False: the process has ended.
+bool still_runs(const Fd& process) {
+  pollfd ended{process.get(), POLLIN, 0};
+  return ::poll(&ended, 1, static_cast<int>(kLookEvery.count())) == 0;
+}
+
 // nullopt: they are missing, or not as the daemon writes them.
 std::optional<FilesInForce> parse_files(const Json& answer) {
   const Json files = answer.value("files", Json());
@@ -143,22 +151,30 @@ Result<ReloadAnswer> ask_for_reload(const std::string& state, const std::string&
   TRY(const Fd folder, open_state(state, O_RDONLY));  // flock(2) takes no O_PATH
   CHECKED(expect_daemon(folder.get(), state));
   TRY(const pid_t pid, daemon_process(socket));
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process) return fail_errno(errno, fmt::format("open process {}", pid), Code::unavailable);
   const std::string word = random_hex(16);
   CHECKED(replace_file(folder.get(), kRequest, word, 0644));
-  if (::kill(pid, SIGHUP) < 0) return fail_errno(errno, fmt::format("send SIGHUP to process {}", pid));
+  if (::syscall(SYS_pidfd_send_signal, process.get(), SIGHUP, nullptr, 0) < 0)
+    return fail_errno(errno, fmt::format("send SIGHUP to process {}", pid));
   TRY(const RelativePath path, RelativePath::parse(kAnswer));
   const auto until = std::chrono::steady_clock::now() + limit;
-  while (std::chrono::steady_clock::now() < until) {
+  for (;;) {
+    const bool runs = still_runs(process);  // looked at before the answer, which it may have written last
     if (auto file = open_regular_beneath(folder.get(), path, O_RDONLY)) {
       TRY(const std::string text, read_whole(file->get(), kMaxAnswer));
       const auto answer = parse_json(text);
       if (answer && answer->is_object() && answer->value("word", Json()) == word) return parse_answer(*answer);
     }
-    CHECKED(expect_daemon(folder.get(), state));
-    std::this_thread::sleep_for(kLookEvery);
+    if (!runs)
+      return fail(Code::unavailable, "the daemon ended before it had reloaded",
+                  "the next daemon reads the files at its start; journalctl -u warder says why this one ended");
+    if (std::chrono::steady_clock::now() >= until) break;
   }
-  return fail(Code::unavailable, fmt::format("the daemon has not answered in {} s", limit.count()),
-              "journalctl -u warder says more");
+  return fail(Code::unavailable,
+              fmt::format("the daemon has not answered in {} s; it has the request, and reloads when it goes on",
+                          limit.count()),
+              "journalctl -u warder says when it does; then reload once more, which also stores the last good copy");
 }
 
 }  // namespace configuration

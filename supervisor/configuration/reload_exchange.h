@@ -2,7 +2,8 @@
 // The asker writes a word to reload.request in the state folder, which belongs to the user that started the daemon, and
 // sends SIGHUP. The daemon reads the word when the reload begins, and writes it with the result to reload/answer; the
 // folder reload/ belongs to the daemon. So an answer with the asker's word is of a reload that began after the request.
-// Errors: unavailable: no daemon runs, or it does not answer; others of the file system.
+// Errors: unavailable: no daemon runs, it ended before the answer, or it does not answer in time, in which case it
+// reloads later; others of the file system.
 #pragma once
 #include <chrono>
 #include <optional>

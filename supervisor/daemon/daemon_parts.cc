@@ -11,6 +11,7 @@
 #include "supervisor/daemon/message_ids.h"
 #include "supervisor/daemon/workspace_quotas.h"
 #include "supervisor/executions/jail_spec.h"
+#include "supervisor/proposals/interrupted_commits.h"
 #include "supervisor/tenants/vault.h"
 
 namespace {
@@ -161,7 +162,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                                                 std::string_view how) { note_approval(approval, what, how); }})),
       pool_(host, pool_limits()),
       timeline_(loop, executions_, pool_),
-      sessions_(host, pool_),
+      sessions_(host, pool_, proposals_),
       guest_calls_(host.json),
       vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
       upstream_(host, upstream_settings(prepared)),
@@ -365,8 +366,26 @@ void DaemonParts::show_reload(const std::string& problem) {
   if (bus_) bus_->reloaded(problem);
 }
 
+// Before any client sees a workspace. A commit that cannot be completed stays as it is until its store is opened.
+Task<> DaemonParts::complete_commits() {
+  auto found = std::make_shared<proposals::InterruptedCommits>();
+  WorkerThread* const thread = opened_.policy_thread.get();
+  const WorkerThread::Job job = [found, thread, tenants = registry_.directory()]() -> Result<> {
+    proposals::CommitHooks hooks;
+    hooks.must_stop = [thread] { return thread->is_ending(); };
+    TRY(*found, proposals::complete_interrupted_commits(tenants, hooks));
+    return {};
+  };
+  const auto searched = co_await thread->run(job);
+  if (!searched) log_error("interrupted commits: {}", searched.error().what);
+  for (const Error& error : found->failed) log_error("an interrupted commit is not completed: {}", error.what);
+  if (found->completed > 0)
+    log_notice("{} commits of proposals were interrupted; they are completed", found->completed);
+}
+
 Task<> DaemonParts::begin() {
   co_await removal_.finish();
+  co_await complete_commits();
   learning_.keep_in(prepared_.options.state + "/searches");
   tasks_.spawn(learning_.keep(loop_));
   tasks_.spawn(learning_.read_thesaurus(loop_));
@@ -409,6 +428,7 @@ void DaemonParts::refuse_calls() {
 
 Task<> DaemonParts::finish_calls() {
   co_await server_.drained();
+  co_await sessions_.finish();
   if (opened_.fd_store) co_await opened_.fd_store->flushed();
   if (spans_) co_await spans_->finish(kLastSpansLimit);
   learning_.write_all();

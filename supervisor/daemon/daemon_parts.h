@@ -111,6 +111,7 @@ class DaemonParts {
   std::unique_ptr<bus::Service> make_bus();
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   void skills_changed(const tenants::TenantId& tenant);
+  Task<> complete_commits();
   Task<> show_servers();
   Task<> expire_workspaces();
   void expect_executions(const policies::Policy& policy);

@@ -27,6 +27,7 @@ class ExecutionRecording {
   ExecutionRecording(const ExecutionRecording&) = delete;
 
   ExecutionRecord& record() { return *entry_; }
+  const ExecutionRecord& record() const { return *entry_; }
   const std::string& id() const { return entry_->id; }
   // The program and its calls belong to this span.
   const TraceContext& trace() const { return span_.context(); }

@@ -29,6 +29,7 @@ std::string_view stage_name(Stage stage);
 
 struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   std::string id, language;
+  std::string workspace;  // direct, read_only, staged; empty: refused before it was known
   tenants::TenantId tenant;
   std::shared_ptr<const policies::Policy> policy;
   uint32_t uid = 0;      // of the client

@@ -1,28 +1,19 @@
-#include "supervisor/executions/sessions.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/base/one_shot.h"
+#include "supervisor/executions/session_entry.h"
 #include "supervisor/executions/session_log.h"
 
 namespace executions {
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr size_t kMostInAll = 64;  // sessions of all tenants; the policy limits the sessions of one tenant
 constexpr size_t kMostWaiting = 1000;
-constexpr size_t kMostGone = 64;  // ends of one tenant's sessions that are stored for their next calls
-constexpr auto kTendEvery = 1s;
 
 constexpr char kRule[] = "sessions.max";
-constexpr char kBeginAnew[] =
-    "call again: the call begins a new session of this name, without the variables; session:///<name> has the log";
-
 // One node runs JavaScript and TypeScript in turn.
 bool fits(jail::Language session, jail::Language program) {
   return session == program || (jail::runs_in_node(session) && jail::runs_in_node(program));
@@ -30,44 +21,17 @@ bool fits(jail::Language session, jail::Language program) {
 
 int64_t seconds_since(Monotonic::time_point at) { return std::llround(ms_since(at) / 1000); }
 
-// `tenant`: the text of a TenantId.
-bool is_of_account(const std::string& tenant, const std::string& account) {
-  return tenant == account || tenant.starts_with(account + "/");
-}
-
 }  // namespace
 
-struct Sessions::Waiting {
-  OneShot<Result<>>::Resolver turn;
-  std::string execution;
-  Result<> next;  // what the call gets with its turn: an error if the session ended during the wait
-};
-
-struct Sessions::Entry {
-  Entry(jail::Host& host, jail::Pool& pool) : session(host, pool) {}
-  Key key;
-  std::shared_ptr<tenants::Tenant> tenant;
-  std::shared_ptr<const policies::Policy> policy;
-  jail::Language language = jail::Language::python;  // of the session's first program
-  uint64_t memory_bytes = 0;
-  jail::Session session;
-  std::shared_ptr<const void> watches_opened;  // files that the session may have mapped
-  bool busy = true;
-  bool told = false;                         // the last call failed, and its error reported the end
-  std::weak_ptr<mcp::ConnectionUser> knows;  // the client whose answer reported the end
-  bool counting = false;                     // a count of the session's workspace runs
-  std::string ended;                         // the reason of the end, if the session is over
-  std::string end_after_call;                // why the session ends after the running call; empty: it continues
-  Monotonic::time_point rests_since = Monotonic::now();
-  std::deque<std::shared_ptr<Waiting>> waiting;
-};
-
-Sessions::Sessions(jail::Host& host, jail::Pool& pool) : host_(host), pool_(pool), tasks_(host.loop) { tend(); }
+Sessions::Sessions(jail::Host& host, jail::Pool& pool, proposals::ProposalStores& proposals)
+    : host_(host), pool_(pool), proposals_(proposals), tasks_(host.loop) {
+  tend();
+}
 
 Sessions::~Sessions() { tasks_.cancel_all(); }
 
 // Waits until no call runs in the session and no earlier call waits for it. The session may have ended by then.
-Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution) {
+Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, Place place) {
   for (bool is_next = false;; is_next = true) {
     auto found = entries_.find(key);
     if (found == entries_.end()) co_return Result<>{};
@@ -80,8 +44,14 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution)
     OneShot<Result<>> turn(host_.loop);
     auto waiting = std::make_shared<Waiting>();
     waiting->turn = turn.resolver();
-    waiting->execution = execution;
-    entry->waiting.push_back(waiting);
+    waiting->execution = ask.execution;
+    waiting->begin = ask.begin;
+    waiting->client = ask.client;
+    if (place == Place::first) {
+      entry->waiting.push_front(waiting);
+    } else {
+      entry->waiting.push_back(waiting);
+    }
     struct Leave {
       std::shared_ptr<Entry> entry;
       std::shared_ptr<Waiting> waiting;
@@ -103,7 +73,7 @@ Result<> Sessions::check_gone(const Key& key, const Ask& ask) {
       fmt::format("session '{}' ended, and its variables are lost: {} ({} s ago, after {} calls); this call did "
                   "not run",
                   key.name, told.why, seconds_since(told.at), told.calls),
-      kBeginAnew, "session");
+      kBeginSessionAnew, "session");
 }
 
 // The log of a session stays open if the daemon ends or crashes during the session. Closes an open log and returns the
@@ -116,7 +86,7 @@ Result<> Sessions::check_left_open(const Ask& ask) const {
               fmt::format("session '{}' ended with the daemon, and its variables are lost; this call did not "
                           "run",
                           ask.name),
-              kBeginAnew, "session");
+              kBeginSessionAnew, "session");
 }
 
 Result<> Sessions::check_room(const Ask& ask) const {
@@ -143,66 +113,69 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
     co_return fail(Code::denied, fmt::format("policy '{}' allows no sessions", ask.policy->name),
                    "leave `session` out and keep data in workspace files", kRule);
   const Key key{ask.tenant->name(), ask.name};
-  CO_CHECKED(co_await wait_turn(key, ask.execution));
-  auto found = entries_.find(key);
-  if (found != entries_.end() && !found->second->session.alive()) {
-    bury(found->second, found->second->session.why());
-    found = entries_.end();
-  }
-  if (found != entries_.end() && ask.begin == Begin::anew) {
-    found->second->session.end("reset");
-    log_session_end(*ask.tenant, key.name);
-    entries_.erase(found);
-    found = entries_.end();
+  std::shared_ptr<Entry> entry, former;
+  for (;;) {
+    CO_CHECKED(co_await wait_turn(key, ask, former ? Place::first : Place::last));
+    entry = find(key);
+    if (!entry || (entry->session.alive() && ask.begin != Begin::anew)) break;
+    if (entry->session.alive()) {
+      former = entry;
+      reset(entry, Settling::by_reset);
+      ask.begin = Begin::if_there_is_none;  // another call may begin the new session first
+    } else {
+      put_away(entry, entry->session.why());
+    }
   }
   CO_CHECKED(check_gone(key, ask));
-  if (found == entries_.end()) {
-    CO_CHECKED(check_left_open(ask));
-    if (ask.begin == Begin::never)
-      co_return fail(Code::not_found, fmt::format("there is no session '{}'", key.name),
-                     "first run the code that makes the values in this session", "session");
-    CO_CHECKED(check_room(ask));
-    auto entry = std::make_shared<Entry>(host_, pool_);
-    entry->key = key;
-    entry->tenant = std::move(ask.tenant);
-    entry->watches_opened = entry->tenant->workspace().keep_looking_at_opened();
-    entry->language = ask.language;
-    entry->memory_bytes = ask.memory_bytes.value_or(ask.policy->limits.standard.memory_bytes);
-    entry->policy = std::move(ask.policy);
-    entries_.emplace(key, entry);
+  if (entry) {
+    CO_CHECKED(check_fits(*entry, ask));
+    entry->busy = true;
     co_return Turn(*this, std::move(entry), std::move(ask.client));
   }
-  auto entry = found->second;
-  if (entry->policy != ask.policy)
-    co_return fail(Code::denied, fmt::format("session '{}' began under policy '{}'", key.name, entry->policy->name),
-                   "use a session of another name", "session");
-  if (!fits(entry->language, ask.language))
-    co_return fail(Code::invalid,
-                   fmt::format("session: '{}' runs {}, not {}", key.name, jail::language_name(entry->language),
-                               jail::language_name(ask.language)),
-                   "use a session of another name, or start it again with reset_session", "session");
-  if (ask.memory_bytes && *ask.memory_bytes != entry->memory_bytes)
-    co_return fail(Code::invalid,
-                   fmt::format("memory_mb: session '{}' began with {} MB, which cannot change", key.name,
-                               entry->memory_bytes >> 20),
-                   "leave memory_mb out, or start the session again with reset_session", "session");
-  entry->busy = true;
+  CO_CHECKED(check_left_open(ask));
+  if (ask.begin == Begin::never)
+    co_return fail(Code::not_found, fmt::format("there is no session '{}'", key.name),
+                   "first run the code that makes the values in this session", "session");
+  CO_CHECKED(check_room(ask));
+  entry = std::make_shared<Entry>(host_, pool_);
+  entry->key = key;
+  entry->tenant = std::move(ask.tenant);
+  entry->watches_opened = entry->tenant->workspace().keep_looking_at_opened();
+  entry->language = ask.language;
+  entry->access = ask.access;
+  if (former && former->left.proposal) entry->earlier_proposal = former->left.proposal->id;
+  entry->memory_bytes = ask.memory_bytes.value_or(ask.policy->limits.standard.memory_bytes);
+  entry->policy = std::move(ask.policy);
+  entries_.emplace(key, entry);
   co_return Turn(*this, std::move(entry), std::move(ask.client));
 }
 
-Task<Result<bool>> Sessions::end(Ask ask) {
-  CO_CHECKED(tenants::check_session_id(ask.name));
-  const Key key{ask.tenant->name(), ask.name};
-  CO_CHECKED(co_await wait_turn(key, ask.execution));
-  ask.begin = Begin::anew;
-  (void)check_gone(key, ask);
-  auto found = entries_.find(key);
-  if (found == entries_.end()) co_return false;
-  const bool lived = found->second->session.alive();
-  found->second->session.end("reset");
-  log_session_end(*ask.tenant, key.name);
-  entries_.erase(found);
-  co_return lived;
+std::shared_ptr<Sessions::Entry> Sessions::find(const Key& key) const {
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+Result<> Sessions::check_fits(const Entry& entry, const Ask& ask) const {
+  const std::string& name = entry.key.name;
+  if (entry.policy != ask.policy)
+    return fail(Code::denied, fmt::format("session '{}' began under policy '{}'", name, entry.policy->name),
+                "use a session of another name", "session");
+  if (!fits(entry.language, ask.language))
+    return fail(Code::invalid,
+                fmt::format("session: '{}' runs {}, not {}", name, jail::language_name(entry.language),
+                            jail::language_name(ask.language)),
+                "use a session of another name, or start it again with reset_session", "session");
+  if (ask.memory_bytes && *ask.memory_bytes != entry.memory_bytes)
+    return fail(
+        Code::invalid,
+        fmt::format("memory_mb: session '{}' began with {} MB, which cannot change", name, entry.memory_bytes >> 20),
+        "leave memory_mb out, or start the session again with reset_session", "session");
+  if (ask.names_access && ask.access != entry.access)
+    return fail(Code::invalid,
+                fmt::format("workspace: session '{}' began with a {} workspace, which cannot change", name,
+                            jail::access_name(entry.access)),
+                "leave workspace out, or start the session again with reset_session", "session");
+  return {};
 }
 
 Sessions::Turn::~Turn() {
@@ -224,6 +197,10 @@ Task<Result<jail::Report>> Sessions::Turn::run(jail::Request request) {
     entry.ended = fmt::format("call {} ended with outcome {}{}{}", id, jail::outcome_name(report->outcome),
                               report->message.empty() ? "" : ": ", report->message);
   }
+  if (entry.staging) {
+    if (!entry.end_after_call.empty()) sessions_->end_now(entry, entry.end_after_call);
+    if (!entry.session.alive()) entry.staging->end();
+  }
   co_return report;
 }
 
@@ -241,8 +218,18 @@ void Sessions::Turn::end(std::string why) {
   entry_->ended = std::move(why);
 }
 
+jail::WorkspaceAccess Sessions::Turn::access() const { return entry_->access; }
+
+const std::shared_ptr<SessionStaging>& Sessions::Turn::staging() const { return entry_->staging; }
+
+void Sessions::Turn::stage(std::shared_ptr<proposals::ProposalStore> store) {
+  entry_->staging = std::make_shared<SessionStaging>(sessions_->host_.loop, entry_->tenant, std::move(store));
+}
+
 Json Sessions::Turn::tell() {
   Json told = {{"name", entry_->key.name}, {"call", entry_->session.calls()}};
+  if (const std::string earlier = std::exchange(entry_->earlier_proposal, {}); !earlier.empty())
+    told["earlier_proposal"] = earlier;
   if (entry_->session.alive() && entry_->end_after_call.empty()) return told;
   told["ended"] = true;
   told["remedy"] = "its variables are lost; the next call of this name begins a new session; the log is session:///" +
@@ -256,14 +243,14 @@ void Sessions::leave(const std::shared_ptr<Entry>& entry) {
   entry->busy = false;
   entry->rests_since = Monotonic::now();
   if (!entry->end_after_call.empty() && entry->session.alive()) {
-    entry->session.end(entry->end_after_call);
+    end_now(*entry, entry->end_after_call);
     entry->ended = entry->end_after_call;
   }
   if (!entry->session.alive()) {
     if (entry->session.calls() == 0) {
       entries_.erase(entry->key);  // no program ran in the session
     } else {
-      bury(entry, entry->ended);
+      put_away(entry, entry->ended);
     }
   }
   if (!entry->waiting.empty()) host_.loop.defer([this, entry] { wake_next(entry); });
@@ -277,27 +264,6 @@ void Sessions::wake_next(const std::shared_ptr<Entry>& entry) {
   // The woken call may not take the session: it may be cancelled, or it reports the session's end. Then the next
   // waiting call is woken.
   if (!entry->waiting.empty()) host_.loop.defer([this, entry] { wake_next(entry); });
-}
-
-// Removes an ended session. Waiting calls get the reason as an error. If no call waits and the last call did not fail,
-// the reason is stored for the next call.
-void Sessions::bury(std::shared_ptr<Entry> entry, std::string why) {
-  log_info("session {} of tenant {}: {}", entry->key.name, entry->key.tenant, why);
-  log_session_end(*entry->tenant, entry->key.name);
-  for (const auto& waiting : entry->waiting)
-    waiting->next =
-        fail(Code::not_found, fmt::format("session '{}' ended while this call waited: {}", entry->key.name, why),
-             kBeginAnew, "session");
-  if (entry->waiting.empty() && !entry->told)
-    note_gone(Gone{entry->key, std::move(why), entry->session.calls(), Monotonic::now(), entry->knows});
-  entries_.erase(entry->key);
-}
-
-void Sessions::note_gone(Gone gone) {
-  auto of_tenant = [&gone](const Gone& one) { return one.key.tenant == gone.key.tenant; };
-  if (static_cast<size_t>(std::count_if(gone_.begin(), gone_.end(), of_tenant)) >= kMostGone)
-    gone_.erase(std::find_if(gone_.begin(), gone_.end(), of_tenant));
-  gone_.push_back(std::move(gone));
 }
 
 void Sessions::withdraw(const std::string& execution) {
@@ -318,7 +284,14 @@ Json Sessions::list(const std::string& tenant) const {
   for (const auto& [key, entry] : entries_) {
     if (key.tenant != tenant || (!entry->busy && !entry->session.alive())) continue;
     Json one = {{"name", key.name}, {"calls", entry->session.calls()}};
-    one["state"] = entry->busy ? "running" : entry->session.frozen() ? "frozen" : "idle";
+    if (entry->staging) {
+      const proposals::StagedUsage& staged = entry->staging->last_measured();
+      one["staged"] = {{"files", staged.files}, {"bytes", staged.bytes}};
+    }
+    one["state"] = entry->is_settling        ? "ending"
+                   : entry->busy             ? "running"
+                   : entry->session.frozen() ? "frozen"
+                                             : "idle";
     if (!entry->busy) {
       const int64_t idle = seconds_since(entry->rests_since);
       one["idle_seconds"] = idle;
@@ -328,60 +301,6 @@ Json Sessions::list(const std::string& tenant) const {
     all.push_back(std::move(one));
   }
   return all;
-}
-
-void Sessions::end_all(const std::string& why) {
-  for (auto& [key, entry] : entries_) {
-    if (entry->busy) {
-      entry->end_after_call = why;
-    } else {
-      entry->session.end(why);
-    }
-  }
-  tend();
-}
-
-void Sessions::end_of(const std::string& account, const std::string& why) {
-  for (auto& [key, entry] : entries_) {
-    if (!is_of_account(key.tenant, account)) continue;
-    if (entry->busy) {
-      entry->end_after_call = why;
-    } else {
-      entry->session.end(why);
-    }
-  }
-  tend();
-}
-
-size_t Sessions::count_of(const std::string& account) const {
-  return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [&account](const auto& one) {
-    return is_of_account(one.first.tenant, account);
-  }));
-}
-
-// Ends a session whose workspace is over its quota between calls. Without a cgroup a session can write between calls.
-Task<> Sessions::hold_quota(std::shared_ptr<Entry> entry) {
-  auto& workspace = entry->tenant->workspace();
-  auto usage = co_await workspace.measure();
-  entry->counting = false;
-  if (entry->busy || !usage) co_return;
-  if (auto within = workspace.quota().within(); !within) entry->session.end("between calls, " + within.error().what);
-}
-
-void Sessions::tend() {
-  auto entries = entries_;
-  for (const auto& [key, entry] : entries) {
-    if (entry->busy) continue;
-    if (ms_since(entry->rests_since) >
-        static_cast<double>(std::chrono::milliseconds(entry->policy->sessions.idle).count()))
-      entry->session.end(fmt::format("no call came for {} s", entry->policy->sessions.idle.count()));
-    if (!entry->session.alive()) {
-      bury(entry, entry->session.why());
-    } else if (entry->session.has_worked() && !std::exchange(entry->counting, true)) {
-      tasks_.spawn(hold_quota(entry));
-    }
-  }
-  tending_ = Deadline(host_.loop, kTendEvery, [this] { tend(); });
 }
 
 }  // namespace executions

@@ -5,6 +5,8 @@
 // The answer of the call that ends a session says so, and the next call of that client begins a new session. In all
 // other cases the next call to the session is refused once (not_found), and the call after it begins a new session. The
 // log of the session stays (tenants/sessions.h).
+// The changes of a session with a staged workspace become one proposal at its end, once its jail is gone: in the answer
+// of the call that ends it, or named in the refusal. Until then calls to this name wait.
 // Source: the `session` argument of execute_code. Used by: execute_code.cc, get_execution_stats.h, supervisor/daemon/.
 // Errors: invalid (name, language, memory), denied (policy, withdraw()), exhausted (too many sessions or waiting
 // calls), not_found (the session ended); all but withdraw() have a remedy.
@@ -20,15 +22,17 @@
 #include "policies/policy.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json_fwd.h"
+#include "supervisor/executions/session_staging.h"
 #include "supervisor/mcp/connection_user.h"
+#include "supervisor/proposals/proposal_stores.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace executions {
 
 class Sessions {
  public:
-  // Both must outlive the sessions.
-  Sessions(jail::Host& host, jail::Pool& pool);
+  // All must outlive the sessions.
+  Sessions(jail::Host& host, jail::Pool& pool, proposals::ProposalStores& proposals);
   ~Sessions();
 
   enum class Begin { if_there_is_none, anew, never };  // never: not_found if there is no such session
@@ -40,7 +44,9 @@ class Sessions {
     std::weak_ptr<mcp::ConnectionUser> client;         // of the connection
     jail::Language language = jail::Language::python;  // of the program to run
     std::optional<uint64_t> memory_bytes;              // the limit that the agent asked for; nullopt: no request
-    std::string execution;                             // id of the execution, for withdraw()
+    jail::WorkspaceAccess access = jail::WorkspaceAccess::direct;  // of a new session
+    bool names_access = false;  // the agent asked for it: a session that began with another one is refused
+    std::string execution;      // id of the execution, for withdraw()
   };
 
  private:
@@ -64,8 +70,13 @@ class Sessions {
     uint64_t room_bytes() const;
     // Ends the session, while no program of it runs.
     void end(std::string why);
+    jail::WorkspaceAccess access() const;  // of each program of the session
+    // The session's changes; nullptr: it is not staged, or stage() was not called yet.
+    const std::shared_ptr<SessionStaging>& staging() const;
+    // Call it before the first program of a staged session.
+    void stage(std::shared_ptr<proposals::ProposalStore> store);
     // The `session` object of the answer: {name, call}, and {ended, remedy} if the session ended. The client's next
-    // call then gets no error about this end.
+    // call then gets no error about this end. After a reset of a staged session: {earlier_proposal}, its id.
     Json tell();
 
    private:
@@ -77,8 +88,14 @@ class Sessions {
   // Waits for the session's turn: one call at a time, first come, first served. After a cancelled call, the caller is
   // out of the queue.
   Task<Result<Turn>> enter(Ask ask);
-  // Waits for the session's turn, and ends the session. Returns whether the session existed.
-  Task<Result<bool>> end(Ask ask);
+  // Waits for the session's turn, and ends the session.
+  struct Ended {
+    bool existed = false;
+    std::optional<proposals::Proposal> proposal;  // not concluded (ProposalStores::conclude)
+    bool ended_well = false;                      // its last program
+    std::optional<Error> lost;                    // the error that lost its staged changes
+  };
+  Task<Result<Ended>> end(Ask ask);
   // Refuses (denied) the waiting call of this execution. No effect if it does not wait.
   void withdraw(const std::string& execution);
   // The sessions of a tenant: [{name, calls, state, idle_seconds, expires_in_seconds, memory_bytes}].
@@ -88,6 +105,9 @@ class Sessions {
   // The same for the sessions of a tenant and its named workspaces. count_of(): how many it has.
   void end_of(const std::string& account, const std::string& why);
   size_t count_of(const std::string& account) const;
+  // At the daemon's end, when no call runs: ends the staged sessions, and waits until their changes are proposals. The
+  // next daemon tells the clients about the end, because the logs stay open.
+  Task<> finish();
 
  private:
   struct Key {
@@ -102,8 +122,24 @@ class Sessions {
     Monotonic::time_point at;
     std::weak_ptr<mcp::ConnectionUser> told;  // the client that knows of the end from an answer; it gets no error
   };
-  Task<Result<>> wait_turn(const Key& key, const std::string& execution);
+  enum class Place { last, first };  // among the waiting calls
+  Task<Result<>> wait_turn(const Key& key, const Ask& ask, Place place = Place::last);
   Result<> check_gone(const Key& key, const Ask& ask);
+  Result<> check_fits(const Entry& entry, const Ask& ask) const;
+  enum class Settling {  // who waits for the end of a session that is being settled
+    by_call,             // a call, which concludes the proposal itself
+    by_reset,            // a call that begins a new session
+    by_itself,           // nobody: the next call is refused, and told
+    by_daemon,           // finish()
+  };
+  std::shared_ptr<Entry> find(const Key& key) const;
+  void reset(const std::shared_ptr<Entry>& entry, Settling how);
+  static void end_now(Entry& entry, std::string why);
+  void put_away(const std::shared_ptr<Entry>& entry, std::string why);
+  bool needs_settling(const Entry& entry) const;
+  void begin_settling(const std::shared_ptr<Entry>& entry, Settling how);
+  Task<> settle(std::shared_ptr<Entry> entry, Settling how);
+  Task<> conclude(Entry& entry);
   Result<> check_left_open(const Ask& ask) const;
   Result<> check_room(const Ask& ask) const;
   void leave(const std::shared_ptr<Entry>& entry);
@@ -115,6 +151,7 @@ class Sessions {
 
   jail::Host& host_;
   jail::Pool& pool_;
+  proposals::ProposalStores& proposals_;
   std::map<Key, std::shared_ptr<Entry>> entries_;
   std::deque<Gone> gone_;  // ended sessions that the next call must report, oldest first
   Deadline tending_;

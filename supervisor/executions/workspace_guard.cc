@@ -19,35 +19,6 @@ constexpr auto kCountEvery = 100ms;
 constexpr auto kLookEvery = 25ms;  // at an index: before the kernel has more changes than it remembers
 constexpr uint64_t kLeastOfAFile = 1 << 20;
 
-tenants::Changes::List list_of(const proposals::StagedFiles::List& files) {
-  tenants::Changes::List list;
-  for (const auto& file : files.files) list.paths.push_back(file.path);
-  list.omitted = files.omitted;
-  return list;
-}
-
-tenants::Changes changes_of(const proposals::StagedFiles& files) {
-  tenants::Changes changes;
-  changes.created = list_of(files.created);
-  changes.modified = list_of(files.modified);
-  changes.deleted = list_of(files.deleted);
-  return changes;
-}
-
-void append(tenants::Changes::List& list, tenants::Changes::List more) {
-  list.paths.insert(list.paths.end(), std::make_move_iterator(more.paths.begin()),
-                    std::make_move_iterator(more.paths.end()));
-  list.omitted += more.omitted;
-}
-
-tenants::Changes all_of(tenants::Changes some, tenants::Changes more) {
-  append(some.created, std::move(more.created));
-  append(some.modified, std::move(more.modified));
-  append(some.deleted, std::move(more.deleted));
-  some.complete &= more.complete;
-  return some;
-}
-
 tenants::Changes unknown_changes() {
   tenants::Changes changes;
   changes.complete = false;
@@ -106,8 +77,9 @@ void WorkspaceGuard::begin() {
 }
 
 Task<> WorkspaceGuard::look_before() {
-  auto before = co_await tenant_->workspace().before(staged_ ? tenants::LogFor::reader : tenants::LogFor::writer);
+  auto before = co_await tenant_->workspace().before(is_staged() ? tenants::LogFor::reader : tenants::LogFor::writer);
   if (before) before_ = *std::move(before);
+  if (session_) co_await session_->watch_others();
 }
 
 Task<> WorkspaceGuard::begun() { co_await *look_; }
@@ -125,9 +97,13 @@ Task<> WorkspaceGuard::watch_quota() {
   }
 }
 
+Task<Result<proposals::StagedUsage>> WorkspaceGuard::measure_staged() {
+  return session_ ? session_->measure() : staged_->measure();
+}
+
 Task<bool> WorkspaceGuard::look_for_quota() {
-  if (staged_) {
-    auto written = co_await staged_->measure();
+  if (is_staged()) {
+    auto written = co_await measure_staged();
     const bool is_over_now = written && is_over(*written);
     co_return is_over_now;
   }
@@ -136,7 +112,7 @@ Task<bool> WorkspaceGuard::look_for_quota() {
   co_return is_over_now;
 }
 
-// Nothing of a staged program is in the workspace: all changes there are those of others.
+// A staged program changes no file of the workspace: all changes there have other authors.
 Task<> WorkspaceGuard::settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns,
                               WorkspaceEffects& effects) {
   auto proposal = co_await staged_->settle(std::move(about), std::move(others), begun_ns);
@@ -157,9 +133,30 @@ Task<> WorkspaceGuard::settle(proposals::ProposalAbout about, tenants::Changes o
   if (proposal->state != proposals::ProposalState::none) effects.proposal = *std::move(proposal);
 }
 
+// While the session goes on, its changes are no proposal yet. Where it holds too much, they are lost with it.
+Task<> WorkspaceGuard::finish_session(const jail::Report& report, WorkspaceEffects& effects) {
+  effects.changes.reset();
+  effects.meanwhile = {};
+  session_->program_ended(report.outcome == jail::Outcome::ok);
+  if (!session_->is_over()) {
+    auto staged = co_await session_->measure();
+    if (staged) effects.staged = *staged;
+    is_over_quota_ = staged && is_over(*staged);
+    if (is_over_quota_) effects.lost = fail(Code::exhausted, "they are more than the workspace's quota").value();
+    co_return;
+  }
+  auto proposal = co_await session_->settle();
+  if (!proposal) {
+    effects.lost = std::move(proposal).error();
+    co_return;
+  }
+  effects.changes = changes_of(proposal->files);
+  if (proposal->state != proposals::ProposalState::none) effects.proposal = *std::move(proposal);
+}
+
 Task<WorkspaceEffects> WorkspaceGuard::finish(jail::Report& report, proposals::ProposalAbout about) {
   tenants::Workspace& workspace = tenant_->workspace();
-  if (!staged_) workspace.invalidate();
+  if (!is_staged()) workspace.invalidate();
   is_finished_ = true;
   WorkspaceEffects effects;
   Result<tenants::WorkspaceChanges> found = fail(Code::unavailable, "nobody looked at the workspace before");
@@ -176,20 +173,22 @@ Task<WorkspaceEffects> WorkspaceGuard::finish(jail::Report& report, proposals::P
   } else {
     report.read_bytes = 0;
   }
-  if (staged_) {
-    tenants::Changes others =
-        effects.changes ? all_of(*std::move(effects.changes), std::move(effects.meanwhile)) : unknown_changes();
+  if (session_) {
+    co_await finish_session(report, effects);
+  } else if (staged_) {
+    tenants::Changes others = effects.changes ? *std::move(effects.changes) : unknown_changes();
+    others.append(std::move(effects.meanwhile));
     co_await settle(std::move(about), std::move(others), begun_ns, effects);
   }
   effects.quota = judge(report);
-  if (!staged_) loop_.spawn(count_again(tenant_));
+  if (!is_staged()) loop_.spawn(count_again(tenant_));
   co_return effects;
 }
 
 // With the workspace as it was last counted: a success becomes `disk` if the workspace is over its quota.
 std::optional<Error> WorkspaceGuard::judge(jail::Report& report) const {
   const tenants::Quota& quota = tenant_->workspace().quota();
-  const bool is_over_now = staged_ ? is_over_quota_ : is_over(quota.usage());
+  const bool is_over_now = is_staged() ? is_over_quota_ : is_over(quota.usage());
   if (report.outcome == jail::Outcome::ok && is_over_now) report.outcome = jail::Outcome::disk;
   if (report.outcome != jail::Outcome::disk) return {};
   if (auto within = quota.within(); !within) return std::move(within).error();

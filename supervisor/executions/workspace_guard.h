@@ -8,14 +8,15 @@
 // the quota allows, or cannot be counted, nothing runs until files are deleted. The kernel's project quota, where there
 // is one, applies as well (tenants/project.h).
 // A staged program writes into its staging folder: the files there are counted, and finish() makes a proposal of them
-// (staged_workspace.h). Used by: tools/execution/code_execution.h. Errors: exhausted, with the
-// rule, the numbers and the remedy.
+// (staged_workspace.h); of a session's, when the session is over (session_staging.h). Used by:
+// tools/execution/code_execution.h. Errors: exhausted, with the rule, the numbers and the remedy.
 #pragma once
 #include <memory>
 #include <optional>
 
 #include "jail/execution.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/executions/session_staging.h"
 #include "supervisor/executions/staged_workspace.h"
 #include "supervisor/tenants/tenant.h"
 
@@ -30,6 +31,7 @@ struct WorkspaceEffects {
   uint64_t read_tokens = 0;                     // estimated from the bytes that the program read
   std::optional<proposals::Proposal> proposal;  // of a staged workspace; nullopt: no file was changed
   std::optional<Error> lost;                    // the error that lost a staged program's changes
+  std::optional<proposals::StagedUsage> staged;  // of a session that continues: its changes so far
 };
 
 class WorkspaceGuard {
@@ -47,7 +49,10 @@ class WorkspaceGuard {
   WorkspaceGuard(const WorkspaceGuard&) = delete;
 
   // The program gets the workspace staged. Before admit().
-  void stage(std::shared_ptr<proposals::ProposalStore> store) { staged_.emplace(std::move(store)); }
+  void stage(std::shared_ptr<proposals::ProposalStore> store) { staged_.emplace(loop_, std::move(store)); }
+  void stage(std::shared_ptr<SessionStaging> session) { session_ = std::move(session); }
+  bool is_staged() const { return staged_ || session_; }
+  // nullptr: not staged, or staged for a session.
   StagedWorkspace* staged() { return staged_ ? &*staged_ : nullptr; }
 
   // `file_bytes`: the policy's limit of one file.
@@ -72,6 +77,8 @@ class WorkspaceGuard {
   bool is_over(const tenants::Usage& usage) const;
   bool is_over(const proposals::StagedUsage& usage) const;
   Task<bool> look_for_quota();
+  Task<Result<proposals::StagedUsage>> measure_staged();
+  Task<> finish_session(const jail::Report& report, WorkspaceEffects& effects);
   Task<> settle(proposals::ProposalAbout about, tenants::Changes others, int64_t begun_ns, WorkspaceEffects& effects);
   Task<> look_before();
   Task<> watch_quota();
@@ -87,6 +94,7 @@ class WorkspaceGuard {
   bool is_finished_ = false;
   std::optional<tenants::WorkspaceBefore> before_;
   std::optional<StagedWorkspace> staged_;
+  std::shared_ptr<SessionStaging> session_;    // in place of staged_
   std::optional<Started<void>> look_, watch_;  // last: they use the members above
 };
 

@@ -137,6 +137,17 @@ Result<CommitJournal> parse_journal(std::string_view text, unsigned number) {
   return journal;
 }
 
+std::optional<JournalState> state_of_journal(std::string_view begin) {
+  const size_t end = begin.find('\n');
+  if (end == begin.npos) return std::nullopt;
+  RecordLine line(begin.substr(0, end), 1);
+  const bool is_journal = line.kind() == kForm;
+  (void)line.number(kMostCommits);
+  const auto state = static_cast<JournalState>(line.number(static_cast<uint64_t>(JournalState::undone)));
+  if (!is_journal || !line.done()) return std::nullopt;
+  return state;
+}
+
 Result<std::optional<CommitJournal>> read_journal(int staging, unsigned number) {
   const std::string name = journal_name(number);
   const auto text = read_regular(staging, name, kMostRecordBytes + 256);

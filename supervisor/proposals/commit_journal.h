@@ -58,6 +58,8 @@ constexpr unsigned kMostCommits = 1000;  // of one proposal
 std::string journal_name(unsigned number);  // "journal.1"
 Result<std::string> journal_text(const CommitJournal& journal);
 Result<CommitJournal> parse_journal(std::string_view text, unsigned number);
+// The state of a journal of which `begin` has the first line; nullopt: that is no first line of a journal.
+std::optional<JournalState> state_of_journal(std::string_view begin);
 
 // The journal N of an open staging folder; nullopt: there is none.
 Result<std::optional<CommitJournal>> read_journal(int staging, unsigned number);

@@ -93,9 +93,9 @@ Result<Proposal> ProposalFolder::settle(ProposalAbout about, BaseChanges base_ch
   return proposal;
 }
 
-Result<ProposalFolder::Contents> ProposalFolder::read_all(const CommitHooks& hooks) {
+// The journals come first: whatever the other records are like, no workspace stays between two states.
+Result<ProposalFolder::Contents> ProposalFolder::read_journals(const CommitHooks& hooks) {
   Contents contents;
-  TRY(contents.record, read_proposal(directory_.get(), id_));
   for (unsigned number = 1; number <= kMostCommits; number++) {
     TRY(auto journal, read_journal(directory_.get(), number));
     if (!journal) break;
@@ -107,7 +107,18 @@ Result<ProposalFolder::Contents> ProposalFolder::read_all(const CommitHooks& hoo
     contents.done.push_back(number);
     contents.last_done = std::move(journal);
   }
+  return contents;
+}
+
+Result<> ProposalFolder::read_records(Contents& contents) {
+  TRY(contents.record, read_proposal(directory_.get(), id_));
   TRY(contents.steps, read_steps(directory_.get(), contents.journals));
+  return {};
+}
+
+Result<ProposalFolder::Contents> ProposalFolder::read_all(const CommitHooks& hooks) {
+  TRY(Contents contents, read_journals(hooks));
+  CHECKED(read_records(contents));
   return contents;
 }
 
@@ -137,9 +148,13 @@ Proposal ProposalFolder::summary(const Contents& contents) {
 }
 
 Result<std::optional<Proposal>> ProposalFolder::load(const CommitHooks& hooks) {
+  auto contents = read_journals(hooks);
+  if (!contents && contents.error().code != Code::invalid)
+    return tl::unexpected<Error>(proposal_error(std::move(contents).error(), id_));
   TRY(const auto record, find_entry(directory_.get(), kProposalRecord));
   if (!record) return std::nullopt;
-  auto contents = read_all(hooks);
+  if (contents)
+    if (auto readable = read_records(*contents); !readable) contents = tl::unexpected<Error>(readable.error());
   if (contents) return summary(*contents);
   if (contents.error().code != Code::invalid)
     return tl::unexpected<Error>(proposal_error(std::move(contents).error(), id_));

@@ -35,7 +35,7 @@ class ProposalFolder {
   // Reads the upper folder of an execution that has ended, and writes the record. A proposal in the state `none` has no
   // record. The overlay must not be mounted any longer.
   Result<Proposal> settle(ProposalAbout about, BaseChanges base_changes, int64_t settled_ms);
-  // Reads the record, and completes a commit or an undo that was interrupted. A damaged record, journal or list of
+  // Completes a commit or an undo that was interrupted, then reads the record. A damaged record, journal or list of
   // steps makes a proposal in the state `damaged`. nullopt: the folder has no record.
   Result<std::optional<Proposal>> load(const CommitHooks& hooks = {});
   // The unified diff of the steps that are left, or of the last commit (text_diff.h). Errors: also invalid, the records
@@ -53,6 +53,8 @@ class ProposalFolder {
   ProposalFolder(std::string id, Fd directory, int workspace)
       : id_(std::move(id)), directory_(std::move(directory)), workspace_(workspace) {}
   struct Contents;
+  Result<Contents> read_journals(const CommitHooks& hooks);
+  Result<> read_records(Contents& contents);
   Result<Contents> read_all(const CommitHooks& hooks);
   Result<StagedFiles> files_left(const std::vector<StagedStep>& steps);
   Proposal summary(const Contents& contents);

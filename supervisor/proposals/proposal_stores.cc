@@ -106,6 +106,24 @@ ProposalStores::Totals ProposalStores::totals() const {
   return totals;
 }
 
+Task<Proposal> ProposalStores::conclude(TenantPtr tenant, std::shared_ptr<ProposalStore> store, Proposal proposal,
+                                        Ended how, policies::CommitBy by) {
+  if (by != policies::CommitBy::automatic) co_return proposal;
+  if (how == Ended::badly) {
+    auto discarded = co_await discard(tenant, store, proposal.id);
+    if (discarded) proposal = *std::move(discarded);
+    co_return proposal;
+  }
+  auto report = co_await commit(tenant, store, proposal.id, {});
+  if (!report) {
+    proposal.problem = report.error().what;
+    co_return proposal;
+  }
+  proposal = std::move(report->proposal);
+  if (!report->is_committed) proposal.conflicts = std::move(report->conflicts);
+  co_return proposal;
+}
+
 void ProposalStores::forget(const tenants::TenantId& id) {
   const auto known = stores_.find(id);
   if (known == stores_.end()) return;

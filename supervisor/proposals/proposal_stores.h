@@ -45,6 +45,12 @@ class ProposalStores {
   Task<Result<UndoReport>> undo(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id);
   Task<Result<Proposal>> discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id);
 
+  // What the policy says when the program has ended: `auto` commits the changes of one that ended well, and discards
+  // those of any other. Returns the proposal as it is then, with the problem or the conflicts of a refused commit.
+  enum class Ended { well, badly };
+  Task<Proposal> conclude(TenantPtr tenant, std::shared_ptr<ProposalStore> store, Proposal proposal, Ended how,
+                          policies::CommitBy by);
+
   // The tenant or named workspace is removed, with its folders.
   void forget(const tenants::TenantId& id);
   // Discards what is too old, in all opened stores.

@@ -1,6 +1,8 @@
 #include "supervisor/tenants/changes.h"
 
 #include <ctime>
+#include <iterator>
+#include <utility>
 
 #include "supervisor/base/json.h"
 #include "supervisor/tenants/interpreter_files.h"
@@ -19,6 +21,18 @@ void Changes::List::add(const std::string& path, size_t max_listed) {
   } else {
     omitted++;
   }
+}
+
+void Changes::append(Changes more) {
+  const auto append_list = [](List& list, List from) {
+    list.paths.insert(list.paths.end(), std::make_move_iterator(from.paths.begin()),
+                      std::make_move_iterator(from.paths.end()));
+    list.omitted += from.omitted;
+  };
+  append_list(created, std::move(more.created));
+  append_list(modified, std::move(more.modified));
+  append_list(deleted, std::move(more.deleted));
+  complete &= more.complete;
 }
 
 Task<Result<Snapshot>> take_snapshot(Loop& loop, int directory, uint64_t max_entries) {

@@ -41,6 +41,8 @@ struct Changes {
   List created, modified, deleted;
   bool complete = true;  // false: deletions, and some changes of files beyond the bound, are not known
   bool empty() const { return created.paths.empty() && modified.paths.empty() && deleted.paths.empty(); }
+  // Adds those of another time or writer; the lists are not sorted any more.
+  void append(Changes more);
 };
 
 constexpr uint64_t kSnapshotEntries = 5000;

@@ -20,6 +20,18 @@ TEST_CASE("an error of no step names no step", "[failed_step]") {
   CHECK(jail::ended_before_program().step.empty());
 }
 
+TEST_CASE("a host that can stage no workspace denies it by name, with the remedy", "[failed_step]") {
+  for (const int error : {EINVAL, EPERM, ENODEV, EROFS, ENOTSUP}) {
+    const Error refused = jail::failed_order({0, error, Step::stage_workspace, 0});
+    CHECK(refused.code == Code::denied);
+    CHECK(refused.rule == "workspace.mode");
+    CHECK(refused.what.starts_with("the workspace cannot be staged"));
+    CHECK(refused.hint.find("direct executions work") != std::string::npos);
+    CHECK(jail::failed_order({0, error, Step::attach_workspace, 0}).code == Code::unavailable);
+  }
+  CHECK(jail::failed_order({0, ENOMEM, Step::stage_workspace, 0}).code == Code::unavailable);
+}
+
 TEST_CASE("an error keeps its step when a place is added to it", "[failed_step]") {
   const Error error = jail::failed_step(Step::pivot, EINVAL).within("tenant 'a'");
   CHECK(error.step == "pivot");

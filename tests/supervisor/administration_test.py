@@ -2,16 +2,19 @@
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import select
+import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 import unittest
 
 from bus_harness import Admin, Bus, BusDaemon
-from harness import BUSY, HOLD, PATIENCE, Client, Policies, let_go, workspace_of
+from harness import BUSY, HOLD, PATIENCE, Client, Policies, eventually, let_go, workspace_of
 
 WARDER = os.environ["WARDER"]
 # What a program may print to drive the terminal of whoever looks, or to deceive who reads: colours, a title, C1, another
@@ -106,7 +109,7 @@ class Administration(unittest.TestCase):
     def test_ps_lists_what_runs_and_with_all_what_ended(self):
         request, identity = self.begin()
         title, *lines = self.warder("ps").stdout.splitlines()
-        self.assertEqual(title.split(), ["ID", "TENANT", "LANGUAGE", "STATE", "AGE", "WALL", "CPU", "MEMORY"])
+        self.assertEqual(title.split(), ["ID", "TENANT", "LANGUAGE", "WORKSPACE", "STATE", "AGE", "WALL", "CPU", "MEMORY"])
         (line,) = [line for line in lines if line.startswith(identity[:6])]
         self.assertEqual(line.split()[0], identity[:6])
         self.assertIn(identity, self.warder("ps", "--full-ids").stdout)
@@ -220,6 +223,22 @@ class Administration(unittest.TestCase):
         self.assertEqual((told["reloaded"], len(told["problems"])), (False, len(lines) - 1))
         (self.policies.folder / "another.json").unlink()
         self.assertIn("removed: another\n", self.warder("reload").stdout)
+
+    def test_reload_waits_for_a_daemon_that_stands_still(self):
+        self.policies.write("third.json", json.dumps({"extends": "default"}))
+        daemon = self.daemon.process.pid
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            command = subprocess.Popen([WARDER, "reload", "--bus", self.bus.address], stdout=subprocess.PIPE, text=True)
+            waits = lambda: "poll" in pathlib.Path(f"/proc/{command.pid}/wchan").read_text()
+            eventually(waits, "it waits for an answer")
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        said = command.communicate(timeout=PATIENCE)[0]
+        self.assertEqual(command.returncode, 0, said)
+        self.assertIn("new: third\n", said)
+        (self.policies.folder / "third.json").unlink()
+        self.warder("reload")
 
     def test_the_log_level_is_told_and_changed(self):
         before = self.warder("log-level").stdout.strip()
@@ -369,6 +388,61 @@ class Administration(unittest.TestCase):
         done = subprocess.run([WARDER, "ps", "--bus", "unix:path=/nowhere"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 125)
         self.assertIn("--bus", done.stderr)
+
+
+class SilentDaemon:
+    """Plays a warderd whose Reload gets no answer: the errors by which the bus, or the client itself, says so."""
+
+    PROGRAM = """
+import sys, dbus, dbus.service, dbus.mainloop.glib
+from gi.repository import GLib
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+def silent(member):
+    if member in sys.argv[2].split(","):
+        raise dbus.DBusException("nothing came", name="org.freedesktop.DBus.Error." + sys.argv[3])
+class Manager(dbus.service.Object):
+    @dbus.service.method("org.freedesktop.DBus.Properties", "s", "a{sv}")
+    def GetAll(self, interface):
+        silent("GetAll")
+        return dbus.Dictionary({}, signature="sv")
+    @dbus.service.method("org.warder.Warder1.Manager")
+    def Reload(self):
+        silent("Reload")
+bus = dbus.bus.BusConnection(sys.argv[1])
+name = dbus.service.BusName("org.warder.Warder1", bus)
+manager = Manager(bus, "/org/warder/Warder1")
+print("ready", flush=True)
+GLib.MainLoop().run()
+"""
+
+    def __init__(self, bus, member, error):
+        self.command = [sys.executable, "-c", self.PROGRAM, bus.address, member, error]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "ready\n":
+            raise RuntimeError("the played daemon did not start")
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class WithoutAnswer(unittest.TestCase):
+    def test_reload_says_what_became_of_the_request(self):
+        for member, error, expected in (
+                ("Reload", "Timeout", "warderd does not answer; it has the request, and reloads when it goes on"),
+                ("Reload", "NoReply", "warderd ended before it answered"),
+                ("GetAll", "Timeout", "warderd does not answer, so it was not asked to reload")):
+            with self.subTest(member=member, error=error), Bus() as bus, SilentDaemon(bus, member, error):
+                done = subprocess.run([WARDER, "reload", "--bus", bus.address], capture_output=True, text=True,
+                                      timeout=PATIENCE)
+                self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                self.assertIn(expected, done.stderr)
+                self.assertIn("journalctl -u warder", done.stderr)
+                self.assertNotIn("nothing was changed", done.stderr)
 
 
 if __name__ == "__main__":

@@ -121,8 +121,8 @@ class Properties(OnBus):
         request, identity, path = self.begin()
         self.assertEqual(self.admin.get("Running"), 1)
         shown = self.admin.all(path, EXECUTION)
-        self.assertEqual((shown["Id"], shown["State"], shown["Language"], shown["Outcome"], shown["Receipt"]),
-                         (identity, "running", "python", "", ""))
+        self.assertEqual((shown["Id"], shown["State"], shown["Language"], shown["Workspace"], shown["Outcome"], shown["Receipt"]),
+                         (identity, "running", "python", "direct", "", ""))
         self.assertEqual(shown["Limits"]["WallUSec"], 300_000_000)
         eventually(lambda: 1 << 20 < self.admin.get("MemoryBytes", path, EXECUTION) < 2**63, "its memory is sampled")
         let_go(self.daemon)

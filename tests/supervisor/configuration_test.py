@@ -1,4 +1,5 @@
 """The configuration as an administrator has it: files, drop-ins, --check, --reload, and starts with a mistake in a file."""
+import contextlib
 import json
 import os
 import pathlib
@@ -44,11 +45,16 @@ class Configured(Service):
         self.hear("READY=1")
         return self.status()
 
-    def ask(self, *words):
+    def begin_to_ask(self, *words):
         """warderd with the flags of this daemon."""
-        return subprocess.run([WARDERD, *words, "--config", str(self.file), "--socket", str(self.socket), "--state",
-                               str(self.state), "--policies", os.fspath(self.policies)], capture_output=True, text=True,
-                              timeout=2 * PATIENCE)
+        return subprocess.Popen([WARDERD, *words, "--config", str(self.file), "--socket", str(self.socket), "--state",
+                                 str(self.state), "--policies", os.fspath(self.policies)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def ask(self, *words):
+        process = self.begin_to_ask(*words)
+        said = process.communicate(timeout=2 * PATIENCE)
+        return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
     def again(self):
         """Stopped, and started with the files as they are now."""
@@ -282,6 +288,45 @@ class Reloads(unittest.TestCase):
             self.assertIn(f"10.json: {key}: takes effect at the next restart", done.stderr)
         self.assertNotIn("log_level", done.stderr)
         self.assertIn("reload: waiting jails", self.daemon.log_text(), "the level now is debug")
+
+    @contextlib.contextmanager
+    def asked_while_it_stands_still(self):
+        """warderd --reload, begun while the daemon is stopped; the daemon has the request. Afterwards it goes on."""
+        daemon, request = self.daemon.process.pid, self.daemon.state / "reload.request"
+        before = request.read_text() if request.exists() else None
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            asker = self.daemon.begin_to_ask("--reload")
+            eventually(lambda: request.exists() and request.read_text() != before, "the request")
+            yield asker
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(daemon, signal.SIGCONT)
+
+    def test_waits_for_a_daemon_that_stands_still(self):
+        self.policies.change(languages=["shell"])
+        with self.asked_while_it_stands_still() as asker:
+            self.assertIsNone(asker.poll())
+        said = asker.communicate(timeout=PATIENCE)[1]
+        self.assertEqual((asker.returncode, said), (0, ""))
+        self.assertEqual(self.client.execute("result = 1", language="python")["outcome"], "denied")
+
+    def test_a_request_outlives_its_asker(self):
+        self.policies.change(languages=["shell"])
+        with self.asked_while_it_stands_still() as asker:
+            asker.kill()  # as systemd does after its time-out
+            asker.communicate()
+        eventually(lambda: self.client.execute("result = 1", language="python")["outcome"] == "denied", "the daemon reloads")
+
+    def test_learns_that_the_daemon_ends_instead(self):
+        with self.asked_while_it_stands_still() as asker:
+            self.daemon.process.kill()
+            said = asker.communicate(timeout=PATIENCE)[1]
+            self.assertEqual(asker.returncode, 1)
+            self.assertIn("the daemon ended before it had reloaded", said)
+            self.assertIn("reads the files at its start", said)
+            self.daemon.process.wait()
+            self.daemon.process = None
 
     def test_of_no_daemon_fails(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -2,10 +2,11 @@
 import json
 import os
 import pathlib
+import time
 import unittest
 
 from approvals_harness import Modern
-from harness import Client, Daemon, Policies, SharedDaemon, body_of, workspace_of
+from harness import PATIENCE, ROOT, Client, Daemon, Policies, SharedDaemon, body_of, workspace_of
 
 SETUP = "write_file('keep', 'keep\\n'); write_file('old', 'one\\n'); write_file('gone', 'x')"
 CHANGE = ("import os\nopen('/workspace/old', 'a').write('two\\n'); os.remove('/workspace/gone')\n"
@@ -136,11 +137,6 @@ class Staging(Case):
                 self.assertEqual(answer["files"], {"created": ["s"]}, answer)
                 self.act(answer["proposal"]["id"], "discard")
 
-    def test_a_session_is_not_staged(self):
-        answer = self.staged("1", session="s")
-        self.assertEqual(answer["rule"], "workspace.mode")
-        self.assertIn("session", answer["error"])
-
     def test_wrong_arguments_are_named(self):
         self.assertIn("workspace", body_of(self.execute("1", workspace="other"))["error"])
         for proposal in ("p0000000000000000", "../../x", "", "p" * 300):
@@ -171,6 +167,25 @@ class Staging(Case):
         whole = json.loads(self.client.request("resources/read", uri=f"proposal:///{proposal}")["contents"][0]["text"])
         self.assertEqual(whole["files"]["modified"], [{"path": "old", "bytes": 8, "bytes_before": 4}])
         self.act(proposal, "discard")
+
+
+@unittest.skipUnless(ROOT, "needs root, for mounts of its own")
+class OnSharedMounts(unittest.TestCase):
+    """As systemd makes all mounts of a machine. A container, or the machine of a developer, may have private ones."""
+
+    def test_no_mount_of_a_jail_reaches_the_host(self):
+        with Policies(pool={"min_idle": 1, "max_idle": 2, "zygotes": True}) as policies, \
+             Daemon(policies=policies, launcher=["unshare", "--mount", "--propagation", "shared"]) as daemon:
+            mounts = pathlib.Path(f"/proc/{daemon.process.pid}/mountinfo")
+            self.assertIn(" shared:", mounts.read_text())
+            before = mounts.read_text().count("\n")
+            with Client(daemon.socket) as client:
+                for n in range(4):  # cold ones, and forks that wait
+                    code = {"code": f"open('/workspace/f{n}', 'w').write('x')", "workspace": "staged"}
+                    body = body_of(client.call("execute_code", code))
+                    self.assertEqual(body.get("proposal", {}).get("state"), "open", body)
+                    self.assertEqual(body_of(client.call("execute_code", {"code": "1"}))["outcome"], "ok")
+                self.assertEqual(mounts.read_text().count("\n"), before, mounts.read_text())
 
 
 class AlwaysStaged(Case):
@@ -302,6 +317,34 @@ class Restart(unittest.TestCase):
                 self.assertTrue(answer["structuredContent"]["success"], answer)
                 body = body_of(client.call("execute_code", {"code": "read_file('old')"}))
                 self.assertEqual(body["result"], "one\ntwo\n")
+
+    def end_during_a_commit(self, end):
+        """What all files say after the next start, read by a tool before any program has run."""
+        names = [f"f{n:04}" for n in range(600)]
+        write_all = f"for name in {names}: open('/workspace/' + name, 'w').write(text)"
+        with Policies() as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                client.call("execute_code", {"code": "text = 'old'\n" + write_all})
+                staged = client.call("execute_code", {"code": "text = 'new'\n" + write_all, "workspace": "staged"})
+                proposal = body_of(staged)["proposal"]["id"]
+                top = pathlib.Path(workspace_of(daemon))
+                client.begin("tools/call", name="commit_workspace", arguments={"proposal": proposal})
+                journal = top.parent / "staging" / proposal / "journal.1"
+                until = time.monotonic() + PATIENCE
+                while not journal.exists() and time.monotonic() < until:  # without a pause: the commit is short
+                    pass
+                end(daemon)
+            daemon.start()
+            with Client(daemon.socket) as client:
+                read = lambda name: body_of(client.call("read_workspace_file", {"filename": name}))["content"]
+                self.assertEqual(read(names[0]), read(names[-1]))
+            (text,) = {(top / name).read_text() for name in names}
+            return text
+
+    def test_a_commit_that_a_kill_or_a_shutdown_meets_is_completed(self):
+        for end in (Daemon.kill, Daemon.stop):
+            with self.subTest(end=end.__name__):
+                self.assertEqual(self.end_during_a_commit(end), "new")
 
 
 if __name__ == "__main__":

@@ -171,6 +171,38 @@ class Expiry(Case):
         self.setUp()
 
 
+class StagedExpiry(Case):
+    policy = {**Expiry.policy, "pool": {"min_idle": 1, "max_idle": 2, "zygotes": True}}
+
+    def staged(self):
+        """A proposal of the workspace `old`, and how its jail started."""
+        code = "import os\nresult = os.listdir('/workspace')\nopen('/workspace/f', 'w').write('new')"
+        result = self.call("execute_code", {"code": code, "workspace": "staged"}, "old")
+        body = body_of(result)
+        self.assertEqual((body["outcome"], body["files"]), ("ok", {"created": ["f"]}), body)
+        return body, result["_meta"]["org.warder/receipt"]["start"]
+
+    def act(self, proposal, action):
+        return self.call("commit_workspace", {"proposal": proposal, "action": action}, "old")
+
+    def test_proposals_and_jails_that_wait_end_with_their_workspace_and_its_name_can_be_used_again(self):
+        def forked():
+            body, start = self.staged()
+            return body if start == "fork" else self.act(body["proposal"]["id"], "discard") and None
+        left = eventually(forked, "a fork whose overlay was mounted ahead")["proposal"]["id"]
+        folder = next((self.daemon.state / "tenants").glob("*/workspaces")) / "old"
+        self.assertTrue((folder / "staging" / left / "proposal").exists())
+        eventually(lambda: "/old is not used" in self.daemon.log_text(), "the announcement")
+        eventually(lambda: "/old was removed" in self.daemon.log_text(), "the end of what nobody uses")
+        self.assertFalse(folder.exists())
+        body, _ = self.staged()
+        self.assertEqual(body["result"], [])
+        self.assertEqual(body_of(self.act(left, "commit"))["code"], "not_found")
+        self.assertIs(self.act(body["proposal"]["id"], "commit")["structuredContent"]["success"], True)
+        self.assertEqual((folder / "workspace/f").read_text(), "new")
+        self.assertEqual([one.name for one in (folder / "staging").glob("*/proposal")], ["proposal"])
+
+
 class Logs(Case):
     def test_a_session_leaves_the_document_that_clients_know(self):
         first = self.execute("write_file('state/results.json', '{}')\nprint('State saved')\nresult = 8", session="log",

@@ -13,6 +13,7 @@ constexpr char kName[] = "org.warder.Warder1";
 constexpr uint64_t kPatienceUsec = 130'000'000;     // polkit may ask the user to authenticate
 constexpr uint64_t kReadPatienceUsec = 10'000'000;  // no person is asked
 
+constexpr char kLogSaysMore[] = "its log may say why: journalctl -u warder";
 constexpr char kOwnErrors[] = "org.warder.Warder1.Error.";
 
 // The code for an error name of warderd's own, without its prefix.
@@ -43,8 +44,10 @@ struct Failure {
   Error told(int r) const {
     if (is(SD_BUS_ERROR_SERVICE_UNKNOWN) || is(SD_BUS_ERROR_NAME_HAS_NO_OWNER)) return no_daemon_here();
     if (is(SD_BUS_ERROR_ACCESS_DENIED)) return {Code::denied, 0, "the bus refuses this call", "call as root", {}};
-    if (is(SD_BUS_ERROR_NO_REPLY) || is(SD_BUS_ERROR_TIMEOUT) || r == -ETIMEDOUT)
-      return {Code::unavailable, 0, "warderd does not answer", "its log may say why: journalctl -u warder", {}};
+    if (is(SD_BUS_ERROR_NO_REPLY))  // of the bus, when the connection of the called program ends
+      return {Code::unavailable, 0, "warderd ended before it answered", kLogSaysMore, {}};
+    if (is(SD_BUS_ERROR_TIMEOUT) || r == -ETIMEDOUT)
+      return {Code::unavailable, ETIMEDOUT, "warderd does not answer", kLogSaysMore, {}};
     if (is(SD_BUS_ERROR_UNKNOWN_METHOD) || is(SD_BUS_ERROR_UNKNOWN_OBJECT))
       return {
           Code::unavailable, 0, "this warderd does not have this command", "use warder and warderd of one version", {}};

@@ -1,6 +1,7 @@
 // BusClient: calls warderd over D-Bus, for the commands of warder-admin. Answers are JSON.
-// Source: units/dbus/*.xml describes the interfaces. Errors: unavailable (no bus, or no warderd on it), and warderd's
-// refusals, in its words.
+// Source: units/dbus/*.xml describes the interfaces. Errors: unavailable (no bus, no warderd on it, or one that ended
+// or does not answer; the last with ETIMEDOUT: warderd may still do what was asked), and warderd's refusals, in its
+// words.
 #pragma once
 #include <systemd/sd-bus.h>
 

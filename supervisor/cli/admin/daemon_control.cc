@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "supervisor/cli/admin/bus_client.h"
@@ -58,6 +59,18 @@ int report_failure(const Given& given, const Error& error) {
   return 1;
 }
 
+// What became of a reload without an answer. A call that timed out stays with warderd, which may only stand still.
+Error no_answer(Error error, bool was_asked) {
+  if (error.err != ETIMEDOUT) return error;
+  if (!was_asked) {
+    error.what += ", so it was not asked to reload";
+  } else {
+    error.what += "; it has the request, and reloads when it goes on";
+    error.hint = "journalctl -u warder says when it does, and how it ended";
+  }
+  return error;
+}
+
 // Waits until another daemon, or none, has the name on the bus.
 void await_end(const BusClient& warderd, const std::string& connection) {
   while (warderd.daemon_connection() == connection) ::poll(nullptr, 0, kEndLookMs);
@@ -67,13 +80,14 @@ void await_end(const BusClient& warderd, const std::string& connection) {
 
 Result<int> run_reload(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
-  TRY(const Json before, warderd.properties(kPath, kManager));
+  auto before = warderd.properties(kPath, kManager);
+  if (!before) return tl::unexpected<Error>(no_answer(std::move(before).error(), false));
   auto reloaded = warderd.call(kPath, kManager, "Reload");
   if (!reloaded && reloaded.error().code == Code::unavailable)
-    return tl::unexpected<Error>(std::move(reloaded).error());
+    return tl::unexpected<Error>(no_answer(std::move(reloaded).error(), true));
   if (!reloaded) return report_failure(given, reloaded.error());
   TRY(const Json after, warderd.properties(kPath, kManager));
-  const auto old_names = policies_in(before), names = policies_in(after);
+  const auto old_names = policies_in(*before), names = policies_in(after);
   const auto added = names_beside(names, old_names), removed = names_beside(old_names, names);
   if (given.json) {
     print_json({{"reloaded", true}, {"policies", names}, {"added", added}, {"removed", removed}});

@@ -19,12 +19,19 @@ std::string wall_text(const Json& execution) {
   return known_usec_text(known_number(execution, "WallUSec"));
 }
 
+// A daemon of an earlier version does not tell it.
+std::string workspace_text(const Json& execution) {
+  const auto workspace = text(execution, "Workspace");
+  return workspace.empty() ? "-" : workspace == "read_only" ? "read-only" : workspace;
+}
+
 }  // namespace
 
 std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width, size_t id_length) {
   const std::vector<Column> columns = {{"ID"},
                                        {"TENANT", Align::left, Fit::shrinks},
                                        {"LANGUAGE"},
+                                       {"WORKSPACE"},
                                        {"STATE"},
                                        {"AGE", Align::right},
                                        {"WALL", Align::right},
@@ -35,7 +42,8 @@ std::vector<std::string> executions_table(const std::vector<Json>& executions, s
     const auto outcome = text(execution, "Outcome");
     const auto id = text(execution, "Id");
     lines.push_back({id_length > 0 ? id.substr(0, id_length) : id, text(execution, "Tenant"),
-                     text(execution, "Language"), outcome.empty() ? text(execution, "State") : outcome,
+                     text(execution, "Language"), workspace_text(execution),
+                     outcome.empty() ? text(execution, "State") : outcome,
                      usec_text(usec_since(number(execution, "AskedUSec"))), wall_text(execution),
                      known_usec_text(known_number(execution, "CPUUSec")),
                      known_bytes_text(known_number(execution, "MemoryBytes"))});

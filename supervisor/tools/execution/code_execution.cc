@@ -24,6 +24,8 @@ std::string text_of_meta(const Json& meta, const char* key) {
   return text != meta.end() && text->is_string() ? text->get<std::string>() : std::string();
 }
 
+std::string told_of_lost(const Error& error) { return "the staged changes were lost: " + error.what; }
+
 }  // namespace
 
 CodeExecution::CodeExecution(ExecuteEnvironment& environment, calls::CallContext caller,
@@ -80,6 +82,7 @@ void CodeExecution::announce(const jail::Request& request) {
   language_ = request.spec.language;
   executions::ExecutionRecord& record = recording_.record();
   record.language = jail::language_name(language_);
+  record.workspace = jail::access_name(request.workspace.access);
   record.withdraw = [this] {
     environment_.sessions.withdraw(recording_.id());
     environment_.admission.withdraw(recording_.id());
@@ -96,20 +99,31 @@ executions::Sessions::Ask CodeExecution::session_request(const Json& arguments, 
   ask.language = request.spec.language;
   if (arguments.value("reset_session", false)) ask.begin = executions::Sessions::Begin::anew;
   if (arguments.contains("memory_mb")) ask.memory_bytes = request.spec.limits.memory_bytes;
+  ask.access = request.workspace.access;
+  ask.names_access = arguments.contains("workspace");
   return ask;
 }
 
 Task<Result<mcp::ToolResult>> CodeExecution::end_session(const Json& arguments, const jail::Request& request) {
   executions::Sessions::Ask ask = session_request(arguments, request);
   const std::string name = ask.name;
-  CO_TRY(bool existed, co_await environment_.sessions.end(std::move(ask)));
+  CO_TRY(executions::Sessions::Ended ended, co_await environment_.sessions.end(std::move(ask)));
   recording_.end_without_program();
   jail::Report report;
   report.outcome = jail::Outcome::ok;
   ExecuteAnswer answer;
   answer.execution_id = recording_.id();
   answer.report = &report;
-  answer.session = {{"name", name}, {"ended", existed}};
+  answer.session = {{"name", name}, {"ended", ended.existed}};
+  if (ended.lost) answer.notes.push_back(told_of_lost(*ended.lost));
+  executions::WorkspaceEffects effects;
+  if (ended.proposal) {
+    effects.changes = executions::changes_of(ended.proposal->files);
+    answer.changes = &*effects.changes;
+    const jail::Outcome last = ended.ended_well ? jail::Outcome::ok : jail::Outcome::error;
+    answer.proposal =
+        co_await conclude_proposal(environment_.proposals, caller_, *std::move(ended.proposal), last, kMostDiffShown);
+  }
   co_return make_answer(answer);
 }
 
@@ -121,6 +135,8 @@ Task<Result<>> CodeExecution::wait_for_place(const Json& arguments, jail::Reques
     executions::Sessions::Ask ask = session_request(arguments, request);
     CO_TRY(executions::Sessions::Turn turn, co_await environment_.sessions.enter(std::move(ask)));
     request.spec.limits.memory_bytes = turn.memory_bytes();
+    request.workspace.access = turn.access();
+    recording_.record().workspace = jail::access_name(turn.access());
     session_ = {turn.name(), request.code};
     turn_.emplace(std::move(turn));
   }
@@ -146,9 +162,18 @@ Task<Result<>> CodeExecution::stage_workspace(jail::Request& request) {
   if (!caller_.policy->staging.offers()) co_return Result<>{};
   CO_TRY(auto store, co_await environment_.proposals.of(caller_.tenant, caller_.policy->staging));
   if (request.workspace.access != jail::WorkspaceAccess::staged) co_return Result<>{};
+  if (turn_ && turn_->staging()) {  // the session's jail has its mount
+    workspace_.stage(turn_->staging());
+    co_return Result<>{};
+  }
   CO_CHECKED(co_await store->admit());
   request.workspace.staging = executions::staging_folders(caller_.client.loop, store);
-  workspace_.stage(std::move(store));
+  if (turn_) {
+    turn_->stage(std::move(store));
+    workspace_.stage(turn_->staging());
+  } else {
+    workspace_.stage(std::move(store));
+  }
   co_return Result<>{};
 }
 
@@ -176,6 +201,11 @@ void CodeExecution::connect(jail::Request& request) {
   if (executions::StagedWorkspace* staged = workspace_.staged()) {
     request.staged = [staged](const std::shared_ptr<jail::OverlayFolder>& folder) { staged->begin(folder); };
     request.settles = [staged](const jail::OverlayFolder&) { return staged->has_changes(); };
+  } else if (turn_ && turn_->staging()) {
+    turn_->staging()->program_begins(about());
+    request.staged = [session = turn_->staging()](const std::shared_ptr<jail::OverlayFolder>& folder) {
+      session->begin(folder);
+    };
   }
   caller_.session = session_.name;
   request.call = [this](std::string name, Json asked) {
@@ -184,6 +214,10 @@ void CodeExecution::connect(jail::Request& request) {
   if (!caller_.client.wants_progress()) return;
   caller_.tell = [this](const std::string& line) { progress_.set_line(line); };
   request.progressed = [this](uint64_t, std::string_view line) { progress_.set_line(line); };
+}
+
+proposals::ProposalAbout CodeExecution::about() const {
+  return {recording_.id(), std::string(jail::language_name(language_)), recording_.record().asked_ms};
 }
 
 Task<Result<jail::Report>> CodeExecution::run_program(jail::Request request) {
@@ -220,17 +254,17 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
   if (std::string told = calls::told_of_calls(caller_.calls, caller_.policy->calls.per_execution); !told.empty())
     answer.notes.push_back(std::move(told) + ": ask for more data in one call, or continue in another execution");
-  proposals::ProposalAbout about{recording_.id(), std::string(jail::language_name(language_)),
-                                 recording_.record().asked_ms};
-  executions::WorkspaceEffects effects = co_await workspace_.finish(report, std::move(about));
+  executions::WorkspaceEffects effects = co_await workspace_.finish(report, about());
   co_await take_result(report, answer);
-  if (workspace_.staged()) {
+  if (workspace_.is_staged()) {
     co_await take_proposal(effects, report, answer);
   } else {
     take_effects(effects, report, answer);
   }
   if (turn_) {
+    if (effects.staged && workspace_.is_over_quota()) turn_->end("its staged changes are more than the quota");
     answer.session = turn_->tell();
+    if (effects.staged) answer.session["staged"] = {{"files", effects.staged->files}, {"bytes", effects.staged->bytes}};
     log_session(report, answer);
   }
   if (form_ == AnswerForm::branch) hold_to_share(report, answer);
@@ -308,10 +342,12 @@ Task<> CodeExecution::take_proposal(executions::WorkspaceEffects& effects, jail:
                                     ExecuteAnswer& answer) {
   answer.quota = effects.quota;
   answer.images = std::move(report.images);
-  if (effects.lost) answer.notes.push_back("the changes of this program were lost: " + effects.lost->what);
+  if (effects.lost) answer.notes.push_back(told_of_lost(*effects.lost));
   if (effects.changes) answer.changes = &*effects.changes;
   if (!effects.proposal) co_return;
-  if (auto files = workspace_.staged()->store().open_files(effects.proposal->id)) {
+  const proposals::ProposalStore& store =
+      workspace_.staged() ? workspace_.staged()->store() : turn_->staging()->store();
+  if (auto files = store.open_files(effects.proposal->id)) {
     const tenants::Workspace staged(caller_.client.loop, *std::move(files), Fd(), {});
     append_image_files(answer.images, staged, *answer.changes);
   }

@@ -50,6 +50,7 @@ class CodeExecution {
   Task<Result<>> stage_workspace(jail::Request& request);
   Task<Result<>> admit_to_workspace(jail::Request& request);
   void connect(jail::Request& request);
+  proposals::ProposalAbout about() const;  // of this execution
   Task<Result<jail::Report>> run_program(jail::Request request);
   Task<Result<jail::Report>> run_in_jail(jail::Request request);
   Task<Result<mcp::ToolResult>> answer(jail::Report report);

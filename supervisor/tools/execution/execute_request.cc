@@ -58,9 +58,6 @@ Result<jail::WorkspaceAccess> workspace_access(const policies::Policy& policy, c
     return not_this_workspace(policy, asked, "leave `workspace` out");
   if (!wants_staged)
     return rules.mode == WorkspaceMode::read_only ? jail::WorkspaceAccess::read_only : jail::WorkspaceAccess::direct;
-  if (arguments.contains("session") && !arguments.contains("fork"))
-    return fail(Code::invalid, "session: the workspace of a session cannot be staged",
-                "leave `session` out: pass values in context_vars, or in files of the workspace", "workspace.mode");
   return jail::WorkspaceAccess::staged;
 }
 

@@ -32,6 +32,7 @@ executions::ExecutionRecordPtr branch_record(const executions::ExecutionRecord& 
   auto record = std::make_shared<executions::ExecutionRecord>();
   record->id = fmt::format("{}-{}", call.id, index);
   record->language = call.language;
+  record->workspace = call.workspace;
   record->tenant = call.tenant;
   record->policy = call.policy;
   record->uid = call.uid;
@@ -93,6 +94,7 @@ Task<Result<mcp::ToolResult>> FanOut::run(Json arguments) {
 void FanOut::announce() {
   executions::ExecutionRecord& record = recording_.record();
   record.language = jail::language_name(asked_.jail.spec.language);
+  record.workspace = jail::access_name(asked_.jail.workspace.access);
   record.limits = asked_.jail.spec.limits;
   record.withdraw = [this] { cancel(); };
 }

@@ -161,19 +161,9 @@ Task<Json> conclude_proposal(proposals::ProposalStores& stores, const tenants::R
   const std::string id = proposal.id;
   std::string diff;
   if (auto text = co_await (*store)->diff(id, diff_bytes)) diff = *std::move(text);
-  if (rules.commit != CommitBy::automatic) co_return proposal_json(proposal, diff);
-  if (outcome != jail::Outcome::ok) {
-    auto discarded = co_await stores.discard(tenant, *store, id);
-    if (discarded) proposal = *std::move(discarded);
-    co_return proposal_json(proposal, diff);
-  }
-  auto report = co_await stores.commit(tenant, *store, id, {});
-  if (!report) {
-    proposal.problem = report.error().what;
-    co_return proposal_json(proposal, diff);
-  }
-  proposal = std::move(report->proposal);
-  if (!report->is_committed) proposal.conflicts = std::move(report->conflicts);
+  using Ended = proposals::ProposalStores::Ended;
+  const Ended how = outcome == jail::Outcome::ok ? Ended::well : Ended::badly;
+  proposal = co_await stores.conclude(tenant, *store, std::move(proposal), how, rules.commit);
   co_return proposal_json(proposal, diff);
 }
 

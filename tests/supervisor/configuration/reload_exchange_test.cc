@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -70,11 +71,32 @@ TEST_CASE("a request to no daemon, or to one that is silent, fails", "[configura
   const Fd daemon = scene.lock();
   const auto silent = ask_for_reload(scene.path("state"), "", 0s);
   REQUIRE_FALSE(silent);
-  CHECK(silent.error().what == "the daemon has not answered in 0 s");
+  CHECK(silent.error().what == "the daemon has not answered in 0 s; it has the request, and reloads when it goes on");
+  CHECK(read_reload_request(scene.path("state")).size() == 32);
   ::setenv("MAINPID", "1", 1);
   const auto init = ask_for_reload(scene.path("state"), "", 60s);
   REQUIRE_FALSE(init);
   CHECK(init.error().hint == "use systemctl reload warder");
+}
+
+TEST_CASE("an asker learns at once that the daemon ended, and still reads its last answer", "[configuration]") {
+  ExchangeScene scene;
+  const Fd lock = scene.lock();  // of the next daemon, which does not know the request
+  const bool answers = GENERATE(false, true);
+  const pid_t daemon = ::fork();
+  REQUIRE(daemon >= 0);
+  if (daemon == 0) {
+    const std::string word = scene.await_request();
+    if (answers && !write_reload_answer(scene.path("state"), word, {true, {}, {}})) ::_exit(1);
+    ::_exit(0);
+  }
+  ::setenv("MAINPID", std::to_string(daemon).c_str(), 1);
+  const auto answer = ask_for_reload(scene.path("state"), "", 3600s);
+  int status = 0;
+  REQUIRE(::waitpid(daemon, &status, 0) == daemon);
+  REQUIRE(status == 0);
+  CHECK(answer.has_value() == answers);
+  if (!answers) CHECK(answer.error().what == "the daemon ended before it had reloaded");
 }
 
 TEST_CASE("an answer of another form is no answer", "[configuration]") {

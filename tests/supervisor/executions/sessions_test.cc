@@ -27,6 +27,7 @@ struct SessionsScene {
   Fd state = open_directory(temp.path().string()).value();
   std::map<std::string, std::shared_ptr<tenants::Tenant>> tenants;
   std::shared_ptr<mcp::ConnectionUser> client_of_ada = std::make_shared<tenants::Member>();
+  proposals::ProposalStores proposals{loop};
   std::optional<Sessions> sessions;
   std::vector<std::string> order;  // ids of executions, as they got their turns
   std::map<std::string, Error> refused;
@@ -44,7 +45,7 @@ struct SessionsScene {
     policy->sessions.idle = std::chrono::seconds(60);
     policy->limits.standard.memory_bytes = 100 << 20;
     policy->quota = {1 << 20, 100, 10, 1 << 20};
-    sessions.emplace(*host, *pool);
+    sessions.emplace(*host, *pool, proposals);
   }
   ~SessionsScene() { tasks.clear(); }
 
@@ -264,8 +265,8 @@ TEST_CASE("at most 64 sessions are open on the machine", "[sessions]") {
 
 TEST_CASE("a session's end waits for the running call, and says whether there was a session", "[sessions]") {
   SessionsScene s;
-  std::optional<Result<bool>> ended;
-  auto ends = [](SessionsScene& stage, std::optional<Result<bool>>& into) -> Task<> {
+  std::optional<Result<Sessions::Ended>> ended;
+  auto ends = [](SessionsScene& stage, std::optional<Result<Sessions::Ended>>& into) -> Task<> {
     auto done = co_await stage.sessions->end(stage.ask_for("a", "end", "ada"));
     into.emplace(std::move(done));
   };
@@ -274,5 +275,5 @@ TEST_CASE("a session's end waits for the running call, and says whether there wa
   CHECK_FALSE(ended.has_value());
   s.leave("1");
   REQUIRE(ended.has_value());
-  CHECK(ended->value() == false);  // no program ran in it
+  CHECK_FALSE(ended->value().existed);  // no program ran in it
 }

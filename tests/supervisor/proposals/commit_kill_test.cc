@@ -1,5 +1,4 @@
 // Commits and undos that are killed before every single step: the workspace is never a mix of old and new.
-#include <csignal>
 #include <random>
 
 #include "tests/supervisor/proposals/staged_scene.h"
@@ -102,26 +101,6 @@ struct RandomScene : StagedScene {
     if (is_possible) proposal = settle();
   }
 };
-
-enum class Ended { killed, by_itself };
-// Runs `work` in a child that dies before its step `at`.
-Ended run_killed(unsigned at, const std::function<bool(const CommitHooks&)>& work) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    unsigned step = 0;
-    CommitHooks hooks;
-    hooks.before_step = [&] {
-      if (++step == at) ::kill(::getpid(), SIGKILL);
-    };
-    ::_exit(work(hooks) ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  if (WIFSIGNALED(status)) return Ended::killed;
-  REQUIRE(WEXITSTATUS(status) == 0);
-  return Ended::by_itself;
-}
 
 Proposal loaded(StagedScene& scene) {
   auto proposal = scene.open().load();

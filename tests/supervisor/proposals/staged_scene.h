@@ -1,5 +1,6 @@
 // StagedScene: a workspace, a staging folder, and programs that see the workspace through a real overlay: mounted in a
 // child with a user and a mount namespace of its own, as in a jail. Where such mounts are not possible, tests say so.
+// run_killed(): a commit or an undo in a child that dies before one of its steps.
 #pragma once
 #include <fcntl.h>
 #include <sched.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -154,6 +156,31 @@ struct StagedScene {
     return *std::move(report);
   }
 };
+
+enum class Ended { killed, by_itself };
+// Runs `work` in a child that dies before the first step at which `dies` is true.
+inline Ended run_killed_when(const std::function<bool()>& dies,
+                             const std::function<bool(const proposals::CommitHooks&)>& work) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    proposals::CommitHooks hooks;
+    hooks.before_step = [&] {
+      if (dies()) ::kill(::getpid(), SIGKILL);
+    };
+    ::_exit(work(hooks) ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  if (WIFSIGNALED(status)) return Ended::killed;
+  REQUIRE(WEXITSTATUS(status) == 0);
+  return Ended::by_itself;
+}
+// The same before step `at`.
+inline Ended run_killed(unsigned at, const std::function<bool(const proposals::CommitHooks&)>& work) {
+  unsigned step = 0;
+  return run_killed_when([&] { return ++step == at; }, work);
+}
 
 inline std::string paths_of(const proposals::StagedFiles::List& list) {
   std::string text;
