@@ -160,12 +160,13 @@ void add_modern_tools(mcp::Server& server) {
 // Tools that report a change of a list, which has not changed.
 void add_triggers(mcp::Server& server) {
   server.set_tool_choice({});  // the lists of tools and prompts may change: clients may subscribe
-  server.add_prompts(
-      {[](mcp::RequestContext&) -> Task<Result<std::vector<mcp::Prompt>>> { co_return std::vector<mcp::Prompt>(); },
-       [](mcp::RequestContext&, std::string, Json) -> Task<Result<mcp::PromptResult>> {
-         co_return fail(Code::not_found, "no such prompt");
-       },
-       {}});
+  auto none = [](mcp::RequestContext&) -> Task<Result<std::vector<mcp::Prompt>>> {
+    co_return std::vector<mcp::Prompt>();
+  };
+  auto unknown = [](mcp::RequestContext&, std::string, Json) -> Task<Result<mcp::PromptResult>> {
+    co_return fail(Code::not_found, "no such prompt");
+  };
+  server.add_prompts({none, unknown, {}});
   const auto add = [&server](const char* name, mcp::Changed what) {
     server.add_tool(tool(name), [&server, what](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
       server.lists_changed(what);

@@ -201,11 +201,18 @@ void add_prompts(mcp::Server& server) {
 
 uv_signal_t on_terminate, on_interrupt;
 
-Task<> stop_when_drained(Loop& loop, mcp::Server& server) {
-  co_await server.drained();
+void stop(Loop& loop) {
   uv_close(reinterpret_cast<uv_handle_t*>(&on_terminate), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&on_interrupt), nullptr);
   loop.stop();
+}
+
+Task<> stop_when_drained(Loop& loop, mcp::Server& server) {
+  // A call whose client never answers its question is kept for ten minutes.
+  Deadline enough(loop, std::chrono::seconds(5), [&loop] { stop(loop); });
+  co_await server.drained();
+  enough = Deadline();
+  stop(loop);
 }
 
 struct Daemon {
