@@ -108,7 +108,7 @@ void Admission::remove(const std::shared_ptr<Waiting>& waiting) {
   const Place place = place_of(waiting->asker);
   place.tenant->waiting -= std::erase(place.line->waiting, waiting);
   forget_unused(place);
-  loop_.defer([this] { admit_waiting(); });  // the next call in this line may have higher limits
+  admit_soon();  // the next call in this line may have higher limits
 }
 
 void Admission::refuse(const std::shared_ptr<Waiting>& waiting, Error why) {
@@ -141,7 +141,14 @@ void Admission::leave(const Asker& asker) {
   place.tenant->running--;
   place.line->running--;
   forget_unused(place);
-  loop_.defer([this] { admit_waiting(); });  // not now: this runs in destructors of other tasks
+  admit_soon();
+}
+
+// In a later turn of the loop, because permits are given back in destructors of other tasks. The queue may be gone then.
+void Admission::admit_soon() {
+  loop_.defer([self = std::weak_ptr(self_)] {
+    if (const auto alive = self.lock()) (*alive)->admit_waiting();
+  });
 }
 
 void Admission::admit_waiting() {

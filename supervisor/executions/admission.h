@@ -82,6 +82,7 @@ class Admission {
   Place place_of(const Asker& asker);
   void forget_unused(const Place& place);
   std::optional<Place> next();
+  void admit_soon();
   void admit_waiting();
   void count(const Place& place);
   void leave(const Asker& asker);
@@ -94,6 +95,7 @@ class Admission {
   std::list<Tenant> tenants_;  // with running or waiting executions, in the order of their turns, the next one first
   std::map<std::string, std::list<Tenant>::iterator, std::less<>> by_name_;
   std::optional<Error> closed_;
+  std::shared_ptr<Admission*> self_ = std::make_shared<Admission*>(this);
 };
 
 }  // namespace executions

@@ -94,7 +94,7 @@ Task<> Sessions::settle(std::shared_ptr<Entry> entry, Settling how) {
     if (how != Settling::by_daemon) log_session_end(*entry->tenant, entry->key.name);
     entries_.erase(entry->key);
   }
-  if (!entry->waiting.empty()) host_.loop.defer([this, entry] { wake_next(entry); });
+  if (!entry->waiting.empty()) wake_soon(host_.loop, entry);
 }
 
 Task<> Sessions::conclude(Entry& entry) {

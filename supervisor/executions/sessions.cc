@@ -253,17 +253,22 @@ void Sessions::leave(const std::shared_ptr<Entry>& entry) {
       put_away(entry, entry->ended);
     }
   }
-  if (!entry->waiting.empty()) host_.loop.defer([this, entry] { wake_next(entry); });
+  if (!entry->waiting.empty()) wake_soon(host_.loop, entry);
 }
 
-void Sessions::wake_next(const std::shared_ptr<Entry>& entry) {
+// The sessions of the daemon may be gone then.
+void Sessions::wake_soon(Loop& loop, const std::shared_ptr<Entry>& entry) {
+  loop.defer([&loop, entry] { wake_next(loop, entry); });
+}
+
+void Sessions::wake_next(Loop& loop, const std::shared_ptr<Entry>& entry) {
   if (entry->busy || entry->waiting.empty()) return;
   auto next = entry->waiting.front();
   entry->waiting.pop_front();
   next->turn.resolve_now(next->next);
   // The woken call may not take the session: it may be cancelled, or it reports the session's end. Then the next
   // waiting call is woken.
-  if (!entry->waiting.empty()) host_.loop.defer([this, entry] { wake_next(entry); });
+  if (!entry->waiting.empty()) wake_soon(loop, entry);
 }
 
 void Sessions::withdraw(const std::string& execution) {

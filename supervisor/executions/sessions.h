@@ -143,7 +143,8 @@ class Sessions {
   Result<> check_left_open(const Ask& ask) const;
   Result<> check_room(const Ask& ask) const;
   void leave(const std::shared_ptr<Entry>& entry);
-  void wake_next(const std::shared_ptr<Entry>& entry);
+  static void wake_soon(Loop& loop, const std::shared_ptr<Entry>& entry);
+  static void wake_next(Loop& loop, const std::shared_ptr<Entry>& entry);
   void bury(std::shared_ptr<Entry> entry, std::string why);
   void note_gone(Gone gone);
   Task<> hold_quota(std::shared_ptr<Entry> entry);

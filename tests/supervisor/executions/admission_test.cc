@@ -193,3 +193,20 @@ TEST_CASE("a tenant with lower limits waits, and calls behind it of other tenant
   scene.end("a2");
   CHECK(scene.order.back() == "a3");
 }
+
+TEST_CASE("a place that is given back just before the queue ends is nobody's", "[admission]") {
+  Loop loop;
+  const policies::Policy policy;
+  auto admission = std::make_unique<Admission>(loop, 1);
+  std::optional<Admission::Permit> permit;
+  const auto enters = [](Admission& queue, const policies::Policy& limits, auto& into) -> Task<> {
+    auto entered = co_await queue.enter({"ada", nullptr}, limits);
+    if (entered) into.emplace(*std::move(entered));
+  };
+  Task<> task = enters(*admission, policy, permit);
+  task.resume();
+  REQUIRE(permit);
+  permit.reset();
+  admission.reset();
+  for (int turn = 0; turn < 3; turn++) uv_run(loop.uv(), UV_RUN_NOWAIT);
+}

@@ -1,16 +1,13 @@
 // Changes of other programs, before, while and after a program ran: nothing is committed over them.
 #include "supervisor/proposals/conflicts.h"
 
+#include "tests/file_times.h"
 #include "tests/supervisor/proposals/staged_scene.h"
 
 namespace fs = std::filesystem;
 using namespace proposals;
 
 namespace {
-
-void next_file_tick() {
-  for (const int64_t now = tenants::coarse_now_ns(); tenants::coarse_now_ns() == now;) continue;
-}
 
 struct ConflictScene : StagedScene {
   bool is_possible;
@@ -25,7 +22,7 @@ struct ConflictScene : StagedScene {
       put("fresh/file", "new");
     });
     if (is_possible) proposal = settle(1, changed);
-    next_file_tick();
+    next_file_time();
   }
   Proposal proposal;
 };
@@ -110,8 +107,7 @@ TEST_CASE("what other programs changed while the program ran is a conflict at on
 TEST_CASE("where not all changes of others are known, the times of files decide", "[staging]") {
   StagedScene scene;
   put(scene.workspace / "early", "old");
-  next_file_tick();
-  next_file_tick();  // Linux 6.13 and later: the time of a file may be ahead of the coarse clock
+  next_file_time();
   const int64_t begun = tenants::coarse_now_ns();
   put(scene.workspace / "late", "old");
   if (!scene.run([] {
@@ -166,7 +162,7 @@ TEST_CASE("an undo after a later edit is a conflict", "[staging]") {
     ConflictScene scene;
     if (!scene.is_possible) return;
     REQUIRE(scene.commit().is_committed);
-    next_file_tick();
+    next_file_time();
     edit(scene.workspace);
     const std::string before = picture(scene.workspace, WithTimes::yes);
     const UndoReport report = scene.undo();

@@ -12,6 +12,7 @@
 #include "supervisor/base/path.h"
 #include "supervisor/tenants/workspace.h"
 #include "tests/catch.h"
+#include "tests/file_times.h"
 #include "tests/temp_directory.h"
 
 // Runs one task to its end.
@@ -27,10 +28,6 @@ T wait_for(Loop& loop, Task<T> task) {
   return std::move(*value);
 }
 
-// Until files that are written get another time than those that were written before: files have the time of a tick.
-inline void next_file_time() {
-  for (const int64_t now = tenants::coarse_now_ns(); tenants::coarse_now_ns() == now;) continue;
-}
 
 struct Scene {
   TempDirectory temp;
