@@ -196,7 +196,8 @@ TEST_CASE("a tenant with lower limits waits, and calls behind it of other tenant
 
 TEST_CASE("a place that is given back just before the queue ends is nobody's", "[admission]") {
   Loop loop;
-  const policies::Policy policy;
+  policies::Policy policy;
+  policy.concurrent_executions = policy.requests_in_flight = 1;
   auto admission = std::make_unique<Admission>(loop, 1);
   std::optional<Admission::Permit> permit;
   const auto enters = [](Admission& queue, const policies::Policy& limits, auto& into) -> Task<> {
