@@ -26,7 +26,7 @@ Conversation::~Conversation() {
   // A handler's destructor may let another handler finish. That one looks for its call in calls_, which must be empty.
   auto calls = std::exchange(calls_, {});
   calls.clear();
-  server_.parked_calls().drop_all(principal(), this);
+  server_.parked_calls().leave(principal(), this, limits_.parked);
 }
 
 std::string Conversation::ids_in_work() const {

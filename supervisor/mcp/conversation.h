@@ -4,6 +4,7 @@
 // Made by: Connection, which owns the client's socket. The destructor cancels every request that still runs.
 // Errors: none of its functions fails; errors of the client's messages are answered through the sink.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,24 +25,21 @@
 namespace mcp {
 
 struct ConversationLimits {
-  size_t reply_bytes = 8 << 20;  // the official clients close at 10 MiB
-  size_t calls = 128;            // requests in work at once, without those of `queued_calls`
-  size_t queued_calls = 4096;    // calls of tools with ToolDefinition::queues, running or waiting
-  size_t id_bytes = 256 << 10;   // ids of all requests that are not answered yet
-  size_t batch = 64;             // messages in one array
+  size_t reply_bytes = 8 << 20;              // the official clients close at 10 MiB
+  size_t calls = 128;                        // requests in work at once, without those of `queued_calls`
+  size_t queued_calls = 4096;                // calls of tools with ToolDefinition::queues, running or waiting
+  size_t id_bytes = 256 << 10;               // ids of all requests that are not answered yet
+  size_t batch = 64;                         // messages in one array
+  std::chrono::milliseconds parked{60'000};  // how long a parked call (ParkedCalls) waits after this conversation
 };
 
 class Conversation : private CallHost {
  public:
-  // Which conversations may repeat a request whose call was parked here (ParkedCalls). here: only this one, and the
-  // parked call ends with it. by_principal: every conversation of the same principal.
-  enum class Repeats { here, by_principal };
   struct Client {
     Principal principal;
     std::shared_ptr<ConnectionUser> user;
     std::shared_ptr<Account> account = std::make_shared<Account>();
     std::optional<Error> refusal;  // answers the first request; then the conversation is over
-    Repeats repeats = Repeats::here;
   };
   // All references must outlive the conversation.
   Conversation(Loop& loop, Server& server, Sink& sink, Client client, ConversationLimits limits);
@@ -66,8 +64,8 @@ class Conversation : private CallHost {
   void receive(std::string_view text, IncomingJson json);
   // Cancels a request, as the client's notifications/cancelled does. Unknown ids are ignored.
   void cancel(const RequestId& id);
-  // No message will follow. Open questions to the client are answered with `unable`, and a request cannot be repeated
-  // any more; requests in work continue.
+  // No message will follow. Open questions to a legacy client are answered with `unable`, and no call of this
+  // conversation is parked any more; requests in work continue.
   void end_input();
 
   // The settings that a legacy client made for the whole conversation; null before `initialize`.
@@ -120,8 +118,6 @@ class Conversation : private CallHost {
   void take_responses(RunningCall& call, const Json& params);
   void on_response(const Message& message);
   const std::string& principal() const { return client_.principal.name(); }
-  // The owner of this conversation's calls in ParkedCalls.
-  const void* parked_owner() const { return client_.repeats == Repeats::here ? this : nullptr; }
 
   Loop& loop_;
   Server& server_;

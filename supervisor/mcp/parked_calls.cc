@@ -1,7 +1,6 @@
 #include "supervisor/mcp/parked_calls.h"
 
 #include <utility>
-#include <vector>
 
 #include "supervisor/base/random.h"
 
@@ -28,15 +27,14 @@ std::string ParkedCalls::add(const std::string& principal, Owner owner, std::uni
   Entry& entry = principals_[principal][key];
   entry.owner = owner;
   entry.call = std::move(call);
-  if (!owner) forget_later(entry);  // else the end of the owner drops it
   return key;
 }
 
-const RunningCall* ParkedCalls::find(const std::string& principal, const std::string& key, Owner owner) const {
+const RunningCall* ParkedCalls::find(const std::string& principal, const std::string& key) const {
   const auto entries = principals_.find(principal);
   if (entries == principals_.end()) return nullptr;
   const auto found = entries->second.find(key);
-  return found != entries->second.end() && found->second.owner == owner ? found->second.call.get() : nullptr;
+  return found != entries->second.end() ? found->second.call.get() : nullptr;
 }
 
 ParkedCalls::Entries::node_type ParkedCalls::extract(const std::string& principal, const std::string& key) {
@@ -55,16 +53,14 @@ ParkedCalls::Taken ParkedCalls::take(const std::string& principal, const std::st
   return {std::move(entry.call), std::move(entry.answer)};
 }
 
-void ParkedCalls::drop_all(const std::string& principal, Owner owner) {
+void ParkedCalls::leave(const std::string& principal, Owner owner, std::chrono::milliseconds patience) {
   const auto entries = principals_.find(principal);
   if (entries == principals_.end()) return;
-  std::vector<Entries::node_type> dropped;
-  for (auto one = entries->second.begin(); one != entries->second.end();) {
-    const auto next = std::next(one);
-    if (one->second.owner == owner) dropped.push_back(entries->second.extract(one));
-    one = next;
+  for (auto& [key, entry] : entries->second) {
+    if (entry.owner != owner) continue;
+    entry.owner = nullptr;
+    if (!entry.answer) forget_later(entry, patience);
   }
-  if (entries->second.empty()) principals_.erase(entries);
 }
 
 // The client reads no message of a request that was answered.
@@ -104,15 +100,14 @@ void ParkedCalls::finish(RunningCall& call, Answer answer) {
   call.unread->set(answer ? answer->size() : 0);
   call.busy.reset();
   entry.answer = std::move(answer);
-  forget_later(entry);
+  forget_later(entry, limits_.patience);
 }
 
-void ParkedCalls::forget_later(Entry& entry) {
+void ParkedCalls::forget_later(Entry& entry, std::chrono::milliseconds patience) {
   const RunningCall& call = *entry.call;
-  entry.forgetting =
-      Deadline(loop_, limits_.patience, [this, principal = call.parked_principal, key = call.parked_key] {
-        const auto forgotten = extract(principal, key);  // also destroys this deadline: must be the last statement
-      });
+  entry.forgetting = Deadline(loop_, patience, [this, principal = call.parked_principal, key = call.parked_key] {
+    const auto forgotten = extract(principal, key);  // also destroys this deadline: must be the last statement
+  });
 }
 
 }  // namespace mcp

@@ -1,7 +1,7 @@
 // ParkedCalls: calls that were answered with questions and wait for the client to repeat the request. They are found by
-// the client's principal and a random key of 128 bits, the `requestState` of the answer. A call may outlive the
-// conversation and the transport that it began on: it waits here until the request is repeated, and an answer that is
-// made meanwhile is kept for some time.
+// the client's principal and a random key of 128 bits, the `requestState` of the answer: on any connection, as MCP
+// 2026-07-28 demands. A call outlives the conversation that it began in for some time, and so does an answer that is
+// made while it is parked.
 // Each principal has a limit of calls and of bytes in kept answers. No principal finds the calls of another one.
 // Owned by: Server. Used by: Conversation. No errors.
 #pragma once
@@ -21,7 +21,7 @@ struct ParkedLimits {
   size_t calls = 8192;                          // of one principal; the limits of one connection are lower
   size_t answer_bytes = 64 << 20;               // kept answers of one principal
   size_t conversation_answer_bytes = 8 << 20;   // the part of them from one conversation
-  std::chrono::milliseconds patience{600'000};  // how long an answer, or a call without a conversation, waits
+  std::chrono::milliseconds patience{600'000};  // how long an answer waits
 };
 
 class ParkedCalls : private CallHost {
@@ -32,23 +32,23 @@ class ParkedCalls : private CallHost {
   ParkedCalls(const ParkedCalls&) = delete;
   ParkedCalls& operator=(const ParkedCalls&) = delete;
 
-  // The only conversation that finds a call; nullptr: every conversation of the principal finds it.
+  // The conversation that parked a call; nullptr: it has ended.
   using Owner = const void*;
 
   // Whether the principal may park one more call.
   bool has_room(const std::string& principal) const;
   // Parks a call and returns its new key. Until take(), this object is the call's host. Call has_room() before.
   std::string add(const std::string& principal, Owner owner, std::unique_ptr<RunningCall> call);
-  // nullptr: `owner` has no parked call with this principal and key.
-  const RunningCall* find(const std::string& principal, const std::string& key, Owner owner) const;
+  // nullptr: the principal has no parked call with this key.
+  const RunningCall* find(const std::string& principal, const std::string& key) const;
   struct Taken {
     std::unique_ptr<RunningCall> call;  // the caller becomes its host
     std::optional<Answer> answer;       // made while the call was parked
   };
   // Removes a call that find() has found.
   Taken take(const std::string& principal, const std::string& key);
-  // Cancels all parked calls of `owner`, which is not nullptr.
-  void drop_all(const std::string& principal, Owner owner);
+  // The end of `owner`: its calls wait for a repetition as long as `patience`, then they are cancelled.
+  void leave(const std::string& principal, Owner owner, std::chrono::milliseconds patience);
   // The number of the principal's calls.
   size_t count(const std::string& principal) const;
 
@@ -66,7 +66,7 @@ class ParkedCalls : private CallHost {
                                    std::function<void(Elicited)> answered) override;
   void finish(RunningCall& call, Answer answer) override;
   bool may_keep(const Entries& entries, const Entry& one, size_t bytes) const;
-  void forget_later(Entry& entry);
+  void forget_later(Entry& entry, std::chrono::milliseconds patience);
   Entries::node_type extract(const std::string& principal, const std::string& key);
 
   Loop& loop_;

@@ -89,7 +89,7 @@ void Conversation::park(const RequestId& id) {
   }
   call.context.set_notifications({}, {});  // they belonged to the answered request, as does its batch
   const auto batch = std::exchange(call.batch, nullptr);
-  const std::string state = parked.add(principal(), parked_owner(), std::move(calls_.extract(found).mapped()));
+  const std::string state = parked.add(principal(), this, std::move(calls_.extract(found).mapped()));
   finish_result(members, version, server_.identity(), {}, {}, Completeness::input_required);
   members += R"(,"inputRequests":{)" + asked + R"(},"requestState":")" + state + '"';
   reply(&id, result_line(id, members), {}, batch);
@@ -100,7 +100,7 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
   ParkedCalls& parked = server_.parked_calls();
   const Json& state = message.params["requestState"];
   const std::string key = state.is_string() ? state.get<std::string>() : std::string();
-  const RunningCall* found = parked.find(principal(), key, parked_owner());
+  const RunningCall* found = parked.find(principal(), key);
   if (!found || found->context.method != message.method ||
       found->digest != (measure.digest ? *measure.digest : digest_of(message.params))) {
     return refuse(
@@ -151,7 +151,7 @@ void Conversation::take_responses(RunningCall& call, const Json& params) {
 void Conversation::end_input() {
   input_ended_ = true;
   for (const auto& question : requests_.take_all()) deliver(loop_, question, Elicited{});
-  server_.parked_calls().drop_all(principal(), this);
+  server_.parked_calls().leave(principal(), this, limits_.parked);
 }
 
 }  // namespace mcp

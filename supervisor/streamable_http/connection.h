@@ -25,7 +25,8 @@ namespace streamable_http {
 struct HttpLimits {
   http::RequestLimits request;
   mcp::OutboxLimits outbox;
-  mcp::ConversationLimits conversation;
+  // A conversation ends with its one request, and the client answers a question with another one.
+  mcp::ConversationLimits conversation{.parked = std::chrono::minutes(10)};
   size_t pipelined_bytes = 64 << 10;               // of the next request, while a reply is open
   std::chrono::milliseconds head{10'000};          // for a request's head, from its first byte
   std::chrono::milliseconds body_silence{30'000};  // between two bytes of a body

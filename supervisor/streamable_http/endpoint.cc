@@ -49,7 +49,6 @@ HttpEndpoint::HttpEndpoint(Loop& loop, mcp::Server& server, mcp::Listener::Admit
 HttpEndpoint::~HttpEndpoint() { connections_.clear(); }
 
 void HttpEndpoint::serve_peer(Fd socket, std::string_view bytes, mcp::Conversation::Client client) {
-  client.repeats = mcp::Conversation::Repeats::by_principal;
   HttpConnection::Accepted accepted;
   accepted.socket = std::move(socket);
   accepted.bytes = bytes;
@@ -122,7 +121,6 @@ std::optional<HttpAnswer> HttpEndpoint::check_caller(HttpConnection& connection,
   }
   if (!connection.client() || connection.client()->principal.name() != principal->name()) {
     mcp::Conversation::Client client;
-    client.repeats = mcp::Conversation::Repeats::by_principal;
     client.principal = *std::move(principal);
     client.account = server_.accounts().of(client.principal);
     auto admitted = admit_(client.principal);

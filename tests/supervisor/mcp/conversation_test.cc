@@ -38,8 +38,8 @@ struct CollectingSink : mcp::Sink {
 struct Talk {
   CollectingSink sink;
   std::optional<mcp::Conversation> conversation;
-  Talk(Fixture& f, mcp::Conversation::Client client = {}) {
-    conversation.emplace(f.loop, f.server, static_cast<mcp::Sink&>(sink), std::move(client), mcp::ConversationLimits{});
+  Talk(Fixture& f, mcp::Conversation::Client client = {}, mcp::ConversationLimits limits = {}) {
+    conversation.emplace(f.loop, f.server, static_cast<mcp::Sink&>(sink), std::move(client), limits);
   }
   void say(const Json& message) {
     const std::string text = message.dump();
@@ -117,14 +117,11 @@ struct AskingTools : Fixture {
   }
 };
 
-mcp::Conversation::Client user(uid_t uid, mcp::Conversation::Repeats repeats) {
+mcp::Conversation::Client user(uid_t uid) {
   mcp::Conversation::Client client;
   client.principal = mcp::Principal({0, uid, 0, {}});
-  client.repeats = repeats;
   return client;
 }
-
-constexpr auto kByPrincipal = mcp::Conversation::Repeats::by_principal;
 
 }  // namespace
 
@@ -255,7 +252,7 @@ TEST_CASE("another conversation continues with the settings of a legacy client",
 
 TEST_CASE("conversations of one principal may use the same ids", "[mcp]") {
   Fixture f;
-  Talk first(f, user(1000, kByPrincipal)), second(f, user(1000, kByPrincipal));
+  Talk first(f, user(1000)), second(f, user(1000));
   for (auto [talk, name] : {std::pair(&first, "a"), std::pair(&second, "b")})
     talk->say(modern(1, "tools/call", {{"name", "hold"}, {"arguments", {{"name", name}}}}));
   settle(f.loop);
@@ -267,7 +264,7 @@ TEST_CASE("conversations of one principal may use the same ids", "[mcp]") {
 
 TEST_CASE("a parked call outlives its conversation, and goes on in another one of its principal", "[mcp]") {
   AskingTools f;
-  auto posted = std::make_unique<Talk>(f, user(1000, kByPrincipal));
+  auto posted = std::make_unique<Talk>(f, user(1000));
   const Json first = f.answer(*posted, f.asks(1));
   REQUIRE(first["result"]["resultType"] == "input_required");
   posted.reset();
@@ -275,11 +272,10 @@ TEST_CASE("a parked call outlives its conversation, and goes on in another one o
   CHECK(f.handlers == 1);
   CHECK(f.server.calls() == 1);
 
-  Talk stranger(f, user(1001, kByPrincipal)), other_kind(f, user(1000, mcp::Conversation::Repeats::here));
+  Talk stranger(f, user(1001));
   CHECK(f.answer(stranger, f.repeats(1, first))["error"]["code"] == -32602);
-  CHECK(f.answer(other_kind, f.repeats(1, first))["error"]["code"] == -32602);
 
-  Talk next(f, user(1000, kByPrincipal));
+  Talk next(f, user(1000));
   Json changed = f.repeats(1, first);
   changed["params"]["arguments"] = {{"another", 1}};
   CHECK(f.answer(next, changed)["error"]["code"] == -32602);
@@ -296,32 +292,37 @@ TEST_CASE("a parked call outlives its conversation, and goes on in another one o
 
 TEST_CASE("an answer that was made after the conversation is given to the next one", "[mcp]") {
   AskingTools f;
-  auto posted = std::make_unique<Talk>(f, user(1000, kByPrincipal));
+  auto posted = std::make_unique<Talk>(f, user(1000));
   const Json first = f.answer(*posted, f.asks(1, "ask_and_go_on"));
   posted.reset();
   f.decided->fire();
   settle(f.loop);
   CHECK(f.handlers == 0);
   CHECK(f.server.calls() == 0);
-  Talk next(f, user(1000, kByPrincipal));
+  Talk next(f, user(1000));
   CHECK(f.answer(next, f.repeats(2, first, "ask_and_go_on"))["result"]["content"][0]["text"] ==
         "done without an answer");
 }
 
-TEST_CASE("a call that must be repeated in its own conversation ends with it", "[mcp]") {
+TEST_CASE("a parked call goes on in another conversation beside its own one, and waits some time after its end",
+          "[mcp]") {
   AskingTools f;
-  auto client = user(1000, mcp::Conversation::Repeats::here);
-  std::optional<Talk> first(std::in_place, f, client), second(std::in_place, f, client);
-  const Json of_first = f.answer(*first, f.asks(1)), of_second = f.answer(*second, f.asks(1));
-  CHECK(f.answer(*second, f.repeats(2, of_first))["error"]["code"] == -32602);
-  CHECK(f.handlers == 2);
+  std::optional<Talk> first(std::in_place, f, user(1000));
+  Talk second(f, user(1000));
+  const Json of_first = f.answer(*first, f.asks(1)), another = f.answer(*first, f.asks(2));
+  CHECK(f.answer(second, f.repeats(2, of_first))["result"]["content"][0]["text"] == "accepted");
+  CHECK(f.answer(*first, f.repeats(3, of_first))["error"]["code"] == -32602);
+  first->conversation->end_input();
+  CHECK(f.answer(*first, f.asks(6))["result"]["content"][0]["text"] == "nobody was asked");
+  CHECK(f.answer(second, f.repeats(5, another))["result"]["content"][0]["text"] == "accepted");
+
+  mcp::ConversationLimits limits;
+  limits.parked = std::chrono::milliseconds(20);
+  first.emplace(f, user(1000), limits);
+  const Json left = f.answer(*first, f.asks(1));
+  CHECK(f.handlers == 1);
   first.reset();
   CHECK(f.handlers == 1);
-  CHECK(f.answer(*second, f.repeats(3, of_second))["result"]["content"][0]["text"] == "accepted");
-  const Json again = f.answer(*second, f.asks(4));
-  CHECK(f.handlers == 1);
-  second->conversation->end_input();
-  CHECK(f.handlers == 0);
-  CHECK(f.answer(*second, f.repeats(5, again))["error"]["code"] == -32602);
-  CHECK(f.answer(*second, f.asks(6))["result"]["content"][0]["text"] == "nobody was asked");
+  wait_until(f.loop, [&] { return f.handlers == 0; });
+  CHECK(f.answer(second, f.repeats(7, left))["error"]["code"] == -32602);
 }

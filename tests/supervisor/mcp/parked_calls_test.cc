@@ -46,32 +46,29 @@ TEST_CASE("a parked call is found by its principal and its key only", "[mcp]") {
   const std::string key = parked.add("uid-1", nullptr, f.made()), other = parked.add("uid-1", nullptr, f.made());
   CHECK(key.size() == 32);
   CHECK(key != other);
-  CHECK(parked.find("uid-1", key, nullptr) != nullptr);
-  CHECK(parked.find("uid-2", key, nullptr) == nullptr);
-  CHECK(parked.find("uid-1", key.substr(1), nullptr) == nullptr);
-  CHECK(parked.find("uid-1", "", nullptr) == nullptr);
-  CHECK(parked.find("uid-1", key, &f.first_owner) == nullptr);
+  CHECK(parked.find("uid-1", key) != nullptr);
+  CHECK(parked.find("uid-2", key) == nullptr);
+  CHECK(parked.find("uid-1", key.substr(1)) == nullptr);
+  CHECK(parked.find("uid-1", "") == nullptr);
   auto taken = parked.take("uid-1", key);
   CHECK(taken.call->parked_key.empty());
   CHECK_FALSE(taken.answer);
-  CHECK(parked.find("uid-1", key, nullptr) == nullptr);
+  CHECK(parked.find("uid-1", key) == nullptr);
   CHECK(parked.count("uid-1") == 1);
 }
 
-TEST_CASE("the calls of an owner end together, and nobody else finds them", "[mcp]") {
+TEST_CASE("the calls of an ended conversation wait for so long, and only they", "[mcp]") {
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop);
-  const std::string mine = parked.add("uid-1", &f.first_owner, f.made());
-  const std::string theirs = parked.add("uid-1", &f.second_owner, f.made());
-  const std::string shared = parked.add("uid-1", nullptr, f.made());
-  CHECK(parked.find("uid-1", mine, &f.second_owner) == nullptr);
-  CHECK(parked.find("uid-1", mine, nullptr) == nullptr);
-  parked.drop_all("uid-2", &f.first_owner);
-  CHECK(parked.count("uid-1") == 3);
-  parked.drop_all("uid-1", &f.first_owner);
-  CHECK(parked.find("uid-1", mine, &f.first_owner) == nullptr);
-  CHECK(parked.find("uid-1", theirs, &f.second_owner) != nullptr);
-  CHECK(parked.find("uid-1", shared, nullptr) != nullptr);
+  const std::string waits = parked.add("uid-1", &f.first_owner, f.made());
+  const std::string stays = parked.add("uid-1", &f.second_owner, f.made());
+  const std::string other = parked.add("uid-2", &f.first_owner, f.made());
+  parked.leave("uid-1", &f.first_owner, 20ms);
+  CHECK(parked.find("uid-1", waits) != nullptr);
+  wait_until(f.loop, [&] { return parked.count("uid-1") == 1; });
+  CHECK(parked.find("uid-1", waits) == nullptr);
+  CHECK(parked.find("uid-1", stays) != nullptr);
+  CHECK(parked.find("uid-2", other) != nullptr);
   CHECK(f.counts->calls == 2);
   CHECK(f.server.calls() == 2);
 }
@@ -92,7 +89,7 @@ TEST_CASE("what a parked call makes is kept, and nothing is sent for it", "[mcp]
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop);
   const std::string key = parked.add("uid-1", nullptr, f.made());
-  const mcp::RunningCall* call = parked.find("uid-1", key, nullptr);
+  const mcp::RunningCall* call = parked.find("uid-1", key);
   call->context.notify("lost");
   ParkingLot::answer(call, 5000);
   CHECK(f.notified.empty());
@@ -111,14 +108,14 @@ TEST_CASE("answers are kept up to a limit, for each principal and each owner", "
   mcp::ParkedCalls parked(f.loop, {.answer_bytes = 1000, .conversation_answer_bytes = 400});
   auto keeps = [&](const std::string& principal, const void* owner, size_t bytes) {
     const std::string key = parked.add(principal, owner, f.made());
-    const mcp::RunningCall* call = parked.find(principal, key, owner);
+    const mcp::RunningCall* call = parked.find(principal, key);
     ParkingLot::answer(call, bytes);
     auto answer = std::move(parked.take(principal, key).answer);
     parked.add(principal, owner, f.made());
     return answer && answer->has_value();
   };
   auto leaves = [&](const std::string& principal, const void* owner, size_t bytes) {
-    ParkingLot::answer(parked.find(principal, parked.add(principal, owner, f.made()), owner), bytes);
+    ParkingLot::answer(parked.find(principal, parked.add(principal, owner, f.made())), bytes);
   };
   leaves("uid-1", &f.first_owner, 300);
   CHECK(keeps("uid-1", &f.first_owner, 100));
@@ -131,16 +128,15 @@ TEST_CASE("answers are kept up to a limit, for each principal and each owner", "
   CHECK(keeps("uid-2", nullptr, 1000));
 }
 
-TEST_CASE("a kept answer, and a call without an owner, are dropped when nobody comes for them", "[mcp]") {
+TEST_CASE("a kept answer is dropped when nobody comes for it", "[mcp]") {
   ParkingLot f;
   mcp::ParkedCalls parked(f.loop, {.patience = 20ms});
   const std::string waits = parked.add("uid-1", &f.first_owner, f.made());
   const std::string answered = parked.add("uid-1", &f.first_owner, f.made());
-  parked.add("uid-1", nullptr, f.made());
-  ParkingLot::answer(parked.find("uid-1", answered, &f.first_owner), 10);
-  CHECK(parked.count("uid-1") == 3);
+  ParkingLot::answer(parked.find("uid-1", answered), 10);
+  parked.leave("uid-1", &f.first_owner, 60s);  // has no effect on the kept answer
   wait_until(f.loop, [&] { return parked.count("uid-1") == 1; });
-  CHECK(parked.find("uid-1", waits, &f.first_owner) != nullptr);
+  CHECK(parked.find("uid-1", waits) != nullptr);
   CHECK(f.counts->calls == 1);
 }
 
