@@ -144,7 +144,8 @@ void Admission::leave(const Asker& asker) {
   admit_soon();
 }
 
-// In a later turn of the loop, because permits are given back in destructors of other tasks. The queue may be gone then.
+// In a later turn of the loop, because permits are given back in destructors of other tasks. The queue may be gone
+// then.
 void Admission::admit_soon() {
   loop_.defer([self = std::weak_ptr(self_)] {
     if (const auto alive = self.lock()) (*alive)->admit_waiting();

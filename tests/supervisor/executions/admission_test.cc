@@ -196,11 +196,13 @@ TEST_CASE("a tenant with lower limits waits, and calls behind it of other tenant
 
 TEST_CASE("a place that is given back just before the queue ends is nobody's", "[admission]") {
   Loop loop;
-  const policies::Policy policy;
+  policies::Policy policy;
+  policy.concurrent_executions = policy.requests_in_flight = 1;
   auto admission = std::make_unique<Admission>(loop, 1);
   std::optional<Admission::Permit> permit;
   const auto enters = [](Admission& queue, const policies::Policy& limits, auto& into) -> Task<> {
-    auto entered = co_await queue.enter({"ada", nullptr}, limits);
+    Admission::Asker asker{"ada", nullptr};
+    auto entered = co_await queue.enter(std::move(asker), limits);
     if (entered) into.emplace(*std::move(entered));
   };
   Task<> task = enters(*admission, policy, permit);

@@ -28,7 +28,6 @@ T wait_for(Loop& loop, Task<T> task) {
   return std::move(*value);
 }
 
-
 struct Scene {
   TempDirectory temp;
   std::filesystem::path inside = temp.path() / "workspace";

@@ -1,12 +1,14 @@
 """A mistake in a file under the real systemd: reload's exit status, a restart, an upgrade, sockets that stay alive."""
 import contextlib
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import unittest
 
-from suite.service import POLICIES, InstalledService, connect, show, systemctl
-from suite.warder import wait_until
+from suite.service import DROP_IN, POLICIES, InstalledService, connect, show, systemctl
+from suite.warder import PATIENCE, wait_until
 
 FILE = pathlib.Path("/etc/warder/warderd.json")
 DROP_INS = pathlib.Path("/etc/warder/warderd.json.d")
@@ -51,6 +53,29 @@ class Configuration(InstalledService):
         BAD_FILE.unlink()
         done = run("systemctl", "reload", "warder.service")
         self.assertEqual((done.returncode, show("StatusText")), (0, "serving"), done.stderr)
+
+    def test_a_reload_of_a_daemon_that_stands_still_waits_and_goes_on_with_it(self):
+        self.assertEqual(self.outcome()["outcome"], "ok")
+        pid = int(show("MainPID"))
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            reload = subprocess.Popen(["systemctl", "reload", "warder.service"])
+            wait_until("the reload has begun", lambda: show("ActiveState") == "reloading")
+            self.assertIsNone(reload.poll())
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        self.assertEqual(reload.wait(PATIENCE), 0)
+        self.assertEqual((int(show("MainPID")), show("StatusText")), (pid, "serving"))
+
+    def test_a_reload_of_a_daemon_that_the_watchdog_ends_fails(self):
+        DROP_IN.write_text("[Service]\nRestartSec=0\nWatchdogSec=3\nTimeoutAbortSec=2\n")
+        systemctl("daemon-reload")
+        self.assertEqual(self.outcome()["outcome"], "ok")
+        pid = int(show("MainPID"))
+        os.kill(pid, signal.SIGSTOP)
+        self.assertNotEqual(run("systemctl", "reload", "warder.service").returncode, 0)
+        self.assertEqual(self.outcome()["outcome"], "ok")  # of the next daemon
+        self.assertNotEqual(int(show("MainPID")), pid)
 
     def test_a_restart_with_a_mistake_serves_with_the_last_good_copy(self):
         self.assertEqual(self.outcome()["outcome"], "ok")
