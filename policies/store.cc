@@ -312,6 +312,45 @@ Result<Assignment> Store::tenant_of(const Peer& peer) const {
   return Assignment{std::move(match->tenant), std::move(policy)};
 }
 
+Result<Assignment> Store::tenant_of(const TokenBearer& bearer) const {
+  const auto assigned = [&](std::string tenant, std::shared_ptr<const Policy> policy) -> Result<Assignment> {
+    if (!policy || !valid_name(tenant))
+      return fail(Code::denied, fmt::format("the rule of the token '{}' gives no tenant and policy", bearer.token),
+                  "ask the administrator: warder config check", "tenants");
+    return Assignment{std::move(tenant), std::move(policy)};
+  };
+  if (auto match = set_.tenants.find(bearer)) return assigned(std::move(match->tenant), find(match->policy));
+  const auto own = set_.token_rules.find(bearer.token);
+  if (own == set_.token_rules.end())
+    return fail(Code::denied, fmt::format("no rule of tenants.json fits the token '{}'", bearer.token),
+                "ask the administrator for a rule with \"token\" in tenants.json, or for warder token add --tenant",
+                "tenants");
+  const TokenRule& rule = own->second;
+  return assigned(rule.tenant.empty() ? "token-" + bearer.token : rule.tenant,
+                  rule.policy.empty() ? standard() : find(rule.policy));
+}
+
+Result<Assignment> Store::tenant_of(const SubjectBearer& bearer) const {
+  const auto match = set_.tenants.find(bearer);
+  const auto policy = match ? find(match->policy) : nullptr;
+  if (!policy || !valid_name(match->tenant))
+    return fail(
+        Code::denied,
+        fmt::format("no rule of tenants.json fits the subject '{}' and its claim", printable(bearer.subject, 128)),
+        "ask the administrator for a rule with \"subject\" in tenants.json", "tenants");
+  return Assignment{match->tenant, policy};
+}
+
+Result<Assignment> Store::tenant_of(const CallerCredentials& caller) const {
+  return std::visit([this](const auto& one) { return tenant_of(one); }, caller);
+}
+
+void Store::set_token_rules(const std::vector<TokenRule>& rules) {
+  set_.token_rules.clear();
+  for (const auto& rule : rules)
+    if (rule.exists()) set_.token_rules[rule.token] = rule;
+}
+
 std::shared_ptr<const Policy> Store::find(std::string_view name) const {
   auto it = set_.policies.find(name);
   return it == set_.policies.end() ? nullptr : it->second;

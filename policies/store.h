@@ -47,8 +47,13 @@ class Store {
 
   // Whether a rule needs Peer::unit.
   bool asks_for_units() const { return set_.tenants.ask_for_units(); }
-  // Errors: denied when no rule of tenants.json fits.
+  // Errors: denied when no rule of tenants.json fits, and the token has no own rule.
   Result<Assignment> tenant_of(const Peer& peer) const;
+  Result<Assignment> tenant_of(const TokenBearer& bearer) const;
+  Result<Assignment> tenant_of(const SubjectBearer& bearer) const;
+  Result<Assignment> tenant_of(const CallerCredentials& caller) const;
+  // The own rules of tokens, in the place of those before. A later reading of the folders has none.
+  void set_token_rules(const std::vector<TokenRule>& rules);
   // nullptr when no policy has this name.
   std::shared_ptr<const Policy> find(std::string_view name) const;
   // The policy of tenants when there is no tenants.json, by the mode: "system" or "default". If no policy has that
@@ -68,6 +73,7 @@ class Store {
     Filters filters;
     TenantRules tenants;
     std::vector<std::string> warnings;
+    std::map<std::string, TokenRule, std::less<>> token_rules;  // by the token's name
   };
   class Loader;
   Store(std::vector<std::string> folders, Mode mode, HostCapacity host)

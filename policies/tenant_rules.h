@@ -1,11 +1,14 @@
-// TenantRules: the tenant and the policy of each connecting peer.
+// TenantRules: the tenant and the policy of each connecting peer, and of each client with a token.
 // Source: tenants.json of a policy folder. Without the file there is one rule: each user is a separate tenant under the
-// mode's policy. The first rule that fits decides. Errors: all problems of the file, naming rule, key and value.
+// mode's policy. The first rule that fits decides. A rule that names tokens or subjects of JWTs fits no peer, and all
+// other rules, with "default", fit neither: a token gets a tenant only where an administrator has said so.
+// Errors: all problems of the file, naming rule, key and value.
 #pragma once
 #include <sys/types.h>
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "supervisor/base/json_fwd.h"
@@ -23,11 +26,32 @@ struct Peer {
   std::optional<std::string> unit = {};
 };
 
+// TokenBearer: a client that has shown the token of this name.
+struct TokenBearer {
+  std::string token;
+};
+// SubjectBearer: a client with a JWT of this subject. `claim`: the value of the configuration's jwt.tenant_claim, 1 to
+// 32 of a-z, 0-9, '_' and '-'; empty: the token has none.
+struct SubjectBearer {
+  std::string subject, claim;
+};
+using CallerCredentials = std::variant<Peer, TokenBearer, SubjectBearer>;
+
+// TokenRule: the own rule of one token, from the token's entry in the configuration. It decides where no rule of
+// tenants.json fits the token.
+struct TokenRule {
+  std::string token;           // the name
+  std::string tenant, policy;  // one of them may be empty: "token-{token}", and the policy that the mode gives
+  bool exists() const { return !tenant.empty() || !policy.empty(); }
+};
+
 struct TenantRule {
   std::optional<uid_t> uid;  // without uid and gid, the rule fits every user
   std::optional<gid_t> gid;  // the primary or a supplementary group
   std::string unit;          // '*' stands for any characters; empty: any unit or no unit
-  std::string tenant;        // "{uid}" stands for the peer's uid
+  std::string token;         // fits tokens of this name, and no peer; '*' stands for any characters; empty: fits peers
+  std::string subject;       // fits JWTs of this subject, and nothing else; '*' as above
+  std::string tenant;  // "{uid}" stands for the peer's uid, "{token}" for the token's name, "{claim}" for the claim
   std::string policy;
   bool fits_nobody = false;  // its user or group does not exist on this machine
 };
@@ -46,6 +70,9 @@ class TenantRules {
   };
   // Empty when no rule fits.
   std::optional<Match> find(const Peer& peer) const;
+  std::optional<Match> find(const TokenBearer& bearer) const;
+  // Also empty where the rule's tenant needs a claim that the JWT does not have.
+  std::optional<Match> find(const SubjectBearer& bearer) const;
   bool ask_for_units() const;
   const std::vector<TenantRule>& rules() const { return rules_; }
   // "rules[1].group: this machine has no group "lab"; the rule is skipped".

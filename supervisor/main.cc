@@ -201,6 +201,24 @@ void load_trace_headers(Prepared& prepared, const char* credentials) {
   log_error("configuration: {}", prepared.configuration.notes.warnings.back());
 }
 
+// A token that cannot be read lets nobody in, and is no reason not to serve the others. After a reload without a
+// mistake, the rules of these tokens are set again: supervisor/daemon/reload.cc.
+void load_tokens(Prepared& prepared, const char* credentials) {
+  auto& notes = prepared.configuration.notes;
+  auto loaded = credentials::load_token_credential(credentials ? credentials : "");
+  if (!loaded) {
+    notes.warnings.push_back(loaded.error().what + "; its tokens let nobody in");
+    log_error("configuration: {}", notes.warnings.back());
+    return;
+  }
+  if (loaded->empty()) return;
+  prepared.credential_tokens = *std::move(loaded);
+  if (prepared.configuration.source == configuration::ConfigurationInForce::Source::none) return;
+  const auto of_tokens = configuration::add_token_rules(prepared.policies, prepared.tokens());
+  for (const auto& line : of_tokens.problems) log_warning("configuration: {}", line);
+  for (const auto& line : of_tokens.warnings) log_warning("configuration: {}", line);
+}
+
 Result<> adopt_cgroups(Prepared& prepared) {
   std::optional<jail::CgroupTree::Owner> owner;
   if (prepared.identity.root) owner = jail::CgroupTree::Owner{prepared.identity.uid, prepared.identity.gid};
@@ -253,6 +271,7 @@ Result<Prepared> prepare(const configuration::Invocation& invocation) {
   const char* credentials = ::getenv("CREDENTIALS_DIRECTORY");
   TRY(prepared.key, tenants::MasterKey::load(prepared.state.get(), credentials ? credentials : ""));
   load_trace_headers(prepared, credentials);
+  load_tokens(prepared, credentials);
   CHECKED(drop_privileges(identity));
   return prepared;
 }

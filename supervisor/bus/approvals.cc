@@ -24,7 +24,7 @@ int append_entry(sd_bus_message* to, const char* name, const char* type, const a
 int append_approval(sd_bus_message* to, const calls::Approval& one) {
   const std::pair<const char*, const std::string&> texts[] = {
       {"Id", one.id},     {"Tenant", one.tenant}, {"Execution", one.execution}, {"Tool", one.tool},
-      {"Rule", one.rule}, {"Why", one.why},       {"Arguments", one.arguments}};
+      {"Rule", one.rule}, {"Why", one.why},       {"Arguments", one.arguments}, {"Principal", one.principal}};
   int r = sd_bus_message_open_container(to, 'a', "{sv}");
   for (const auto& [name, value] : texts)
     if (r >= 0) r = append_entry(to, name, "s", value.c_str());

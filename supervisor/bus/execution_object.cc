@@ -21,6 +21,7 @@ std::string tenant_of(const ExecutionRecord& e) { return e.tenant.account; }
 std::string language_of(const ExecutionRecord& e) { return e.language; }
 std::string workspace_of(const ExecutionRecord& e) { return e.workspace; }
 std::string policy_of(const ExecutionRecord& e) { return e.policy->name; }
+std::string principal_of(const ExecutionRecord& e) { return e.principal; }
 uint32_t uid_of(const ExecutionRecord& e) { return e.uid; }
 uint32_t pid_of(const ExecutionRecord& e) { return static_cast<uint32_t>(e.pid); }
 uint64_t asked_of(const ExecutionRecord& e) { return since_1970(e.asked_ms); }
@@ -111,6 +112,7 @@ const sd_bus_vtable kExecutionTable[] = {
     SD_BUS_PROPERTY("Language", "s", execution_property<language_of>, 0, kConst),
     SD_BUS_PROPERTY("Workspace", "s", execution_property<workspace_of>, 0, 0),
     SD_BUS_PROPERTY("Policy", "s", execution_property<policy_of>, 0, kConst),
+    SD_BUS_PROPERTY("Principal", "s", execution_property<principal_of>, 0, kConst),
     SD_BUS_PROPERTY("UID", "u", execution_property<uid_of>, 0, kConst),
     SD_BUS_PROPERTY("PID", "u", execution_property<pid_of>, 0, kConst),
     SD_BUS_PROPERTY("AskedUSec", "t", execution_property<asked_of>, 0, kConst),

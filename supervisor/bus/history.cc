@@ -59,6 +59,12 @@ Result<> read_filter_value(sd_bus_message* call, const std::string& key, AskedHi
     filter.uid = static_cast<uint32_t>(uid);
     return {};
   }
+  if (key == "Principal") {
+    const char* principal = nullptr;
+    if (sd_bus_message_read(call, "v", "s", &principal) < 0) return bad_filter("Principal is not a text (s)");
+    filter.principal = principal;
+    return {};
+  }
   if (key == "SinceUSec" || key == "UntilUSec") {
     uint64_t usec = 0;
     if (sd_bus_message_read(call, "v", "t", &usec) < 0 || usec > kMostUsec)
@@ -66,7 +72,7 @@ Result<> read_filter_value(sd_bus_message* call, const std::string& key, AskedHi
     (key == "SinceUSec" ? filter.since_ms : filter.until_ms) = static_cast<int64_t>(usec / 1000);
     return {};
   }
-  return bad_filter("a key that is not Tenant, All, Outcome, Language, UID, SinceUSec, UntilUSec or After");
+  return bad_filter("a key that is not Tenant, All, Outcome, Language, UID, Principal, SinceUSec, UntilUSec or After");
 }
 
 Result<AskedHistory> read_history_filter(sd_bus_message* call) {

@@ -19,6 +19,7 @@ Json record_of_tenant(const DaemonServices& services, const std::string& name, c
                  {"Sessions", uint64_t{services.sessions_of(name)}},
                  {"Connected", uint64_t{services.members.of(name).count}}};
   if (sums.uid) record["UID"] = uint64_t{*sums.uid};
+  if (!sums.principal.empty()) record["Principal"] = sums.principal;
   if (sums.last_ms) record["LastUSec"] = static_cast<uint64_t>(std::max<int64_t>(*sums.last_ms, 0)) * 1000;
   const auto open = services.registry.of_account(name);
   if (open.empty()) return record;

@@ -106,7 +106,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
 }
 
 void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::RequestContext& client) {
-  auto answered = [this, id = waiting->approval.id, uid = waiting->approval.uid](mcp::Elicited answer) {
+  auto answered = [this, id = waiting->approval.id, asker = waiting->approval.asker](mcp::Elicited answer) {
     using Action = mcp::Elicited::Action;
     if (answer.action == Action::unable && an_observer_can_decide()) return;  // a user of D-Bus may still decide
     ApprovalVerdict verdict;
@@ -114,7 +114,7 @@ void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::Request
                    : answer.action == Action::decline ? ApprovalVerdict::Kind::denied
                    : answer.action == Action::cancel  ? ApprovalVerdict::Kind::dismissed
                                                       : ApprovalVerdict::Kind::unasked;
-    if (verdict.kind != ApprovalVerdict::Kind::unasked) verdict.by = fmt::format("the client of user {}", uid);
+    if (verdict.kind != ApprovalVerdict::Kind::unasked) verdict.by = "the client of " + asker;
     (void)settle(id, std::move(verdict));
   };
   waiting->question = client.elicit({approval_text(waiting->approval)}, std::move(answered));

@@ -33,7 +33,9 @@ struct Approval {
   // The arguments of the call that will be made, with personal data. Never shown, sent or logged but by
   // Approvals::look. Empty: too long to be shown.
   std::string exact_arguments;
-  uint32_t uid = 0;  // of the client
+  std::string principal;  // of the client: "uid:1000", "token:ci"
+  std::string asker;      // the same for sentences: "user 1000", "token ci"
+  uint32_t uid = 0;       // of the client; -1: it is no process of this machine
   int32_t pid = 0;
   int64_t asked_ms = 0, expires_ms = 0;  // since 1970
   policies::ApprovalRules::By by = policies::ApprovalRules::By::tenant;
@@ -43,7 +45,7 @@ struct ApprovalVerdict {
   // unasked: no person could be asked. withdrawn: the question was taken back before a decision.
   enum class Kind { approved, denied, dismissed, expired, unasked, withdrawn };
   Kind kind = Kind::expired;
-  std::string by;      // "the client of user 1000", "user 0 over D-Bus"; empty: no decision
+  std::string by;      // "the client of user 1000", "the client of token ci", "user 0 over D-Bus"; empty: no decision
   std::string reason;  // of a denial or withdrawal; may be empty
 };
 std::string_view kind_name(ApprovalVerdict::Kind kind);

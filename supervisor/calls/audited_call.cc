@@ -13,6 +13,7 @@ AuditedCall::AuditedCall(journal::Journal& journal, traces::OpenSpan& span, cons
   entry_.tenant = who.tenant->name();
   entry_.uid = who.principal.uid();
   entry_.pid = who.principal.pid();
+  if (!who.principal.peer()) entry_.principal = who.principal.name();
   entry_.action = std::move(action);
   entry_.subject = target.server + "." + target.tool;
   if (!who.execution.empty()) shape_["execution"] = who.execution;

@@ -64,6 +64,8 @@ Task<Result<ApprovalVerdict>> ask(CallEnvironment& environment, const CallContex
   approval.why = std::move(question.why);
   approval.arguments = std::move(shown);
   if (auto complete = shown_arguments(exact)) approval.exact_arguments = *std::move(complete);
+  approval.principal = who.principal.name();
+  approval.asker = who.principal.shown();
   approval.uid = who.principal.uid();
   approval.pid = who.principal.pid();
   approval.asked_ms = journal::now_ms();

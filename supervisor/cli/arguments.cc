@@ -81,8 +81,8 @@ int run(const RunArguments& arguments, const CLI::App& command, const SocketPath
   return complain(error, kExitUnavailable, "run");
 }
 
-int config(const std::string& client, const SocketPath& socket) {
-  const auto entry = client_config(client, own_path(), socket);
+int config(const std::string& client, const std::string& url, const SocketPath& socket) {
+  const auto entry = url.empty() ? client_config(client, own_path(), socket) : http_client_config(client, url);
   if (!entry) return complain(entry.error(), kExitUsage);
   std::fputs(entry->text.c_str(), stdout);
   std::fflush(stdout);
@@ -119,7 +119,7 @@ int run_command_line(int argc, char** argv) {
   if (arguments.list_clients) return list_clients();
   if (arguments.client.empty())
     return complain({Code::invalid, 0, "config needs a CLIENT", "see: warder config --list", {}}, kExitUsage);
-  return config(arguments.client, found);
+  return config(arguments.client, arguments.http_url, found);
 }
 
 }  // namespace cli

@@ -106,4 +106,38 @@ Result<ConfigEntry> client_config(std::string_view client, const std::string& pr
   return out;
 }
 
+Result<ConfigEntry> http_client_config(std::string_view client, const std::string& url) {
+  const bool is_url = url.starts_with("http://") || url.starts_with("https://");
+  if (!is_url || url.find_first_of(" \t\n\"\\") != url.npos)
+    return fail(Code::invalid, "--http: not a URL", "for example --http http://127.0.0.1:9470/mcp");
+  const auto with_token = [&url](const char* type, const char* place) {
+    Json entry = Json::object();
+    if (type) entry["type"] = type;
+    entry["url"] = url;
+    entry["headers"] = {{"Authorization", std::string("Bearer ") + place}};
+    return entry;
+  };
+  const std::string variable = "; the variable WARDER_TOKEN has the token: warder token add NAME makes one";
+  if (client == "claude-code")
+    return ConfigEntry{pretty({{"mcpServers", {{"warder", with_token("http", "${WARDER_TOKEN}")}}}}),
+                       "paste into .mcp.json of the project" + variable};
+  if (client == "cursor")
+    return ConfigEntry{pretty({{"mcpServers", {{"warder", with_token(nullptr, "${env:WARDER_TOKEN}")}}}}),
+                       "paste into ~/.cursor/mcp.json, or .cursor/mcp.json of the project" + variable};
+  if (client == "vscode") {
+    const Json input = {{"type", "promptString"},
+                        {"id", "warder-token"},
+                        {"description", "The token of Warder (warder token add)"},
+                        {"password", true}};
+    return ConfigEntry{pretty({{"inputs", Json::array({input})},
+                               {"servers", {{"warder", with_token("http", "${input:warder-token}")}}}}),
+                       "paste into .vscode/mcp.json of the workspace; VS Code asks for the token once, and stores it"};
+  }
+  if (client == "inspector" || client == "generic")
+    return ConfigEntry{pretty({{"mcpServers", {{"warder", with_token("streamable-http", "TOKEN")}}}}),
+                       "put the token of warder token add in the place of TOKEN, in a file that only you can read"};
+  return fail(Code::invalid, "the entry of '" + std::string(client) + "' for HTTP is not known",
+              "known for HTTP: claude-code, vscode, cursor, inspector, generic; or leave out --http");
+}
+
 }  // namespace cli

@@ -43,6 +43,10 @@ Commands declare(CLI::App& app, Arguments& arguments) {
   commands.config = app.add_subcommand("config", "Print the configuration entry that connects an MCP client to Warder");
   auto* client = commands.config->add_option("client", arguments.client, "The name of the client, from --list")
                      ->type_name("CLIENT");
+  commands.config
+      ->add_option("--http", arguments.http_url,
+                   "The entry of a client that connects to this URL with a token, instead of starting warder mcp")
+      ->type_name("URL");
   commands.config->add_flag("--list", arguments.list_clients, "List the known clients")->excludes(client);
   admin::declare_commands(app, arguments.admin);
   return commands;

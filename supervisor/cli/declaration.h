@@ -22,7 +22,7 @@ struct RunArguments {
 };
 
 struct Arguments {
-  std::string socket, client;
+  std::string socket, client, http_url;
   bool list_clients = false;
   RunArguments run;
   admin::Given admin;

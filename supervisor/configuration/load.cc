@@ -19,6 +19,25 @@ std::string summary_of(const std::vector<std::string>& problems) {
   return fmt::format("{} (and {} more)", problems.front(), problems.size() - 1);
 }
 
+Notes add_token_rules(policies::Store& store, const std::vector<credentials::StoredToken>& tokens) {
+  Notes notes;
+  std::vector<policies::TokenRule> rules;
+  for (const auto& token : tokens) rules.push_back(token.rule);
+  store.set_token_rules(rules);
+  for (const auto& token : tokens) {
+    const std::string& policy = token.rule.policy;
+    if (!policy.empty() && !store.find(policy)) {
+      notes.problems.push_back(fmt::format("tokens.{}.policy: there is no valid policy \"{}\"", token.name, policy));
+    } else if (const auto assigned = store.tenant_of(policies::TokenBearer{token.name}); !assigned) {
+      notes.warnings.push_back(
+          fmt::format("tokens.{}: {}, so it lets nobody in (add \"tenant\" to its entry, or "
+                      "{{\"token\": \"{}\", \"policy\": ...}} to the rules of tenants.json)",
+                      token.name, assigned.error().what, token.name));
+    }
+  }
+  return notes;
+}
+
 LoadedConfiguration load(const Invocation& invocation, const policies::Store* current) {
   LoadedConfiguration loaded;
   loaded.document = ConfigurationDocument::read(invocation, loaded.notes.problems);
@@ -30,6 +49,11 @@ LoadedConfiguration load(const Invocation& invocation, const policies::Store* cu
     return loaded;
   }
   for (const auto& warning : store->warnings()) loaded.notes.warnings.push_back(warning);
+  const Notes of_tokens = add_token_rules(*store, loaded.options.tokens);
+  const std::string file = loaded.document.file_of("tokens");
+  for (const auto& problem : of_tokens.problems) loaded.notes.problems.push_back(file + ": " + problem);
+  for (const auto& warning : of_tokens.warnings) loaded.notes.warnings.push_back(file + ": " + warning);
+  if (!of_tokens.problems.empty()) return loaded;
   loaded.policies = *std::move(store);
   return loaded;
 }

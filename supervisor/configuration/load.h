@@ -19,6 +19,10 @@ struct LoadedConfiguration {
   bool good() const { return notes.problems.empty(); }
 };
 
+// The own rules of tokens become rules of `store`. Returns a sentence for each token that cannot be used:
+// problems: its policy does not exist; warnings: no rule fits it.
+Notes add_token_rules(policies::Store& store, const std::vector<credentials::StoredToken>& tokens);
+
 // `current`: policies that were read before; their compiled filters are used again where the text is the same.
 // Changes nothing on the machine.
 LoadedConfiguration load(const Invocation& invocation, const policies::Store* current = nullptr);

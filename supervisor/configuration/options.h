@@ -8,6 +8,8 @@
 
 #include "jail/id_range.h"
 #include "supervisor/base/log.h"
+#include "supervisor/credentials/json_web_token.h"
+#include "supervisor/credentials/stored_token.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/traces/collector.h"
 #include "supervisor/upstream/server_config.h"
@@ -24,6 +26,8 @@ struct Options {
   std::string socket;   // ignored when systemd passes one
   std::string metrics;  // Unix socket or loopback address for metrics, ignored when systemd passes one; empty: none
   HttpOptions http;
+  credentials::JwtSettings jwt;
+  std::vector<credentials::StoredToken> tokens;  // of the files; the daemon has those of a systemd credential, too
   std::optional<traces::Collector> traces;
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones

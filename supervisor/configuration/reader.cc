@@ -79,6 +79,8 @@ class OptionsReader {
     text("bus", options_.bus, check_bus);
     text("user", options_.user);
     take(http());
+    take(tokens());
+    take(jwt());
     take(traces());
     take(log_level());
     take(id_range());
@@ -158,6 +160,42 @@ class OptionsReader {
       if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(fmt::format("http.listen[{}]", i)));
     }
     options_.http = std::move(http);
+    return {};
+  }
+
+  // "tokens": {"NAME": {"hash", "created", "expires", "tenant", "policy"}}.
+  Result<> tokens() {
+    const auto* entries = in_.find("tokens");
+    if (!entries) return {};
+    TRY(options_.tokens, credentials::read_tokens(*entries, "tokens"));
+    return {};
+  }
+
+  // "jwt": {"issuer", "audience", "jwks", "tenant_claim"}. The file jwks belongs to a timer, and may be broken at
+  // times: then no JWT is good, and all else works.
+  Result<> jwt() {
+    const auto* object = in_.find("jwt");
+    if (!object) return {};
+    credentials::JwtSettings jwt;
+    Fields fields(*object, "jwt");
+    TRY(jwt.issuer, fields.string("issuer", 256));
+    TRY(jwt.audience, fields.string("audience", 1024));
+    TRY(const std::string jwks, fields.string("jwks"));
+    TRY(jwt.tenant_claim, fields.string_or("tenant_claim", "", 64));
+    CHECKED(fields.done());
+    for (const auto& [key, value] : {std::pair{"issuer", &jwt.issuer}, std::pair{"audience", &jwt.audience}})
+      if (!credentials::is_resource_url(*value))
+        return fail(Code::invalid, fmt::format("jwt.{}: '{}' is not an https URL without query", key, *value),
+                    "write it as the identity provider has it, for example https://warder.example/mcp");
+    jwt.jwks = absolute_path(jwks, invocation_);
+    auto keys = credentials::read_jwks_file(jwt.jwks);
+    if (keys) {
+      jwt.keys = *std::move(keys);
+    } else {
+      notes_.warnings.push_back(fmt::format("{}: jwt.jwks: {}; no JWT is good until a reload reads the file",
+                                            document_.file_of("jwt"), keys.error().what));
+    }
+    options_.jwt = std::move(jwt);
     return {};
   }
 

@@ -18,11 +18,13 @@ void end(const StoredConnection& connection) {
 Result<> DaemonParts::listen() {
   auto admit = [this](const mcp::Principal& principal) -> Result<std::shared_ptr<mcp::ConnectionUser>> {
     // In the daemon's own user namespace all other users have the overflow id, so the daemon cannot distinguish them.
-    if (!prepared_.identity.root && principal.uid() != prepared_.identity.uid)
+    // A token is no user: who made it is the daemon's user.
+    const bool is_peer = principal.peer().has_value();
+    if (is_peer && !prepared_.identity.root && principal.uid() != prepared_.identity.uid)
       return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid),
                   "connect as that user, or connect to a daemon that root started");
     std::optional<std::string> unit;
-    if (prepared_.policies.asks_for_units()) unit = unit_of(principal.pid(), principal.uid());
+    if (is_peer && prepared_.policies.asks_for_units()) unit = unit_of(principal.pid(), principal.uid());
     TRY(auto member, registry_.admit(principal, std::move(unit)));
     expect_executions(*member->policy);
     members_.add(member);
@@ -60,18 +62,39 @@ Result<> DaemonParts::listen() {
   return {};
 }
 
-// No tokens exist yet, so no client is let in over TCP.
 Result<> DaemonParts::listen_for_http(mcp::Listener::Admit admit) {
   const HttpOptions& options = prepared_.options.http;
   http_.emplace(loop_, server_, std::move(admit),
                 streamable_http::HttpSettings{.hosts = options.hosts, .origins = options.origins});
-  const auto authenticator = std::make_shared<streamable_http::TokenlessAuthenticator>();
+  adopt_tokens();
+  const size_t tokens = tokens_in_force_->tokens().count();
   for (Fd& socket : std::exchange(prepared_.passed.http, {})) {
-    TRY(auto listener, streamable_http::HttpListener::open(loop_, *http_, std::move(socket), authenticator));
-    log_notice("MCP over HTTP: listening on {}; requests without a token are refused", listener->address());
+    TRY(auto listener, streamable_http::HttpListener::open(loop_, *http_, std::move(socket), tokens_in_force_));
+    log_notice("MCP over HTTP: listening on {}; {}", listener->address(),
+               tokens > 0 ? fmt::format("{} tokens are in force", tokens)
+                          : "there is no token, so every request is refused; warder token add makes one");
     http_listeners_.push_back(std::move(listener));
   }
   return {};
+}
+
+// The bearers of a token that was removed, or replaced by another of its name, are disconnected: their event streams
+// and sessions end, too. So are all subjects of JWTs, if the issuer is another one; a JWT itself is judged at each
+// request.
+void DaemonParts::adopt_tokens() {
+  const credentials::TokenTable before = tokens_in_force_->tokens();
+  const bool has_other_issuer = tokens_in_force_->jwt().issuer != prepared_.options.jwt.issuer ||
+                                tokens_in_force_->jwt().tenant_claim != prepared_.options.jwt.tenant_claim;
+  tokens_in_force_->set_jwt(prepared_.options.jwt);
+  tokens_in_force_->set_tokens(credentials::TokenTable(prepared_.tokens()));
+  const credentials::TokenTable& now = tokens_in_force_->tokens();
+  disconnect_if([&](const std::shared_ptr<mcp::ConnectionUser>& user) {
+    const mcp::Principal& principal = tenants::member_of(user).principal;
+    if (principal.kind() == mcp::Principal::Kind::subject) return has_other_issuer;
+    if (principal.kind() != mcp::Principal::Kind::token) return false;
+    const auto *old = before.named(principal.token()), *kept = now.named(principal.token());
+    return !kept || !old || old->hash != kept->hash;
+  });
 }
 
 void DaemonParts::disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen) {

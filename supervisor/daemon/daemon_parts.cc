@@ -199,7 +199,8 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                     .journal = journal_,
                     .state_disk = state_disk_,
                     .indexes = *opened_.indexes,
-                    .spans = spans_.get()}),
+                    .spans = spans_.get(),
+                    .http_use = [this] { return http_use(); }}),
       removal_({.loop = loop,
                 .registry = registry_,
                 .journal = journal_,
@@ -296,6 +297,7 @@ std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
       {"waiting approvals", [this] { approvals_.refuse_all("the policies were reloaded: call again"); }},
       {"questions of upstream servers", [this] { calls_.questions.cancel_all(loop_); }},
       {"sessions", [this] { sessions_.end_all("the policies were reloaded"); }},
+      {"tokens", [this] { adopt_tokens(); }},
       {"connections of peers without a tenant", [this, revoked] { disconnect_if(revoked); }},
   };
 }

@@ -118,8 +118,11 @@ class DaemonParts {
   void empty_pool();
   Result<> listen();
   Result<> listen_for_http(mcp::Listener::Admit admit);
+  void adopt_tokens();
   void disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   Result<> open_metrics();
+  metrics::HttpNumbers http_numbers() const;
+  doctor::HttpUse http_use() const;
   metrics::FleetNumbers fleet_numbers(bool shows_tenants) const;
   traces::Queue* spans_queue() { return spans_ ? &spans_->queue() : nullptr; }
 
@@ -155,6 +158,8 @@ class DaemonParts {
   SelfExamination examination_;
   TenantRemoval removal_;
   std::optional<streamable_http::HttpEndpoint> http_;  // made by serve(), as the next two
+  const std::shared_ptr<streamable_http::TokenAuthenticator> tokens_in_force_ =
+      std::make_shared<streamable_http::TokenAuthenticator>();
   std::vector<std::unique_ptr<streamable_http::HttpListener>> http_listeners_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
   bool reload_failed_ = false;  // the last one

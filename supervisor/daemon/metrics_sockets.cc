@@ -65,6 +65,39 @@ std::vector<metrics::TenantNumbers> tenant_numbers(const TenantSources& from) {
 
 }  // namespace
 
+metrics::HttpNumbers DaemonParts::http_numbers() const {
+  constexpr std::chrono::hours kSoon{7 * 24};
+  metrics::HttpNumbers numbers;
+  if (http_) {
+    numbers.connections = http_->connections();
+    numbers.sessions = http_->sessions();
+  }
+  for (size_t i = 0; i < streamable_http::kDenialReasons; i++) {
+    const auto reason = static_cast<streamable_http::DenialReason>(i);
+    numbers.refused.emplace_back(streamable_http::denial_name(reason),
+                                 http_ ? http_->failed_attempts().count(reason) : 0);
+  }
+  const auto now = credentials::wall_now();
+  for (const auto& token : tokens_in_force_->tokens().all())
+    (token.is_expired(now)           ? numbers.tokens_expired
+     : token.is_expired(now + kSoon) ? numbers.tokens_expire_soon
+                                     : numbers.tokens_good)++;
+  return numbers;
+}
+
+doctor::HttpUse DaemonParts::http_use() const {
+  const metrics::HttpNumbers numbers = http_numbers();
+  doctor::HttpUse use;
+  for (const auto& listener : http_listeners_) use.addresses.push_back(listener->address());
+  use.connections = numbers.connections, use.sessions = numbers.sessions;
+  for (const auto& [reason, count] : numbers.refused) use.refused += count;
+  use.tokens_good = numbers.tokens_good, use.tokens_expire_soon = numbers.tokens_expire_soon;
+  use.tokens_expired = numbers.tokens_expired;
+  use.has_jwt = tokens_in_force_->jwt().is_set();
+  use.has_jwt_keys = !tokens_in_force_->jwt().keys.empty();
+  return use;
+}
+
 metrics::FleetNumbers DaemonParts::fleet_numbers(bool shows_tenants) const {
   metrics::FleetNumbers fleet;
   fleet.shows_tenants = shows_tenants;
@@ -83,6 +116,7 @@ metrics::FleetNumbers DaemonParts::fleet_numbers(bool shows_tenants) const {
   fleet.quota_refusals = {{"bytes", refused.bytes}, {"files", refused.files}};
   const tenants::IndexHost::Totals indexes = opened_.indexes->totals();
   fleet.indexes = {indexes.indexes, indexes.without, indexes.files, indexes.watches, indexes.walks};
+  fleet.http = http_numbers();
   const proposals::ProposalStores::Totals staged = proposals_.totals();
   fleet.proposals = {staged.open,
                      staged.bytes,

@@ -4,17 +4,26 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "jail/cgroup.h"
 #include "jail/host.h"
 #include "policies/store.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/configuration/in_force.h"
+#include "supervisor/credentials/stored_token.h"
 #include "supervisor/privileges.h"
 #include "supervisor/systemd/service_manager.h"
 #include "supervisor/tenants/master_key.h"
 
 struct Prepared {
+  // All tokens in force: those of the files, then those of the credential.
+  std::vector<credentials::StoredToken> tokens() const {
+    std::vector<credentials::StoredToken> all = options.tokens;
+    all.insert(all.end(), credential_tokens.begin(), credential_tokens.end());
+    return all;
+  }
+
   Options options;
   DaemonIdentity identity;
   jail::IdRange ids;
@@ -27,7 +36,8 @@ struct Prepared {
   Fd self_test = {};  // the folder self-test/, which is empty
   Fd jailer = {};     // the daemon's end of the socket to the jailer
   ServiceManager::Passed passed = {};
-  Fd state_lock = {};  // locked until the process ends
+  std::vector<credentials::StoredToken> credential_tokens = {};  // of the systemd credential warder.tokens
+  Fd state_lock = {};                                            // locked until the process ends
   tenants::MasterKey key = {};
   Fd servers = {};  // the template's folder for stubs; it belongs to the daemon
   Fd upstream =

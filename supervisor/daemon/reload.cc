@@ -91,6 +91,10 @@ Task<Result<Daemon::Adopted>> Daemon::adopt_configuration(configuration::LoadedC
   Adopted adopted{changed_keys_of_start(in_force.document, fresh.document)};
   prepared_.policies = *std::move(fresh.policies);
   prepared_.options.policies = std::move(fresh.options.policies);
+  prepared_.options.tokens = std::move(fresh.options.tokens);
+  prepared_.options.jwt = std::move(fresh.options.jwt);
+  if (!prepared_.credential_tokens.empty())
+    (void)configuration::add_token_rules(prepared_.policies, prepared_.tokens());  // the start logged their mistakes
   // A level that an administrator has set while the daemon runs stays, unless the configuration changes its own.
   if (std::exchange(prepared_.options.log_level, fresh.options.log_level) != fresh.options.log_level)
     set_log_level(fresh.options.log_level);

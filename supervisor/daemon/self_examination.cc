@@ -157,6 +157,7 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   all.push_back(judge_workspaces());
   if (auto staging = busy_with([this] { return judge_staging(); })) all.push_back(*std::move(staging));
   all.push_back(doctor::judge_loop(loop.busy_time().longest()));
+  if (const auto http = of_.http_use(); !http.addresses.empty()) all.push_back(doctor::judge_http(http));
   if (of_.spans) all.push_back(judge_traces());
   Finding execution = co_await try_execution();
   all.push_back(std::move(execution));

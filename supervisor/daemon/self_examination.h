@@ -3,6 +3,7 @@
 // Source: the daemon's parts. Used by: D-Bus (RunDoctor). Errors: exhausted: another examination runs.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "jail/host.h"
@@ -26,6 +27,7 @@ class SelfExamination {
     const StateDisk& state_disk;
     const tenants::IndexHost& indexes;
     const traces::Exporter* spans;  // nullptr: no spans are recorded
+    std::function<doctor::HttpUse()> http_use;
   };
   explicit SelfExamination(const Subjects& subjects) : of_(subjects) {}
   SelfExamination(const SelfExamination&) = delete;

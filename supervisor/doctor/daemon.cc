@@ -80,6 +80,24 @@ Finding judge_workspaces(const WorkspaceIndexes& seen) {
   return {what, Health::good, fmt::format("{} indexes, {} folders watched", seen.followed, seen.watches), {}};
 }
 
+Finding judge_http(const HttpUse& seen) {
+  const std::string what = "HTTP";
+  const std::string use = fmt::format("listens on {}; {} connections, {} sessions, {} requests refused",
+                                      fmt::join(seen.addresses, ", "), seen.connections, seen.sessions, seen.refused);
+  if (seen.has_jwt && !seen.has_jwt_keys)
+    return {what, Health::note, use + "; the keys of jwt.jwks cannot be read, so no JWT is good",
+            "correct the file, then: systemctl reload warder"};
+  const uint64_t tokens = seen.tokens_good + seen.tokens_expire_soon;
+  if (tokens == 0 && !seen.has_jwt)
+    return {what, Health::note, use + "; no token is good, so every request is refused", "warder token add NAME"};
+  if (seen.tokens_expire_soon > 0 || seen.tokens_expired > 0)
+    return {what, Health::note,
+            fmt::format("{}; {} tokens expire within a week, {} have expired", use, seen.tokens_expire_soon,
+                        seen.tokens_expired),
+            "warder token list names them; warder token remove and add replace them"};
+  return {what, Health::good, fmt::format("{}; {} tokens", use, tokens), {}};
+}
+
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem) {
   if (!reload_problem.empty())
     return {"D-Bus", Health::note, "the last reload failed: " + reload_problem,

@@ -75,6 +75,13 @@ struct WorkspaceIndexes {  // supervisor/tenants/workspace_index.h
   uint64_t watches = 0, walks = 0;
 };
 Finding judge_workspaces(const WorkspaceIndexes& seen);
+struct HttpUse {                                        // MCP over TCP
+  std::vector<std::string> addresses;                   // that the daemon listens on
+  uint64_t connections = 0, sessions = 0, refused = 0;  // refused: requests with 401 since the start
+  uint64_t tokens_good = 0, tokens_expire_soon = 0, tokens_expired = 0;
+  bool has_jwt = false, has_jwt_keys = false;
+};
+Finding judge_http(const HttpUse& seen);
 struct Staging {                      // whether a staged execution works here
   std::vector<std::string> policies;  // in force, that stage workspaces
   bool is_always_staged = false;      // by one of them, every execution is staged

@@ -9,13 +9,15 @@ namespace executions {
 namespace {
 
 std::vector<LogField> fields_of(const ExecutionRecord& execution) {
+  const bool is_process = execution.pid >= 0;
   return {{"WARDER_EXECUTION_ID", execution.id},
           {"WARDER_TENANT", execution.tenant.account},
           {"WARDER_WORKSPACE", execution.tenant.workspace},
           {"WARDER_LANGUAGE", execution.language},
           {"WARDER_POLICY", execution.policy ? execution.policy->name : ""},
-          {"WARDER_CLIENT_UID", std::to_string(execution.uid)},
-          {"WARDER_CLIENT_PID", std::to_string(execution.pid)},
+          {"WARDER_PRINCIPAL", execution.principal},
+          {"WARDER_CLIENT_UID", is_process ? std::to_string(execution.uid) : ""},
+          {"WARDER_CLIENT_PID", is_process ? std::to_string(execution.pid) : ""},
           {"WARDER_TRACEPARENT", execution.trace},
           {"WARDER_TRACE_ID", execution.trace.empty() ? "" : TraceParent{execution.trace}.trace_id()}};
 }

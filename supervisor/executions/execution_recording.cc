@@ -32,8 +32,14 @@ Task<Result<>> ExecutionRecording::begin(tenants::Tenant& tenant, const jail::Re
   log_started(books_.loop, entry_.shared());
   CO_TRY(tenants::Recording output, tenant.executions().begin(id()));
   output_.emplace(std::move(output));
-  row_.emplace(books_.journal.begin(
-      {id(), tenant.name(), language, entry_->policy->name, request.code.size(), journal::now_ms(), entry_->uid}));
+  journal::Begun begun_row{
+      id(), tenant.name(), language, entry_->policy->name, request.code.size(), journal::now_ms(), {}, {}};
+  if (entry_->pid >= 0) {
+    begun_row.uid = entry_->uid;
+  } else {
+    begun_row.principal = entry_->principal;
+  }
+  row_.emplace(books_.journal.begin(std::move(begun_row)));
   if (books_.journal.failing()) {
     auto begun = co_await books_.journal.begun(*row_);
     if (!begun)

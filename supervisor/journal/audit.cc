@@ -97,6 +97,13 @@ ALTER TABLE audit ADD COLUMN execution TEXT GENERATED ALWAYS AS (
 CREATE INDEX audit_of_execution ON audit(execution) WHERE execution IS NOT NULL;
 )";
 
+// Entries of the version 2 of the chain are sealed with their principal. It is empty where it is the user `uid`, as in
+// all entries before.
+constexpr char kAuditPrincipals[] = R"(
+ALTER TABLE audit ADD COLUMN principal TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit_repeats ADD COLUMN principal TEXT NOT NULL DEFAULT '';
+)";
+
 // The fields that repeats share.
 enum class Detail { whole, subject, action };
 
@@ -118,7 +125,7 @@ std::string key_of(const AuditEntry& common, Detail detail) {
   for (int64_t value : {static_cast<int64_t>(detail), static_cast<int64_t>(common.kind),
                         static_cast<int64_t>(common.uid), static_cast<int64_t>(common.pid)})
     chain::add_field(bytes, value);
-  for (const std::string* text : {&common.tenant, &common.action, &common.subject, &common.shape})
+  for (const std::string* text : {&common.tenant, &common.action, &common.subject, &common.shape, &common.principal})
     chain::add_field(bytes, *text);
   return chain::hash_bytes(bytes);
 }
@@ -133,10 +140,12 @@ Result<bool> count_repeat(Database& database, const std::string& key, const Audi
 }
 
 constexpr char kRepeatOfKey[] =
-    "SELECT 0, first_ms, tenant, uid, pid, action, subject, shape, key, 0, kind, count, last_ms FROM audit_repeats "
+    "SELECT 0, first_ms, tenant, uid, pid, action, subject, shape, key, 0, kind, count, last_ms, principal FROM "
+    "audit_repeats "
     "WHERE key=?";
 constexpr char kOldRepeats[] =
-    "SELECT 0, first_ms, tenant, uid, pid, action, subject, shape, key, 0, kind, count, last_ms FROM audit_repeats "
+    "SELECT 0, first_ms, tenant, uid, pid, action, subject, shape, key, 0, kind, count, last_ms, principal FROM "
+    "audit_repeats "
     "WHERE begun_ms<=? ORDER BY begun_ms LIMIT ?";
 
 Result<> end_repeat(Database& database, const std::string& key, const AuditEntry& told) {
@@ -158,10 +167,10 @@ Result<> end_earlier_repeat(Database& database, const std::string& key) {
 
 // Begins a window in which repeats are counted.
 Result<> begin_repeats(Database& database, const std::string& key, const AuditEntry& common) {
-  TRY(Statement insert, database.prepare("INSERT INTO audit_repeats VALUES(?1,?2,0,?2,?2,?3,?4,?5,?6,?7,?8,?9)"));
+  TRY(Statement insert, database.prepare("INSERT INTO audit_repeats VALUES(?1,?2,0,?2,?2,?3,?4,?5,?6,?7,?8,?9,?10)"));
   insert.bind_blob(key).bind(common.at_ms).bind(common.tenant).bind(static_cast<int64_t>(common.uid));
   insert.bind(static_cast<int64_t>(common.pid)).bind(common.action).bind(common.subject).bind(common.shape);
-  return insert.bind(static_cast<int64_t>(common.kind)).run();
+  return insert.bind(static_cast<int64_t>(common.kind)).bind(common.principal).run();
 }
 
 // Number of entries that the share has added in the window around `at_ms`.
@@ -181,7 +190,11 @@ Result<> note_added(Database& database, const std::string& account, AuditKind ki
 
 }  // namespace
 
-Part audit_part() { return {"audit", {kAuditTables, kAuditShares, kAuditExecutions}}; }
+Part audit_part() { return {"audit", {kAuditTables, kAuditShares, kAuditExecutions, kAuditPrincipals}}; }
+
+std::string principal_of(const AuditEntry& entry) {
+  return entry.principal.empty() ? fmt::format("uid:{}", entry.uid) : entry.principal;
+}
 
 std::string account_of(const AuditEntry& entry) {
   auto id = tenants::TenantId::parse(entry.tenant);
@@ -189,7 +202,7 @@ std::string account_of(const AuditEntry& entry) {
 }
 
 void bound_sizes(AuditEntry& entry) {
-  for (std::string* name : {&entry.tenant, &entry.action, &entry.subject})
+  for (std::string* name : {&entry.tenant, &entry.action, &entry.subject, &entry.principal})
     if (name->size() > kMostName) name->resize(whole_utf8_prefix(std::string_view(*name).substr(0, kMostName)));
   for (std::string* text : {&entry.shape, &entry.same})
     if (text->size() > kMostShape) *text = fmt::format(R"({{"...":{}}})", text->size());
@@ -266,6 +279,7 @@ AuditEntry entry_of(const Statement& row) {
   entry.kind = static_cast<AuditKind>(row.integer(10));
   entry.count = row.integer(11);
   entry.last_ms = row.integer(12);
+  entry.principal = row.text(13);
   return entry;
 }
 
@@ -279,12 +293,13 @@ Result<Link> read_last(Database& database) {
 Result<int64_t> write_entry(Database& database, const AuditEntry& entry) {
   TRY(const Link last, read_last(database));
   const Link next{last.number + 1, hash_of(kVersion, last.hash, last.number + 1, entry)};
-  TRY(Statement insert, database.prepare("INSERT INTO audit(number, at_ms, tenant, uid, pid, action, subject, shape, "
-                                         "hash, version, kind, count, last_ms) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  TRY(Statement insert,
+      database.prepare("INSERT INTO audit(number, at_ms, tenant, uid, pid, action, subject, shape, "
+                       "hash, version, kind, count, last_ms, principal) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   insert.bind(next.number).bind(entry.at_ms).bind(entry.tenant).bind(static_cast<int64_t>(entry.uid));
   insert.bind(static_cast<int64_t>(entry.pid)).bind(entry.action).bind(entry.subject).bind(entry.shape);
   insert.bind_blob(next.hash).bind(kVersion).bind(static_cast<int64_t>(entry.kind)).bind(entry.count);
-  CHECKED(insert.bind(entry.last_ms).run());
+  CHECKED(insert.bind(entry.last_ms).bind(entry.principal).run());
   TRY(Statement update, database.prepare("UPDATE audit_ends SET number=?, hash=? WHERE which='last'"));
   CHECKED(update.bind(next.number).bind_blob(next.hash).run());
   return next.number;
@@ -313,6 +328,8 @@ std::string hash_of(int64_t version, const std::string& previous, int64_t number
   for (const std::string* text : {&entry.tenant, &entry.action, &entry.subject, &entry.shape}) add_field(bytes, *text);
   if (version != 0)
     for (int64_t value : {static_cast<int64_t>(entry.kind), entry.count, entry.last_ms}) add_field(bytes, value);
+  // An entry of an older version has no principal; one that was written into its row changes the hash.
+  if (version >= 2 || !entry.principal.empty()) add_field(bytes, entry.principal);
   return hash_bytes(bytes);
 }
 

@@ -43,16 +43,19 @@ enum class AuditKind { call, refusal, approval, own };  // own: by the journal i
 struct AuditEntry {
   int64_t at_ms = 0;  // since 1970; of several calls: of the first
   std::string tenant;
-  uint32_t uid = 0;  // of the peer, from the kernel
-  int32_t pid = 0;
+  uint32_t uid = 0;     // of the peer, from the kernel; -1: it is no process of this machine
+  int32_t pid = 0;      // the same
   std::string action;   // "tools/call"
   std::string subject;  // "execute_code"
   std::string shape;    // {"code":"string(31)","context_vars":"object(2)"}
   AuditKind kind = AuditKind::call;
-  int64_t count = 1;    // calls that this entry stands for
-  int64_t last_ms = 0;  // time of the last of them; 0: there is only one
-  std::string same;     // the part of `shape` that repeats share (no times); empty: all. Not stored
+  int64_t count = 1;           // calls that this entry stands for
+  int64_t last_ms = 0;         // time of the last of them; 0: there is only one
+  std::string same = {};       // the part of `shape` that repeats share (no times); empty: all. Not stored
+  std::string principal = {};  // "token:ci"; empty: the user `uid`
 };
+// "token:ci", or "uid:1000".
+std::string principal_of(const AuditEntry& entry);
 // The types and sizes of an object's members. Member names are those of the checked schema; deeper names are left out.
 std::string shape_of(const Json& arguments);
 // The tenant that an entry counts for, without the workspace: "acme" of "acme/reports". A text that is no TenantId

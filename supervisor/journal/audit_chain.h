@@ -8,7 +8,7 @@
 
 namespace journal::chain {
 
-constexpr int kVersion = 1;  // version of new entries; 0: entries of the first release
+constexpr int kVersion = 2;  // version of new entries; 0: entries of the first release; 2: with the principal
 constexpr size_t kHashBytes = 32;
 constexpr char kForgottenAction[] = "forgotten";
 
@@ -21,7 +21,7 @@ Result<Link> read_last(Database& database);
 Result<int64_t> write_entry(Database& database, const AuditEntry& entry);
 
 // Reads an entry from the columns number, at_ms, tenant, uid, pid, action, subject, shape, hash or key, version, kind,
-// count, last_ms.
+// count, last_ms, principal.
 AuditEntry entry_of(const Statement& row);
 
 // Adds a field with its length before it, so that different lists never have the same bytes.

@@ -12,8 +12,9 @@
 namespace journal {
 namespace {
 
-#define ENTRY_COLUMNS \
-  "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, version, kind, count, last_ms FROM audit "
+#define ENTRY_COLUMNS                                                                                     \
+  "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, version, kind, count, last_ms, " \
+  "principal FROM audit "
 #define ENTRIES_OF_KIND(kind) ENTRY_COLUMNS "WHERE account=?2 AND kind=" kind " AND number>?1 "
 // SQLite merges the four parts in the order of the numbers: each part comes in that order from the index
 // audit_of_share.
@@ -44,7 +45,7 @@ bool fits(const AuditFilter& filter, const AuditEntry& entry) {
 
 Result<> check_version(Database& database) {
   TRY(const auto version, database.number("SELECT version FROM parts WHERE name='audit'"));
-  if (version.value_or(0) >= 3) return {};
+  if (version.value_or(0) >= 4) return {};
   return fail(Code::unavailable, database.path() + " was written by an older version of Warder",
               "start the daemon of this version once: it changes the file's form");
 }
@@ -120,8 +121,9 @@ Json to_json(const ChainEntry& line) {
           {"time", utc_time(entry.at_ms)},
           {"last_time", utc_time(std::max(entry.at_ms, entry.last_ms))},
           {"tenant", valid_utf8(entry.tenant)},
-          {"uid", entry.uid},
-          {"pid", entry.pid},
+          {"principal", valid_utf8(principal_of(entry))},
+          {"uid", entry.principal.empty() ? Json(entry.uid) : Json()},
+          {"pid", entry.principal.empty() ? Json(entry.pid) : Json()},
           {"kind", std::string(kind_name(entry.kind))},
           {"action", valid_utf8(entry.action)},
           {"subject", valid_utf8(entry.subject)},

@@ -44,9 +44,9 @@ std::optional<AuditKind> parse_kind(std::string_view name);
 // "2026-11-24T22:30:01.250Z"; "-" for a time that is out of range.
 std::string utc_time(int64_t ms);
 
-// {number, hash, version, time, last_time, tenant, uid, pid, kind, action, subject, count, details}. These keys stay:
-// programs of other makers read them. `details` is the entry's shape, as an object; last_time is the time of the last
-// of `count` calls.
+// {number, hash, version, time, last_time, tenant, principal, uid, pid, kind, action, subject, count, details}. These
+// keys stay: programs of other makers read them. uid and pid are null where the principal is no process of this
+// machine. `details` is the entry's shape, as an object; last_time is the time of the last of `count` calls.
 Json to_json(const ChainEntry& entry);
 
 }  // namespace journal

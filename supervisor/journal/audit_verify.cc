@@ -14,17 +14,23 @@ using chain::Link;
 using chain::SetDigest;
 
 constexpr char kEntries[] =
-    "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, version, kind, count, last_ms "
+    "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, version, kind, count, last_ms, "
+    "principal FROM audit ORDER BY number";
+// For a file without principals, that this version has not opened for writing.
+constexpr char kEntriesOfUsers[] =
+    "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, version, kind, count, last_ms, '' "
     "FROM audit ORDER BY number";
 constexpr char kGaps[] = "SELECT first, last, hash FROM audit_gaps ORDER BY first";
 // For a file of the first version that no later version has opened for writing.
 constexpr char kFirstEntries[] =
-    "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, 0, 0, 1, 0 FROM audit ORDER BY number";
+    "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, 0, 0, 1, 0, '' FROM audit ORDER BY "
+    "number";
 constexpr char kFirstGap[] = "SELECT 1, number, hash FROM audit_ends WHERE which='before' AND number>0";
 
 class Check {
  public:
-  explicit Check(Database& database, bool first_version) : database_(database), first_version_(first_version) {}
+  Check(Database& database, int64_t version)
+      : database_(database), first_version_(version < 2), has_principals_(version >= 4) {}
   Result<AuditVerdict> run();
 
  private:
@@ -39,7 +45,7 @@ class Check {
   }
 
   Database& database_;
-  const bool first_version_;
+  const bool first_version_, has_principals_;  // of the file's tables
   AuditVerdict verdict_;
   Link at_{0, std::string(chain::kHashBytes, '\0')};
   std::optional<Gap> next_gap_;
@@ -67,7 +73,7 @@ Result<bool> Check::follow_chain() {
   TRY(Statement gaps, database_.prepare(first_version_ ? kFirstGap : kGaps));
   TRY(bool gap, gaps.step());
   if (gap) next_gap_ = Gap{gaps.integer(0), gaps.integer(1), gaps.blob(2)};
-  TRY(Statement rows, database_.prepare(first_version_ ? kFirstEntries : kEntries));
+  TRY(Statement rows, database_.prepare(first_version_ ? kFirstEntries : has_principals_ ? kEntries : kEntriesOfUsers));
   for (;;) {
     TRY(bool fits, cross_gaps(gaps));
     if (!fits) return false;
@@ -169,7 +175,7 @@ Result<AuditVerdict> Check::run() {
 
 Result<AuditVerdict> verify_audit(Database& database) {
   TRY(const auto version, database.number("SELECT version FROM parts WHERE name='audit'"));
-  return Check(database, version.value_or(0) < 2).run();
+  return Check(database, version.value_or(0)).run();
 }
 
 }  // namespace journal

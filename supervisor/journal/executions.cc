@@ -87,6 +87,8 @@ CREATE TRIGGER execution_details_went AFTER DELETE ON executions BEGIN
 END;
 )";
 
+constexpr char kPrincipals[] = "ALTER TABLE executions ADD COLUMN principal TEXT NOT NULL DEFAULT '';";
+
 uint64_t loaded(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
 
 Row read_row(const Statement& row) {
@@ -169,11 +171,14 @@ constexpr char kAddTotals[] =
 
 }  // namespace
 
-Part executions_part() { return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares, kHistory}}; }
+Part executions_part() {
+  return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares, kHistory, kPrincipals}};
+}
 
 Result<> write_begun(Database& database, const Begun& begun) {
-  TRY(Statement insert, database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes, "
-                                         "uid) VALUES(?,?,?,?,?,?,nullif(?,-1)) ON CONFLICT(id) DO NOTHING"));
+  TRY(Statement insert,
+      database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes, "
+                       "uid, principal) VALUES(?,?,?,?,?,?,nullif(?,-1),?) ON CONFLICT(id) DO NOTHING"));
   return insert.bind(begun.id)
       .bind(begun.tenant)
       .bind(begun.language)
@@ -181,6 +186,7 @@ Result<> write_begun(Database& database, const Begun& begun) {
       .bind(begun.at_ms)
       .bind(stored(begun.code_bytes))
       .bind(begun.uid ? int64_t{*begun.uid} : -1)
+      .bind(begun.principal)
       .run();
 }
 
@@ -259,7 +265,7 @@ Result<std::optional<JournaledExecution>> read_account(Database& database, const
   TRY(bool row, rows.bind(tenant).bind(id).step());
   if (!row) return std::nullopt;
   JournaledExecution account;
-  account.begun = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3), {}};
+  account.begun = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3), {}, {}};
   Ended& ended = account.ended;
   ended.id = id;
   ended.outcome = rows.text(4);

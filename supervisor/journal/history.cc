@@ -23,8 +23,8 @@ struct PagePlace {
 #define HISTORY_ROWS                                                                                              \
   "SELECT number, started_ms, id, tenant, language, policy, outcome, uid, code_bytes, wall_us, took_us, cpu_us, " \
   "memory_peak_bytes, processes_peak, returned_bytes, printed_bytes, fetched_bytes, definitions_avoided_bytes, "  \
-  "read_bytes, returned_tokens, printed_tokens, fetched_tokens, definitions_avoided_tokens, read_tokens FROM "    \
-  "executions "
+  "read_bytes, returned_tokens, printed_tokens, fetched_tokens, definitions_avoided_tokens, read_tokens, "        \
+  "principal FROM executions "
 constexpr char kAllHistory[] = HISTORY_ROWS
     "WHERE started_ms<=?1 AND started_ms>=?3 AND (started_ms, number)<(?1, ?2) "
     "ORDER BY started_ms DESC, number DESC LIMIT ?4";
@@ -38,8 +38,10 @@ uint64_t counted(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(v
 HistoryRow history_row_of(const Statement& row) {
   HistoryRow read;
   Begun& begun = read.numbers.begun;
-  begun = {row.text(2), row.text(3), row.text(4), row.text(5), counted(row.integer(8)), row.integer(1), {}};
+  begun = {row.text(2), row.text(3), row.text(4), row.text(5), counted(row.integer(8)), row.integer(1), {}, {}};
   if (!row.is_null(7)) begun.uid = static_cast<uint32_t>(row.integer(7));
+  begun.principal = row.text(24);
+  if (begun.principal.empty() && begun.uid) begun.principal = fmt::format("uid:{}", *begun.uid);
   Ended& ended = read.numbers.ended;
   ended.id = begun.id;
   ended.outcome = row.text(6);
@@ -67,7 +69,8 @@ bool fits(const HistoryFilter& filter, const HistoryRow& row) {
   const auto& [begun, ended] = row.numbers;
   const std::string outcome = ended.outcome.empty() ? "running" : ended.outcome;
   return (filter.outcome.empty() || filter.outcome == outcome) &&
-         (filter.language.empty() || filter.language == begun.language) && (!filter.uid || filter.uid == begun.uid);
+         (filter.language.empty() || filter.language == begun.language) && (!filter.uid || filter.uid == begun.uid) &&
+         (filter.principal.empty() || filter.principal == begun.principal);
 }
 
 Result<PagePlace> first_place(const HistoryFilter& filter) {
@@ -185,6 +188,7 @@ Json to_json(const HistoryRow& row) {
                   {"CodeBytes", begun.code_bytes},
                   {"Outcome", ended.outcome.empty() ? std::string("running") : valid_utf8(ended.outcome)}};
   if (begun.uid) members["UID"] = uint64_t{*begun.uid};
+  if (!begun.principal.empty()) members["Principal"] = valid_utf8(begun.principal);
   if (!row.is_measured) return members;
   members["WallUSec"] = usec(ended.wall_us);
   members["AnswerUSec"] = usec(ended.took_us);
@@ -214,6 +218,7 @@ Json to_json(const ExecutionStory& story) {
     Json one = to_json(line);
     one["details"] = valid_utf8(line.entry.shape);
     for (const char* key : {"hash", "version", "tenant", "pid"}) one.erase(key);
+    if (one["uid"].is_null()) one.erase("uid");  // D-Bus has no null
     members["Calls"].push_back(std::move(one));
   }
   members["MoreCalls"] = story.has_more_entries;

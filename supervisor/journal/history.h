@@ -26,6 +26,7 @@ struct HistoryFilter {
   std::string outcome = {};   // "ok", or "running"; empty: all
   std::string language = {};  // empty: all
   std::optional<uint32_t> uid = {};
+  std::string principal = {};                           // "token:ci", "uid:1000"; empty: all
   std::optional<int64_t> since_ms = {}, until_ms = {};  // begin of the execution, since 1970; `until` is excluded
   std::string after = {};                               // HistoryPage::next of the page before; empty: the first page
 };

@@ -38,12 +38,15 @@ Result<> read_accounts(Database& database, std::map<std::string, Journal::Accoun
     }
   }
   for (auto& [account, sums] : found) {
-    TRY(Statement newest, database.prepare("SELECT started_ms, uid FROM executions WHERE account=? ORDER BY started_ms "
-                                           "DESC LIMIT 1"));
+    TRY(Statement newest,
+        database.prepare("SELECT started_ms, uid, principal FROM executions WHERE account=? ORDER BY started_ms "
+                         "DESC LIMIT 1"));
     TRY(bool row, newest.bind(account).step());
     if (!row) continue;
     sums.last_ms = newest.integer(0);
     if (!newest.is_null(1)) sums.uid = static_cast<uint32_t>(newest.integer(1));
+    sums.principal = newest.text(2);
+    if (sums.principal.empty() && sums.uid) sums.principal = "uid:" + std::to_string(*sums.uid);
   }
   return {};
 }

@@ -111,6 +111,7 @@ class Journal {
     uint64_t executions = 0;
     std::optional<int64_t> last_ms;
     std::optional<uint32_t> uid;
+    std::string principal;  // "token:ci", "uid:1000"; empty: not known
   };
   Task<Result<std::map<std::string, AccountSums>>> accounts();
 

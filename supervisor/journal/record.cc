@@ -14,7 +14,7 @@ constexpr size_t kBegunMembers = 6, kEndedMembers = 11, kAuditMembers = 7;  // m
 template <class Each>
 void each_member(Begun& begun, Each each) {
   each(begun.id), each(begun.tenant), each(begun.language), each(begun.policy), each(begun.code_bytes);
-  each(begun.at_ms), each(begun.uid);
+  each(begun.at_ms), each(begun.uid), each(begun.principal);
 }
 template <class Each>
 void each_member(Ended& ended, Each each) {
@@ -29,6 +29,7 @@ template <class Each>
 void each_member(AuditEntry& entry, Each each) {
   each(entry.at_ms), each(entry.tenant), each(entry.uid), each(entry.pid), each(entry.action), each(entry.subject);
   each(entry.shape), each(entry.kind), each(entry.count), each(entry.last_ms), each(entry.same);
+  each(entry.principal);
 }
 
 template <class Member>

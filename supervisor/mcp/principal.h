@@ -1,5 +1,6 @@
-// Principal: who makes a request. Made once for each connection, and copied into each of its requests.
-// Source: the kernel's credentials of the connected process (Listener). Used by: Accounts, all handlers. No errors.
+// Principal: who makes a request: a user of this machine, or the bearer of a token or JWT. Made once for each
+// connection, or over TCP for each request, and copied into each request. Source: the kernel's credentials of the
+// connected process (Listener); over TCP the token (TokenAuthenticator). Used by: Accounts, all handlers. No errors.
 #pragma once
 #include <sys/types.h>
 
@@ -21,27 +22,58 @@ struct PeerProcess {
 
 class Principal {
  public:
-  enum class Kind { peer };  // a user of this machine, by a process of that user
+  // peer: a user of this machine, by a process of that user. token: the bearer of a token of that name. subject: the
+  // subject of an identity provider, by a JWT.
+  enum class Kind { none, peer, token, subject };
 
   // No principal: its name is empty, and no rule fits it.
   Principal() = default;
   explicit Principal(PeerProcess peer)
-      : name_("uid-" + std::to_string(peer.uid)), shown_("user " + std::to_string(peer.uid)), peer_(std::move(peer)) {}
+      : kind_(Kind::peer),
+        name_("uid:" + std::to_string(peer.uid)),
+        shown_("user " + std::to_string(peer.uid)),
+        peer_(std::move(peer)) {}
+  static Principal of_token(const std::string& token) {
+    Principal bearer;
+    bearer.kind_ = Kind::token;
+    bearer.name_ = "token:" + token;
+    bearer.shown_ = "token " + token;
+    bearer.token_ = token;
+    return bearer;
+  }
+
+  // `claim`: the value that rules may use for the tenant's name, without ']'; empty: none. A subject with another claim
+  // is another principal. The claim stands before the subject, which may contain any character.
+  static Principal of_subject(const std::string& subject, const std::string& claim, const std::string& issuer) {
+    Principal bearer;
+    bearer.kind_ = Kind::subject;
+    bearer.name_ = "sub" + (claim.empty() ? "" : "[" + claim + "]") + ":" + subject + "@" + issuer;
+    bearer.shown_ = "subject " + subject;
+    bearer.subject_ = subject;
+    bearer.claim_ = claim;
+    return bearer;
+  }
 
   Kind kind() const { return kind_; }
-  // "uid-1000": equal for all connections of the principal, and for no other principal. The key of its account.
+  // "uid:1000", "token:ci", "sub:ada@https://idp.example": equal for all connections of the principal, and for no other
+  // principal. The key of its account, and what records and lists show.
   const std::string& name() const { return name_; }
-  // "user 1000": for answers and log lines. Contains a space, so it differs from every tenant's name.
+  // "user 1000", "token ci": for answers and log lines. Contains a space, so it differs from every tenant's name.
   const std::string& shown() const { return shown_; }
   // nullopt: the principal is no process of this machine.
   const std::optional<PeerProcess>& peer() const { return peer_; }
-  // The ids of the peer process; -1: there is none.
+  // The token's name; empty: the principal has none.
+  const std::string& token() const { return token_; }
+  // Of Kind::subject; else empty.
+  const std::string& subject() const { return subject_; }
+  const std::string& claim() const { return claim_; }
+  // The ids of the peer process; -1, which no user and no process has: there is none.
   uid_t uid() const { return peer_ ? peer_->uid : static_cast<uid_t>(-1); }
   pid_t pid() const { return peer_ ? peer_->pid : -1; }
 
  private:
-  Kind kind_ = Kind::peer;
-  std::string name_, shown_;
+  Kind kind_ = Kind::none;
+  std::string name_, shown_, token_, subject_, claim_;
   std::optional<PeerProcess> peer_;
 };
 

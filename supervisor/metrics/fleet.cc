@@ -99,6 +99,20 @@ void add_proposals(OpenMetricsText& text, const ProposalNumbers& proposals) {
   for (const auto& [result, count] : proposals.results) text.sample("_total", {{"result", result}}, count);
 }
 
+void add_http(OpenMetricsText& text, const HttpNumbers& http) {
+  text.family("warder_http_connections", "gauge", "", "Clients that are connected over HTTP.");
+  text.sample("", {}, http.connections);
+  text.family("warder_http_sessions", "gauge", "", "Sessions of clients over HTTP (Mcp-Session-Id).");
+  text.sample("", {}, http.sessions);
+  text.family("warder_http_refused", "counter", "",
+              "Requests over TCP that were refused with 401: without a token, in another form, unknown, expired.");
+  for (const auto& [reason, count] : http.refused) text.sample("_total", {{"reason", reason}}, count);
+  text.family("warder_access_tokens", "gauge", "", "Tokens for clients over TCP; expiring: within seven days.");
+  text.sample("", {{"state", "good"}}, http.tokens_good);
+  text.sample("", {{"state", "expiring"}}, http.tokens_expire_soon);
+  text.sample("", {{"state", "expired"}}, http.tokens_expired);
+}
+
 void add_approvals(OpenMetricsText& text, const FleetNumbers& fleet) {
   text.family("warder_approvals_now", "gauge", "", "Calls that wait for an approval, by the user who may decide.");
   text.sample("", {{"by", "tenant"}}, fleet.approvals_for_tenants);
@@ -126,6 +140,7 @@ void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet) {
   for (const auto& [limit, count] : fleet.quota_refusals) text.sample("_total", {{"limit", limit}}, count);
   add_indexes(text, fleet.indexes);
   add_proposals(text, fleet.proposals);
+  add_http(text, fleet.http);
   add_approvals(text, fleet);
   if (!fleet.shows_tenants) return;  // names of servers tell what a machine is used for
   add_servers(text, fleet);

@@ -45,6 +45,12 @@ struct ProposalNumbers {  // of staged executions, in stores that were opened si
   std::vector<std::pair<std::string_view, uint64_t>> results;  // commits and decisions, by result
 };
 
+struct HttpNumbers {  // of clients that speak HTTP, over TCP and on the Unix socket
+  uint64_t connections = 0, sessions = 0;
+  std::vector<std::pair<std::string_view, uint64_t>> refused;  // requests without valid credentials, by reason
+  uint64_t tokens_good = 0, tokens_expire_soon = 0, tokens_expired = 0;
+};
+
 struct FleetNumbers {
   bool shows_tenants = false;  // whether the reader may see the tenants' names
   uint64_t tenants_known = 0;
@@ -53,6 +59,7 @@ struct FleetNumbers {
   std::vector<PoolNumbers> pool;
   IndexNumbers indexes;
   ProposalNumbers proposals;
+  HttpNumbers http;
   uint64_t approvals_for_tenants = 0, approvals_for_administrators = 0;  // waiting
   std::vector<std::pair<std::string_view, uint64_t>> approvals;          // settled, by decision
   std::vector<std::pair<std::string_view, uint64_t>> quota_refusals;     // writes, by limit

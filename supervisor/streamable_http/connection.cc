@@ -44,6 +44,7 @@ HttpConnection::HttpConnection(Loop& loop, mcp::Server& server, Host& host, Asyn
       socket_(std::move(socket)),
       authenticator_(std::move(accepted.authenticator)),
       own_address_(std::move(accepted.own_address)),
+      client_address_(std::move(accepted.client_address)),
       share_(server.loop_shares().of("HTTP clients without a principal")),
       on_end_(std::make_shared<std::function<void()>>(std::move(on_end))),
       outbox_(
@@ -97,7 +98,7 @@ bool HttpConnection::receive() {
   const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return false;
-  if (closing_) {
+  if (closing_ || delayed_) {
     dropped_ += static_cast<size_t>(got);
     return dropped_ <= kMostDropped;
   }
@@ -109,7 +110,7 @@ void HttpConnection::handle_input() {
   const Doing doing(LoopWork::client_message);
   const mcp::Outbox::Cork cork(outbox_);
   size_t taken = 0;
-  while (!reply_ && !closing_ && !ended_) {
+  while (!reply_ && !closing_ && !delayed_ && !ended_) {
     const size_t now = parser_.feed(std::string_view(input_).substr(taken));
     taken += now;
     if (!handle_progress(now)) break;
@@ -152,7 +153,7 @@ bool HttpConnection::handle_progress(size_t taken) {
 bool HttpConnection::handle_head() {
   has_head_ = reading_ = true;
   if (auto refusal = host_.check(*this, parser_.request())) {
-    refuse(*std::move(refusal));
+    refuse_later(*std::move(refusal));
     return false;
   }
   if (parser_.state() != http::RequestParser::State::body) return true;
@@ -204,6 +205,20 @@ void HttpConnection::start_reply() {
   request_is_over();
   make_reply({request.is_http_1_0, request.keeps_alive, request.method != "HEAD"});
   responder_ = host_.respond(*this, std::move(request), *reply_);
+}
+
+void HttpConnection::refuse_later(Host::Refusal refusal) {
+  if (refusal.ends) return end();
+  if (refusal.delay <= std::chrono::milliseconds(0)) return refuse(std::move(refusal.answer));
+  body_ = {};
+  closes_ = true;  // what comes until then is dropped, so the start of a next request would be lost
+  const auto delay = refusal.delay;
+  delayed_ = std::move(refusal);
+  patience_ = Deadline(loop_, delay, [this] {
+    HttpAnswer answer = std::move(delayed_->answer);
+    delayed_.reset();
+    refuse(std::move(answer));
+  });
 }
 
 // Answers without a responder. The connection ends after it, unless the request is whole.

@@ -54,9 +54,17 @@ class HttpConnection {
   class Host {
    public:
     virtual ~Host() = default;
-    // The head of a request was read. nullopt: the request is taken, and connection.client() is set for it. Else the
-    // answer that refuses it.
-    virtual std::optional<HttpAnswer> check(HttpConnection& connection, const http::IncomingRequest& head) = 0;
+    // The answer that refuses a request. It is sent after `delay`; `place` is held until then. ends: the connection
+    // ends without an answer.
+    struct Refusal {
+      Refusal(HttpAnswer refused) : answer(std::move(refused)) {}  // NOLINT: an answer that is sent at once
+      HttpAnswer answer;
+      std::chrono::milliseconds delay{0};
+      std::shared_ptr<void> place = nullptr;
+      bool ends = false;
+    };
+    // The head of a request was read. nullopt: the request is taken, and connection.client() is set for it.
+    virtual std::optional<Refusal> check(HttpConnection& connection, const http::IncomingRequest& head) = 0;
     // The request is whole. The connection is valid as long as the responder. nullptr: `reply` has ended already.
     virtual std::unique_ptr<Responder> respond(HttpConnection& connection, http::IncomingRequest request,
                                                ServerReply& reply) = 0;
@@ -67,6 +75,7 @@ class HttpConnection {
     std::shared_ptr<const Authenticator> authenticator;
     std::optional<mcp::Conversation::Client> client;  // known already: the peer of a Unix socket
     std::string own_address;                          // of the listening TCP socket, "127.0.0.1:9470"; empty: Unix
+    std::string client_address;                       // without the port, "127.0.0.1"; empty: Unix
   };
   // All references must outlive the connection. Errors: internal, the loop cannot watch the socket.
   static Result<std::unique_ptr<HttpConnection>> open(Loop& loop, mcp::Server& server, Host& host, Accepted accepted,
@@ -77,11 +86,12 @@ class HttpConnection {
 
   const Authenticator& authenticator() const { return *authenticator_; }
   const std::string& own_address() const { return own_address_; }
+  const std::string& client_address() const { return client_address_; }
   // The principal of the newest request, with its data.
   const std::optional<mcp::Conversation::Client>& client() const { return client_; }
   void set_client(mcp::Conversation::Client client);
   // Whether no reply is open: the connection waits for its client.
-  bool is_waiting() const { return !reply_ && !closing_; }
+  bool is_waiting() const { return !reply_ && !closing_; }  // also while a refusal waits
   bool is_ending() const { return ended_; }
   // Ends the connection as if the client had left.
   void close() { end(); }
@@ -101,6 +111,7 @@ class HttpConnection {
   void make_reply(ServerReply::Form form);
   void start_reply();
   void refuse(HttpAnswer answer);
+  void refuse_later(Host::Refusal refusal);
   void end_reply();
   void wait_for_request();
   void wait_for_body();
@@ -115,7 +126,7 @@ class HttpConnection {
   const HttpLimits& limits_;
   AsyncFd socket_;
   std::shared_ptr<const Authenticator> authenticator_;
-  const std::string own_address_;
+  const std::string own_address_, client_address_;
   std::optional<mcp::Conversation::Client> client_;
   std::shared_ptr<LoopShare> share_;  // of the principal; before it is known, of all unknown clients together
   std::shared_ptr<std::function<void()>> on_end_;  // shared with the callback that calls it, which may be late
@@ -129,7 +140,8 @@ class HttpConnection {
   bool closes_ = false;    // no request follows the one that is being answered
   bool closing_ = false;   // the last reply was made; what comes is dropped
   bool ended_ = false;
-  size_t dropped_ = 0;  // bytes, while closing
+  size_t dropped_ = 0;                    // bytes, while closing
+  std::optional<Host::Refusal> delayed_;  // is sent later; what comes meanwhile is dropped
   Deadline patience_, body_;
   std::optional<mcp::Server::Busy> writing_;  // while the outbox is not empty
   std::optional<ServerReply> reply_;

@@ -34,6 +34,14 @@ bool is_json(const http::IncomingRequest& request) {
          });
 }
 
+// RFC 9728, section 3.1: with the path of the resource, and without.
+bool is_metadata_path(std::string_view path, std::string_view own_path) {
+  constexpr std::string_view kWellKnown = "/.well-known/oauth-protected-resource";
+  if (!path.starts_with(kWellKnown)) return false;
+  path.remove_prefix(kWellKnown.size());
+  return path.empty() || path == own_path;
+}
+
 }  // namespace
 
 HttpEndpoint::HttpEndpoint(Loop& loop, mcp::Server& server, mcp::Listener::Admit admit, HttpSettings settings,
@@ -43,7 +51,8 @@ HttpEndpoint::HttpEndpoint(Loop& loop, mcp::Server& server, mcp::Listener::Admit
       admit_(std::move(admit)),
       settings_(std::move(settings)),
       limits_(limits),
-      sessions_(loop, server, limits_.session) {}
+      sessions_(loop, server, limits_.session),
+      failed_(limits_.attempts) {}
 
 // A connection's reader of a session's stream must end before the session.
 HttpEndpoint::~HttpEndpoint() { connections_.clear(); }
@@ -57,11 +66,13 @@ void HttpEndpoint::serve_peer(Fd socket, std::string_view bytes, mcp::Conversati
   start(std::move(accepted));
 }
 
-void HttpEndpoint::serve_tcp(Fd socket, std::shared_ptr<const Authenticator> authenticator, std::string own_address) {
+void HttpEndpoint::serve_tcp(Fd socket, std::shared_ptr<const Authenticator> authenticator, std::string own_address,
+                             std::string client_address) {
   HttpConnection::Accepted accepted;
   accepted.socket = std::move(socket);
   accepted.authenticator = std::move(authenticator);
   accepted.own_address = std::move(own_address);
+  accepted.client_address = std::move(client_address);
   start(std::move(accepted));
 }
 
@@ -89,7 +100,8 @@ bool HttpEndpoint::make_room() {
   return false;
 }
 
-std::optional<HttpAnswer> HttpEndpoint::check(HttpConnection& connection, const http::IncomingRequest& head) {
+std::optional<HttpConnection::Host::Refusal> HttpEndpoint::check(HttpConnection& connection,
+                                                                 const http::IncomingRequest& head) {
   const std::string* host = head.field("host");
   if (!host || !is_own_host(*host, connection.own_address(), settings_.hosts))
     return refusal(403, "the Host field does not name this server");
@@ -97,6 +109,10 @@ std::optional<HttpAnswer> HttpEndpoint::check(HttpConnection& connection, const 
   const std::string* origin = head.field("origin");
   if (has_origin && (!origin || !is_own_origin(*origin, *host, connection.own_address(), settings_.origins)))
     return refusal(403, "pages of this Origin may not use this server");
+  if (is_metadata_path(head.path(), settings_.path)) {  // read by clients that have no token yet
+    const std::string metadata = head.method == "GET" ? connection.authenticator().metadata() : "";
+    if (!metadata.empty()) return HttpAnswer{200, metadata, {}};
+  }
   if (auto refused = check_caller(connection, head)) return refused;
   if (head.path() != settings_.path) return refusal(404, fmt::format("MCP is served at {}", settings_.path));
   if (head.method == "POST") {
@@ -112,24 +128,48 @@ std::optional<HttpAnswer> HttpEndpoint::check(HttpConnection& connection, const 
   return {};
 }
 
-std::optional<HttpAnswer> HttpEndpoint::check_caller(HttpConnection& connection, const http::IncomingRequest& head) {
-  auto principal = connection.authenticator().authenticate(head);
-  if (!principal) {
-    HttpAnswer answer = refusal(401, principal.error());
-    answer.headers = "WWW-Authenticate: Bearer\r\n";
-    return answer;
+mcp::Conversation::Client HttpEndpoint::admitted(mcp::Principal principal) {
+  mcp::Conversation::Client client;
+  client.principal = std::move(principal);
+  client.account = server_.accounts().of(client.principal);
+  std::erase_if(users_, [](const auto& one) { return one.second.expired(); });
+  const auto known = users_.find(client.principal.name());
+  client.user = known == users_.end() ? nullptr : known->second.lock();
+  if (client.user) return client;
+  if (auto user = admit_(client.principal)) {
+    client.user = *std::move(user);
+    users_[client.principal.name()] = client.user;
+  } else {
+    client.refusal = std::move(user).error();
   }
+  return client;
+}
+
+// The answer is the same for each reason.
+HttpConnection::Host::Refusal HttpEndpoint::refuse_caller(const HttpConnection& connection, const Denial& denial) {
+  Refusal refused =
+      refusal(401, Error{Code::denied,
+                         0,
+                         "a request over TCP needs a valid token",
+                         "send the field Authorization: Bearer and the token; an administrator makes one: "
+                         "warder token add",
+                         {}});
+  refused.answer.headers = "WWW-Authenticate: " + connection.authenticator().challenge() + "\r\n";
+  if (auto wait = failed_.note(connection.client_address(), denial, Monotonic::now())) {
+    refused.delay = wait->delay;
+    refused.place = std::move(wait->place);
+  } else {
+    refused.ends = true;
+  }
+  return refused;
+}
+
+std::optional<HttpConnection::Host::Refusal> HttpEndpoint::check_caller(HttpConnection& connection,
+                                                                        const http::IncomingRequest& head) {
+  auto principal = connection.authenticator().authenticate(head);
+  if (!principal) return refuse_caller(connection, principal.error());
   if (!connection.client() || connection.client()->principal.name() != principal->name()) {
-    mcp::Conversation::Client client;
-    client.principal = *std::move(principal);
-    client.account = server_.accounts().of(client.principal);
-    auto admitted = admit_(client.principal);
-    if (admitted) {
-      client.user = *std::move(admitted);
-    } else {
-      client.refusal = std::move(admitted).error();
-    }
-    connection.set_client(std::move(client));
+    connection.set_client(admitted(*std::move(principal)));
   }
   const mcp::Conversation::Client& client = *connection.client();
   if (client.refusal) return refusal(403, *client.refusal);
@@ -176,6 +216,10 @@ void HttpEndpoint::close_if(const std::function<bool(const std::shared_ptr<mcp::
       connection->close();
   }
   sessions_.end_if(chosen);
+  std::erase_if(users_, [&chosen](const auto& one) {  // a connection that ends may hold it for another moment
+    const auto user = one.second.lock();
+    return !user || chosen(user);
+  });
 }
 
 }  // namespace streamable_http

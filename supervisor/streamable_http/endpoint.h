@@ -5,6 +5,7 @@
 #pragma once
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/streamable_http/connection.h"
+#include "supervisor/streamable_http/failed_attempts.h"
 #include "supervisor/streamable_http/sessions.h"
 
 namespace streamable_http {
@@ -28,11 +30,14 @@ struct EndpointLimits {
   size_t connections_per_principal = 2048;
   HttpLimits connection;
   SessionLimits session;
+  AttemptLimits attempts;
 };
 
 class HttpEndpoint : private HttpConnection::Host {
  public:
-  // All references must outlive the endpoint. `admit` is called for each connection, and for each principal on it.
+  // All references must outlive the endpoint. `admit` is called for each connection of a Unix socket. Over TCP it
+  // is called for each principal that has neither a connection nor a session: clients of HTTP open a connection for
+  // each request that they make at one time, so connections say nothing about the number of clients.
   HttpEndpoint(Loop& loop, mcp::Server& server, mcp::Listener::Admit admit, HttpSettings settings = {},
                EndpointLimits limits = {});
   ~HttpEndpoint() override;
@@ -42,7 +47,9 @@ class HttpEndpoint : private HttpConnection::Host {
   // Serves a client of a Unix socket. `bytes` were read from it. `client` is as admitted by the socket's listener.
   void serve_peer(Fd socket, std::string_view bytes, mcp::Conversation::Client client);
   // Serves a client of a TCP socket that listens on `own_address`.
-  void serve_tcp(Fd socket, std::shared_ptr<const Authenticator> authenticator, std::string own_address);
+  // `client_address`: without its port; attempts with wrong credentials are counted for it.
+  void serve_tcp(Fd socket, std::shared_ptr<const Authenticator> authenticator, std::string own_address,
+                 std::string client_address = {});
 
   // Takes no more requests: connections end after the reply that is open.
   void pause();
@@ -50,14 +57,17 @@ class HttpEndpoint : private HttpConnection::Host {
   void close_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   size_t connections() const { return connections_.size(); }
   size_t sessions() const { return sessions_.count(); }
+  const FailedAttempts& failed_attempts() const { return failed_; }
 
  private:
-  std::optional<HttpAnswer> check(HttpConnection& connection, const http::IncomingRequest& head) override;
+  std::optional<Refusal> check(HttpConnection& connection, const http::IncomingRequest& head) override;
   std::unique_ptr<Responder> respond(HttpConnection& connection, http::IncomingRequest request,
                                      ServerReply& reply) override;
-  std::optional<HttpAnswer> check_caller(HttpConnection& connection, const http::IncomingRequest& head);
+  Refusal refuse_caller(const HttpConnection& connection, const Denial& denial);
+  std::optional<Refusal> check_caller(HttpConnection& connection, const http::IncomingRequest& head);
   std::unique_ptr<Responder> respond_with_session(const http::IncomingRequest& request, const mcp::Principal& principal,
                                                   ServerReply& reply);
+  mcp::Conversation::Client admitted(mcp::Principal principal);
   void start(HttpConnection::Accepted accepted);
   bool make_room();
 
@@ -67,7 +77,9 @@ class HttpEndpoint : private HttpConnection::Host {
   const HttpSettings settings_;
   const EndpointLimits limits_;
   HttpSessions sessions_;
-  std::list<std::unique_ptr<HttpConnection>> connections_;  // the oldest first
+  FailedAttempts failed_;
+  std::map<std::string, std::weak_ptr<mcp::ConnectionUser>> users_;  // over TCP, by the principal's name
+  std::list<std::unique_ptr<HttpConnection>> connections_;           // the oldest first
 };
 
 }  // namespace streamable_http

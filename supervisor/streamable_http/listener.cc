@@ -1,10 +1,12 @@
 #include "supervisor/streamable_http/listener.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -25,6 +27,25 @@ bool is_listening_tcp(int fd) {
     return false;
   size = sizeof listens;
   return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 1;
+}
+
+// The address without the port. Of IPv6 the network of 64 bits, because one client has all addresses in it.
+std::string address_text(const sockaddr_storage& from) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (from.ss_family == AF_INET) {
+    (void)::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(from).sin_addr, text, sizeof text);
+    return text;
+  }
+  if (from.ss_family != AF_INET6) return {};
+  in6_addr address = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&address)) {
+    (void)::inet_ntop(AF_INET, address.s6_addr + 12, text, sizeof text);
+    return text;
+  }
+  if (IN6_IS_ADDR_LOOPBACK(&address)) return "::1";
+  std::fill(address.s6_addr + 8, address.s6_addr + 16, uint8_t{0});
+  (void)::inet_ntop(AF_INET6, &address, text, sizeof text);
+  return std::string(text) + "/64";
 }
 
 }  // namespace
@@ -66,14 +87,16 @@ Task<> HttpListener::accept_all() {
 }
 
 HttpListener::Accept HttpListener::accept_one() {
-  Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  sockaddr_storage from{};
+  socklen_t size = sizeof from;
+  Fd client(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!client) {
     if (errno == EINTR || errno == ECONNABORTED) return Accept::one;
     return errno == EAGAIN || errno == EWOULDBLOCK ? Accept::none_waits : Accept::failed;
   }
   const int on = 1;
   (void)::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  endpoint_.serve_tcp(std::move(client), authenticator_, address_);
+  endpoint_.serve_tcp(std::move(client), authenticator_, address_, address_text(from));
   return Accept::one;
 }
 

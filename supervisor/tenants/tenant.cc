@@ -24,7 +24,10 @@ KeepLimits keep_limits(const policies::QuotaRules& quota) {
 }
 
 // The credentials that rules of tenants.json judge. Errors: denied, the principal has none.
-Result<policies::Peer> credentials_of(const mcp::Principal& principal, std::optional<std::string> unit) {
+Result<policies::CallerCredentials> credentials_of(const mcp::Principal& principal, std::optional<std::string> unit) {
+  if (principal.kind() == mcp::Principal::Kind::token) return policies::TokenBearer{principal.token()};
+  if (principal.kind() == mcp::Principal::Kind::subject)
+    return policies::SubjectBearer{principal.subject(), principal.claim()};
   const auto& peer = principal.peer();
   if (!peer) return fail(Code::denied, "no rule of tenants.json fits " + principal.name());
   return policies::Peer{peer->uid, peer->gid, peer->groups, std::move(unit)};
@@ -91,7 +94,7 @@ Registry::Tenants::iterator Registry::keep(const TenantId& id, std::shared_ptr<T
 }
 
 Result<std::shared_ptr<Member>> Registry::admit(mcp::Principal principal, std::optional<std::string> unit) {
-  TRY(policies::Peer credentials, credentials_of(principal, std::move(unit)));
+  TRY(policies::CallerCredentials credentials, credentials_of(principal, std::move(unit)));
   TRY(policies::Assignment assignment, store_.tenant_of(credentials));
   if (is_removing(assignment.tenant))
     return fail(Code::unavailable, "tenant '" + assignment.tenant + "' is being removed",

@@ -83,7 +83,7 @@ class Tenant {
 // belongs to the member: two rules may give two users the same tenant under different policies.
 struct Member : mcp::ConnectionUser {
   mcp::Principal principal;
-  policies::Peer credentials;  // of the principal, as the rules of tenants.json judge it
+  policies::CallerCredentials credentials;  // of the principal, as the rules of tenants.json judge it
   std::shared_ptr<Tenant> tenant;
   std::shared_ptr<const policies::Policy> policy;  // an execution keeps the policy that it began with
   uint64_t definition_bytes = 0;                   // definitions of upstream tools that were sent to this connection

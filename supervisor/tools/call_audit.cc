@@ -15,8 +15,11 @@ mcp::CallObserver audit_calls(journal::Journal& journal) {
   mcp::CallObserver observer;
   observer.began = [&journal](const mcp::RequestContext& context, const std::string& tool, const Json& arguments) {
     const tenants::Member& member = tenants::member_of(context);
-    journal.audit({journal::now_ms(), member.tenant->name(), context.principal.uid(), context.principal.pid(),
-                   "tools/call", tool, journal::shape_of(arguments)});
+    journal::AuditEntry entry{journal::now_ms(),           member.tenant->name(), context.principal.uid(),
+                              context.principal.pid(),     "tools/call",          tool,
+                              journal::shape_of(arguments)};
+    if (!context.principal.peer()) entry.principal = context.principal.name();
+    journal.audit(std::move(entry));
   };
   observer.answered = [](const mcp::RequestContext& context, const std::string& tool, const mcp::ToolResult& result) {
     if (std::find(std::begin(kTelling), std::end(kTelling), tool) == std::end(kTelling)) return;

@@ -12,7 +12,7 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
   after(async () => {
     const proxy = session.proxy;
     await session.close();
-    assert.throws(() => process.kill(proxy, 0), 'the proxy ended with its client');
+    if (proxy) assert.throws(() => process.kill(proxy, 0), 'the proxy ended with its client');
   });
 
   it('negotiates the era it should', () => {
@@ -171,6 +171,8 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
 
   it('had nothing to complain about', async () => {
     await delay(0);
-    assert.deepEqual(session.problems, []);
+    // Over HTTP the client also tells of answers with an error status, which the case of a deep message brings about.
+    const expected = process.env.WARDER_URL ? /nested deeper than 64/ : /^$/;
+    assert.deepEqual(session.problems.filter(problem => !expected.test(problem)), []);
   });
 });

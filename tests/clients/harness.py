@@ -2,11 +2,14 @@
 
 CTest sets CLIENTS (the folder install.py filled), WARDER (the proxy) and WARDERD (the daemon).
 """
+import hashlib
 import json
 import os
 import pathlib
 import platform
+import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -51,6 +54,23 @@ class ServersTest(unittest.TestCase):
         cls.daemon = cls.enterClassContext(Daemon(policies=policies, arguments=["--config", config]))
 
 
+class HttpDaemon(Daemon):
+    """A daemon on a TCP port, with one token."""
+
+    def __init__(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.token = "wrd_" + secrets.token_urlsafe(36)
+        self.url = f"http://127.0.0.1:{port}/mcp"
+        super().__init__(arguments=["--http", f"127.0.0.1:{port}"])
+        config = self.directory / "warderd.json"
+        digest = hashlib.blake2b(self.token.encode(), digest_size=32).hexdigest()
+        config.write_text(json.dumps({"tokens": {"agents": {"hash": f"blake2b:{digest}", "tenant": "agents"}}}))
+        config.chmod(0o644)
+        self.arguments += ["--config", str(config)]
+
+
 def node(script, *arguments, socket, **options):
     """Starts one of our scripts as a client of the daemon on `socket`, by way of `warder mcp`."""
     environment = {**os.environ, "WARDER": WARDER, "WARDER_SOCKET": str(socket)}
@@ -58,10 +78,13 @@ def node(script, *arguments, socket, **options):
     return subprocess.Popen(command, env=environment, text=True, **options)
 
 
-def inspector(*arguments, socket, timeout=60):
-    """Runs the Inspector's command line on `warder mcp`; the finished process."""
+def inspector(*arguments, socket=None, http=None, timeout=60):
+    """Runs the Inspector's command line on `warder mcp`, or on an HttpDaemon; the finished process."""
     launcher = MODULES / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-    command = [NODE, launcher, "--cli", WARDER, "mcp", "--socket", socket, *arguments, "--format", "json"]
+    target = [WARDER, "mcp", "--socket", socket]
+    if http:
+        target = ["--server-url", http.url, "--transport", "http", "--header", f"Authorization: Bearer {http.token}"]
+    command = [NODE, launcher, "--cli", *target, *arguments, "--format", "json"]
     return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=timeout, env={**os.environ, "HOME": str(CLIENTS)})
 

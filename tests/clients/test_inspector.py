@@ -1,8 +1,8 @@
-"""The official Inspector's command line, in every era, through `warder mcp`."""
+"""The official Inspector's command line, in every era, through `warder mcp`, and over HTTP with a token."""
 import json
 import unittest
 
-from harness import Daemon, answer_of, inspector
+from harness import Daemon, HttpDaemon, answer_of, inspector
 
 ERAS = ("legacy", "modern", "auto")
 PROGRAMS = {"python": "print(6*7)", "javascript": "console.log(6*7)", "shell": "echo $((6*7))"}
@@ -47,6 +47,30 @@ class Inspector(unittest.TestCase):
                          socket=self.daemon.socket)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         print(done.stdout)
+
+
+class OverHttp(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = cls.enterClassContext(HttpDaemon())
+
+    def test_a_program_runs_with_a_token(self):
+        for era in ERAS:
+            with self.subTest(era=era):
+                done = inspector("--protocol-era", era, "--method", "tools/call", "--tool-name", "execute_code",
+                                 "--tool-args-json", json.dumps({"code": "print(6*7)"}), http=self.daemon)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                shown = json.loads(done.stdout)
+                self.assertEqual(answer_of(shown.get("result", shown))["output"], ["42"])
+
+    def test_without_its_token_it_is_refused(self):
+        good, self.daemon.token = self.daemon.token, "wrd_" + "A" * 48
+        try:
+            done = inspector("--method", "tools/list", http=self.daemon)
+        finally:
+            self.daemon.token = good
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("execute_code", done.stdout)
 
 
 if __name__ == "__main__":

@@ -372,3 +372,28 @@ TEST_CASE("a store that refuses offers execute_code alone, and nothing that coul
   REQUIRE(assigned);
   CHECK(assigned->tenant == "uid-1000");
 }
+
+TEST_CASE("the own rule of a token decides where no rule of tenants.json fits", "[policies]") {
+  Folders folders;
+  auto store = folders.load();
+  REQUIRE(store);
+  CHECK(store->tenant_of(TokenBearer{"ci"}).error().code == Code::denied);
+  store->set_token_rules({{"ci", "builds", "strict"}, {"own", "", "strict"}, {"plain", "team", ""}, {"none", "", ""}});
+  CHECK(store->tenant_of(TokenBearer{"ci"})->tenant == "builds");
+  CHECK(store->tenant_of(TokenBearer{"ci"})->policy->name == "strict");
+  CHECK(store->tenant_of(TokenBearer{"own"})->tenant == "token-own");
+  CHECK(store->tenant_of(TokenBearer{"plain"})->policy->name == "default");
+  CHECK_FALSE(store->tenant_of(TokenBearer{"none"}));
+  CHECK_FALSE(store->tenant_of(CallerCredentials(TokenBearer{"other"})));
+  CHECK(store->tenant_of(CallerCredentials(kSomebody))->tenant == "uid-1234");
+
+  folders.write(folders.admin / "tenants.json",
+                R"({"rules": [{"token": "ci", "tenant": "first", "policy": "system"}]})");
+  auto with_file = folders.load();
+  REQUIRE(with_file);
+  with_file->set_token_rules({{"ci", "builds", "strict"}, {"plain", "team", "nonsense"}});
+  CHECK(with_file->tenant_of(TokenBearer{"ci"})->tenant == "first");
+  CHECK_FALSE(with_file->tenant_of(TokenBearer{"plain"}));  // its policy does not exist
+  with_file->set_token_rules({});
+  CHECK(with_file->tenant_of(TokenBearer{"ci"})->tenant == "first");
+}

@@ -71,9 +71,9 @@ TEST_CASE("rules that are not understood are refused, with rule, key and value",
       {R"({"rules": {}})", "rules: not a list\nrules: not a list of 1 to 1000 rules"},
       {R"({"rules": [7]})", "rules[0]: 7 is not an object"},
       {R"({"rules": [{"policy": "p"}]})",
-       "rules[0].uid: a rule has exactly one of: uid, user, gid, group, unit, default"},
+       "rules[0].uid: a rule has exactly one of: uid, user, gid, group, unit, token, subject, default"},
       {R"({"rules": [{"uid": 1, "gid": 1, "policy": "p"}]})",
-       "rules[0].uid: a rule has exactly one of: uid, user, gid, group, unit, default"},
+       "rules[0].uid: a rule has exactly one of: uid, user, gid, group, unit, token, subject, default"},
       {R"({"rules": [{"uid": 4294967295, "policy": "p"}]})", "rules[0].uid: 4294967295 is outside 0..4294967294"},
       {R"({"rules": [{"uid": "root", "policy": "p"}]})", "rules[0].uid: \"root\" is not an integer"},
       {R"({"rules": [{"uid": 1, "tenant": "../x", "policy": "p"}]})",
@@ -89,7 +89,7 @@ TEST_CASE("rules that are not understood are refused, with rule, key and value",
       {R"({"rules": [{"default": true, "policy": "p"}, {"uid": 1, "policy": "p"}]})",
        "rules[0].default: is not the last rule"},
       {R"({"rules": [{"uid": 1, "policy": "p", "polic": 1}], "extra": 1})",
-       "rules[0].polic: unknown key; known keys: default, gid, group, policy, tenant, uid, unit, user\n"
+       "rules[0].polic: unknown key; known keys: default, gid, group, policy, subject, tenant, token, uid, unit, user\n"
        "extra: unknown key; known keys: $schema, description, rules"},
   }));
   CAPTURE(text);
@@ -106,4 +106,71 @@ TEST_CASE("a rule with a user or group that does not exist fits no peer, and war
                                  "rules[1].group: this machine has no group \"no-such-group\"; the rule is skipped"});
   CHECK(match(*rules, {0, 0, {}}) == "uid-0 under c");
   CHECK(rules->rules().size() == 3);  // policies of skipped rules are checked, too
+}
+
+TEST_CASE("a rule that names a token fits tokens of that name, and no process", "[tenants]") {
+  auto rules = TenantRules::parse(Json::parse(R"({"rules": [
+    {"token": "ci", "tenant": "builds", "policy": "strict"},
+    {"token": "ci-*", "policy": "strict"},
+    {"token": "*-bot", "tenant": "bots-{token}", "policy": "lax"},
+    {"uid": 5, "policy": "p"},
+    {"default": true, "policy": "others"}]})"));
+  REQUIRE(rules);
+  const auto of_token = [&](const std::string& name) {
+    auto found = rules->find(TokenBearer{name});
+    return found ? found->tenant + " under " + found->policy : "nobody";
+  };
+  CHECK(of_token("ci") == "builds under strict");
+  CHECK(of_token("ci-1") == "token-ci-1 under strict");
+  CHECK(of_token("review-bot") == "bots-review-bot under lax");
+  CHECK(of_token("other") == "nobody");  // "default" is for processes
+  CHECK(of_token("") == "nobody");
+  CHECK(match(*rules, {5, 0, {}}) == "uid-5 under p");
+  CHECK(match(*rules, {6, 0, {}}) == "uid-6 under others");
+  CHECK_FALSE(TenantRules::everybody("x").find(TokenBearer{"ci"}));
+}
+
+TEST_CASE("rules for tokens are checked like the others", "[tenants]") {
+  const auto problem = [](const char* rule) {
+    return tenant_problems(Json::parse(std::string(R"({"rules": [)") + rule + "]}"));
+  };
+  CHECK(problem(R"({"token": "CI", "policy": "p"})").starts_with("rules[0].token: \"CI\" is not the name of a token"));
+  CHECK(problem(R"({"token": "", "policy": "p"})") != "");
+  CHECK(problem(R"({"token": "ci", "uid": 5, "policy": "p"})") ==
+        "rules[0].uid: a rule has exactly one of: uid, user, gid, group, unit, token, subject, default");
+  CHECK(problem(R"({"token": "ci", "tenant": "a/{token}", "policy": "p"})").starts_with("rules[0].tenant: "));
+  // With the longest name of a token it would be no name of a tenant.
+  CHECK(problem(R"({"token": "*", "tenant": "all-the-agents-of-{token}", "policy": "p"})")
+            .starts_with("rules[0].tenant"));
+  CHECK(problem(R"({"token": "ci", "tenant": "x-{uid}", "policy": "p"})").starts_with("rules[0].tenant: "));
+  CHECK(problem(R"({"uid": 5, "tenant": "x-{token}", "policy": "p"})").starts_with("rules[0].tenant: "));
+  CHECK(problem(R"({"token": "*", "policy": "p"}, {"default": true, "policy": "p"})") == "");
+}
+
+TEST_CASE("a rule that names subjects of JWTs fits them alone", "[tenants]") {
+  auto rules = TenantRules::parse(Json::parse(R"({"rules": [
+    {"subject": "ada@*", "tenant": "staff", "policy": "lax"},
+    {"subject": "robot-*", "tenant": "org-{claim}", "policy": "strict"},
+    {"token": "*", "policy": "tokens"},
+    {"default": true, "policy": "others"}]})"));
+  REQUIRE(rules);
+  const auto of_subject = [&](const std::string& subject, const std::string& claim) {
+    auto found = rules->find(SubjectBearer{subject, claim});
+    return found ? found->tenant + " under " + found->policy : "nobody";
+  };
+  CHECK(of_subject("ada@example.org", "") == "staff under lax");
+  CHECK(of_subject("robot-7", "acme") == "org-acme under strict");
+  CHECK(of_subject("robot-7", "") == "nobody");
+  CHECK(of_subject("eve", "acme") == "nobody");
+  CHECK(rules->find(TokenBearer{"ada@example.org"})->policy == "tokens");
+  CHECK(match(*rules, {6, 0, {}}) == "uid-6 under others");
+  for (const char* rule :
+       {R"({"subject": "a", "policy": "p"})", R"({"subject": "", "tenant": "t", "policy": "p"})",
+        R"({"subject": "a", "tenant": "{claim}", "policy": "p"})",
+        R"({"subject": "a", "tenant": "{claim}-x", "policy": "p"})",
+        R"({"subject": "a", "tenant": "x-{uid}", "policy": "p"})",
+        R"({"subject": "a", "tenant": "organisations-of-the-identity-provider-{claim}", "policy": "p"})"}) {
+    CAPTURE(rule);
+    CHECK(tenant_problems(Json::parse(std::string(R"({"rules": [)") + rule + "]}")) != "");
+  }
 }

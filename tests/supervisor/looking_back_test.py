@@ -13,7 +13,7 @@ from harness import ORDINARY_USER, PATIENCE, ROOT, Client, Policies, as_user
 
 WARDER = os.environ["WARDER"]
 OTHER_USER = 2  # bin: somebody whom /etc/passwd knows
-KEYS = {"number", "hash", "version", "time", "last_time", "tenant", "uid", "pid", "kind", "action", "subject", "count",
+KEYS = {"number", "hash", "version", "time", "last_time", "tenant", "principal", "uid", "pid", "kind", "action", "subject", "count",
         "details"}
 
 

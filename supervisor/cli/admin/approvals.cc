@@ -48,8 +48,9 @@ Result<int> run_approvals(const Given& given) {
   for (const Json& one : all) {
     const auto execution = text(one, "Execution"), why = text(one, "Why");
     std::string shown = text(one, "Id") + "  " + text(one, "Tool") + " " + text(one, "Arguments") + "\n    tenant " +
-                        text(one, "Tenant") + ", " + (execution.empty() ? "a direct call" : "execution " + execution) +
-                        ", " + text(one, "Rule") + (why.empty() ? "" : ": " + why) + "\n";
+                        text(one, "Tenant") + ", " + client_text(one) + ", " +
+                        (execution.empty() ? "a direct call" : "execution " + execution) + ", " + text(one, "Rule") +
+                        (why.empty() ? "" : ": " + why) + "\n";
     cli::print_text(stdout, shown);
   }
   return 0;

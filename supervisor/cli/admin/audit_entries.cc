@@ -59,9 +59,9 @@ Result<AskedEntries> read_asked_entries(const Given& given, uint64_t standard) {
 std::string entry_line(const journal::ChainEntry& line) {
   const journal::AuditEntry& entry = line.entry;
   const std::string times = entry.count > 1 ? fmt::format(" ({} times)", entry.count) : "";
-  return harmless(fmt::format("{}  {}  {}  uid {}  {}  {} {}{}  {}", line.number, journal::utc_time(entry.at_ms),
-                              entry.tenant.empty() ? "-" : entry.tenant, entry.uid, journal::kind_name(entry.kind),
-                              entry.action, entry.subject, times, entry.shape));
+  return harmless(fmt::format("{}  {}  {}  {}  {}  {} {}{}  {}", line.number, journal::utc_time(entry.at_ms),
+                              entry.tenant.empty() ? "-" : entry.tenant, journal::principal_of(entry),
+                              journal::kind_name(entry.kind), entry.action, entry.subject, times, entry.shape));
 }
 
 // False: nobody reads any longer.

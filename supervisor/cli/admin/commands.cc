@@ -1,6 +1,7 @@
 #include "supervisor/cli/admin/command.h"
 
 #include "supervisor/cli/servers/commands.h"
+#include "supervisor/cli/tokens/commands.h"
 
 namespace admin {
 namespace {
@@ -9,6 +10,7 @@ const Flag kPolicies{"--policies", "DIR", "Folder of policies, instead of the in
                      Times::any};
 const Flag kUser{"--user", "USER",
                  "For connections of this user, by name or number; default: the user of this command"};
+const Flag kToken{"--token", "TOKEN", "For clients with the token of this name (warder token list)"};
 const Flag kUnit{"--unit", "UNIT", "For connections from processes of this system unit"};
 
 const Flag kJournal{"--journal", "FILE", "Read this journal.db, or the one of this state folder, without a daemon"};
@@ -35,6 +37,7 @@ const Command kExplain{
      {"--restore-pii", nullptr, "May PII tokens be restored to the personal data that they replace?"},
      kUser,
      kUnit,
+     kToken,
      {"--policy", "POLICY", "Answer for this policy, without asking which tenant it applies to"},
      kPolicies},
     Asks::nobody};
@@ -114,7 +117,7 @@ const std::vector<Command>& commands() {
         {"-a,--all", nullptr, "Executions of all tenants; polkit may ask for a password"},
         {"--outcome", "OUTCOME", "Only executions with this outcome, for example timeout, or running"},
         {"--language", "LANGUAGE", "Only programs in this language"},
-        {"--user", "USER", "Only executions of clients of this user, by name or number"},
+        {"--user", "USER", "Only executions of clients of this user, by name or number, or of this token: token:NAME"},
         {"--since", "TIME",
          "Only executions that began since: 2h (before now), 7d, 2026-11-24, 2026-11-24T22:30:05, "
          "or the same with a Z for UTC"},
@@ -322,7 +325,7 @@ const std::vector<Command>& commands() {
        "[POLICY]",
        "The name of a policy; default: the policy of the user of this command",
        "Print a policy as it applies, with the policies that it extends, and the file of each value",
-       {kUser, kUnit, kPolicies},
+       {kUser, kUnit, kToken, kPolicies},
        Asks::nobody},
       kExplain,
       {"unreachable",
@@ -342,13 +345,14 @@ const std::vector<Command>& commands() {
        Asks::nobody,
        Told::no},
   };
-  static const std::vector<Command> kAll = with_servers(kCommands);
+  static const std::vector<Command> kAll = with_tokens(with_servers(kCommands));
   return kAll;
 }
 
 const char* group_summary(std::string_view first_word) {
   if (first_word == "config") return "Check the configuration of warderd";
   if (first_word == "servers") return kServersSummary;
+  if (first_word == "token") return kTokensSummary;
   if (first_word == "audit") return "Read and check the audit chain, the record of all calls to the daemon";
   if (first_word == "tenant") return "Export and remove tenants";
   return first_word == "policy" ? "Show the policies of this machine" : "";

@@ -61,7 +61,8 @@ Result<uint32_t> user_of(const std::string& text) {
   const auto number = std::from_chars(text.data(), end, uid);
   if (number.ec == std::errc() && number.ptr == end) return uid;
   if (const passwd* user = ::getpwnam(text.c_str())) return user->pw_uid;
-  return fail(Code::invalid, "--user: there is no user '" + text + "'", "give a name of this machine, or a number");
+  return fail(Code::invalid, "--user: there is no user '" + text + "'",
+              "give a name of this machine, a number, or token:NAME");
 }
 
 // The filter as ListHistory takes it.
@@ -70,7 +71,9 @@ Result<Json> read_filter(const Given& given) {
   for (const auto& [flag, key] : kTextFilters)
     if (given.has(flag)) filter[key] = given.value(flag, "");
   if (given.has("all")) filter["All"] = true;
-  if (given.has("user")) {
+  if (const std::string user = given.value("user", ""); user.starts_with("token:")) {
+    filter["Principal"] = user;
+  } else if (given.has("user")) {
     TRY(const uint32_t uid, user_of(given.value("user", "")));
     filter["UID"] = uint64_t{uid};
   }
@@ -88,6 +91,7 @@ journal::HistoryFilter filter_of_file(const Json& filter, const std::string& aft
   read.account = text(filter, "Tenant");
   read.outcome = text(filter, "Outcome"), read.language = text(filter, "Language");
   if (filter.contains("UID")) read.uid = static_cast<uint32_t>(number(filter, "UID"));
+  read.principal = text(filter, "Principal");
   if (filter.contains("SinceUSec")) read.since_ms = static_cast<int64_t>(number(filter, "SinceUSec")) / kUsecOfMs;
   if (filter.contains("UntilUSec")) read.until_ms = static_cast<int64_t>(number(filter, "UntilUSec")) / kUsecOfMs;
   read.after = after;

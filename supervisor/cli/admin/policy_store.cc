@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "supervisor/cli/admin/policy_documents.h"
+#include "supervisor/configuration/reader.h"
 
 namespace admin {
 namespace {
@@ -55,18 +56,43 @@ Result<policies::Peer> find_peer(const std::string& user) {
   return peer;
 }
 
-// The rule of tenants.json that decides about the peer, for example "rules[1]". Found by trying the first rule alone,
-// then the first two, until they assign a tenant.
-std::string deciding_rule(const Json& tenants, const policies::Peer& peer) {
+// The rule of tenants.json that decides about the peer or the token, for example "rules[1]". Found by trying the first
+// rule alone, then the first two, until they assign a tenant.
+template <class Caller>
+std::string deciding_rule(const Json& tenants, const Caller& caller) {
   const Json& rules = member(tenants, "rules");
   for (size_t i = 0; i < rules.size(); i++) {
     Json first = tenants;
     first["rules"] = Json::array();
     for (size_t j = 0; j <= i; j++) first["rules"].push_back(rules[j]);
     const auto parsed = policies::TenantRules::parse(first);
-    if (parsed && parsed->find(peer)) return fmt::format("rules[{}]", i);
+    if (parsed && parsed->find(caller)) return fmt::format("rules[{}]", i);
   }
   return {};
+}
+
+// The own rules of tokens are in the configuration.
+std::vector<policies::TokenRule> configured_token_rules() {
+  const auto invocation = configuration::invocation_of({});
+  configuration::Notes notes;
+  const auto document = configuration::ConfigurationDocument::read(invocation, notes.problems);
+  std::vector<policies::TokenRule> rules;
+  for (const auto& token : configuration::read_options(document, invocation, notes).tokens) rules.push_back(token.rule);
+  return rules;
+}
+
+ChosenPolicy choose_for_token(policies::Store store, const std::string& token) {
+  store.set_token_rules(configured_token_rules());
+  ChosenPolicy chosen;
+  const auto tenants = documents_of(store.folders(), "tenants");
+  if (!tenants.empty()) chosen.rule = deciding_rule(tenants.front().value, policies::TokenBearer{token});
+  chosen.file = chosen.rule.empty() ? "" : tenants.front().file;
+  if (chosen.rule.empty()) chosen.rule = "tokens." + token + " of the configuration";
+  if (auto assigned = store.tenant_of(policies::TokenBearer{token})) {
+    chosen.tenant = assigned->tenant;
+    chosen.policy = assigned->policy;
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -99,6 +125,7 @@ Result<ChosenPolicy> choose_policy(const policies::Store& store, const Given& gi
     return fail(Code::not_found, "no policy is called '" + named + "'",
                 fmt::format("known: {}", fmt::join(store.names(), ", ")));
   }
+  if (given.has("token")) return choose_for_token(store, given.value("token", ""));
   TRY(policies::Peer peer, find_peer(given.value("user", "")));
   peer.unit = given.value("unit", "");
   ChosenPolicy chosen;

@@ -102,7 +102,7 @@ std::string story_text(const Json& record) {
   const Json& ledger = member(record, "Ledger");
   std::string told = one_line("execution", text(record, "Id"));
   told += one_line("tenant", text(record, "Tenant"));
-  told += one_line("user", count_or_dash(record, "UID"));
+  told += one_line("client", client_text(record));
   told += one_line("policy", text(record, "Policy"));
   told +=
       one_line("program", fmt::format("{}, {} bytes", text(record, "Language"), count_or_dash(record, "CodeBytes")));

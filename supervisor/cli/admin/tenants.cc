@@ -39,7 +39,7 @@ Result<int> run_tenants(const Given& given) {
     return 0;
   }
   const std::vector<Column> columns = {{"TENANT", Align::left, Fit::shrinks},
-                                       {"USER", Align::right},
+                                       {"CLIENT"},
                                        {"EXECUTIONS", Align::right},
                                        {"RUNNING", Align::right},
                                        {"SESSIONS", Align::right},
@@ -50,7 +50,7 @@ Result<int> run_tenants(const Given& given) {
   std::vector<Line> lines;
   for (const Json& one : all) {
     const bool is_counted = !member(one, "WorkspaceBytes").is_null(), is_used = !member(one, "LastUSec").is_null();
-    lines.push_back({text(one, "Name"), number_or_dash(one, "UID"), number_or_dash(one, "Executions"),
+    lines.push_back({text(one, "Name"), client_text(one), number_or_dash(one, "Executions"),
                      number_or_dash(one, "Running"), number_or_dash(one, "Sessions"),
                      number_or_dash(one, "WorkspaceFiles"),
                      is_counted ? bytes_text(number(one, "WorkspaceBytes")) : "-", number_or_dash(one, "OpenProposals"),

@@ -37,6 +37,11 @@ std::string known_bytes(const std::optional<uint64_t>& bytes) { return bytes ? b
 std::string known_count(const std::optional<uint64_t>& count) { return count ? std::to_string(*count) : kNone; }
 
 // "ada" for a tenant of a user, else the tenant's name.
+// ", process 1234"; empty: the client is no process of this machine.
+std::string client_process_text(const Json& one) {
+  const uint64_t pid = number(one, "PID");
+  return pid > 0 && pid < UINT32_MAX ? ", process " + std::to_string(pid) : "";
+}
 std::string shown_tenant(const std::string& name, const std::string& user) {
   return user.empty() ? name : user + " (" + name + ")";
 }
@@ -339,8 +344,7 @@ std::vector<TopLine> execution_lines(const TopModel& model, const TopPage& page,
     lines.push_back(line("state     " + row.state));
     lines.push_back(line("tenant    " + shown_tenant(row.tenant, row.user) + ", policy " + text(one, "Policy")));
     lines.push_back(line("language  " + (row.language.empty() ? kNone : row.language)));
-    lines.push_back(line("client    user " + std::to_string(number(one, "UID")) + ", process " +
-                         std::to_string(number(one, "PID"))));
+    lines.push_back(line("client    " + client_text(one) + client_process_text(one)));
     lines.push_back(line("usage     wall " + usec_text(row.wall_usec) + ", CPU " + known_usec(row.cpu_usec) +
                          ", memory " + known_bytes(row.memory_bytes) + ", tasks " + known_count(row.tasks)));
   }

@@ -138,4 +138,9 @@ Result<std::vector<Json>> read_values(sd_bus_message* message) {
   return values;
 }
 
+std::string client_text(const Json& of) {
+  if (std::string principal = text(of, "Principal"); !principal.empty()) return principal;
+  return member(of, "UID").is_null() ? "-" : "uid:" + std::to_string(number(of, "UID"));
+}
+
 }  // namespace admin

@@ -18,6 +18,8 @@ inline uint64_t number(const Json& of, const char* key) { return number(member(o
 inline std::string text(const Json& of, const char* key) { return text(member(of, key)); }
 // Empty: the member is missing, or 2^64-1, which means "not known".
 std::optional<uint64_t> known_number(const Json& of, const char* key);
+// The client of an execution, a call or a tenant, of the members Principal and UID: "uid:1000", "token:ci"; "-".
+std::string client_text(const Json& of);
 // For --json: prints one line of ASCII, so that the text cannot control a terminal.
 void print_json(const Json& value);
 

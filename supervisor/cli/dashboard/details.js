@@ -43,7 +43,7 @@ function fact_list(one) {
     ["Tenant", tenant_name(one.Tenant)],
     ["Language", one.Language || UNKNOWN],
     ["Policy", one.Policy],
-    ["Client", `user ${one.UID ?? UNKNOWN}${known(one.PID) ? `, process ${one.PID}` : ""}`],
+    ["Client", `${one.Principal || `uid:${one.UID ?? UNKNOWN}`}${known(one.PID) && one.PID < 4294967295 ? `, process ${one.PID}` : ""}`],
     ["Asked", new Date(one.AskedUSec / 1000).toLocaleString("en-GB")],
     ...(ended && known(one.EndedUSec) ? [["Ended", new Date(one.EndedUSec / 1000).toLocaleString("en-GB")]] : []),
     ["Wall time", duration(one.WallUSec)],

@@ -31,19 +31,19 @@ Result<std::string> read_text_file(const std::string& path) {
   return read_whole(file.get(), kMaxDropIn);
 }
 
-// The group of the daemon that root starts: as supervisor/privileges.cc chooses it.
-std::optional<gid_t> daemon_group(const Options& options) {
-  if (::geteuid() != 0) return {};
-  if (const passwd* entry = ::getpwnam(options.user.c_str())) return entry->pw_gid;
-  return options.ids.value_or(jail::IdRange{}).daemon();
-}
-
 bool holds_texts(const Json& document, const std::string& name) {
   const Json& entry = document.at("servers").at(name);
   return entry.contains("env") || entry.contains("headers");
 }
 
 }  // namespace
+
+// As supervisor/privileges.cc chooses it.
+std::optional<gid_t> daemon_group(const Options& options) {
+  if (::geteuid() != 0) return {};
+  if (const passwd* entry = ::getpwnam(options.user.c_str())) return entry->pw_gid;
+  return options.ids.value_or(jail::IdRange{}).daemon();
+}
 
 std::string indented(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 

@@ -49,6 +49,9 @@ class ServerDropIns {
   std::string main_, folder_;
 };
 
+// The group of the daemon that root starts, for files that only root and the daemon may read. nullopt: this is not
+// root.
+std::optional<gid_t> daemon_group(const Options& options);
 // A JSON value as indented text with a final newline, for files that people edit.
 std::string indented(const Json& value);
 // Writes `text` to `path` in one step: a reader sees the old file or the whole new one. `group`: of the new file, if

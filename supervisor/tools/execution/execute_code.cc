@@ -21,6 +21,7 @@ executions::ExecutionRecordPtr new_record(const mcp::RequestContext& context, co
   record->id = "e" + random_hex(8);
   record->tenant = member.tenant->id();
   record->policy = member.policy;
+  record->principal = context.principal.name();
   record->uid = context.principal.uid();
   record->pid = context.principal.pid();
   record->asked_ms = journal::now_ms();

@@ -35,6 +35,7 @@ executions::ExecutionRecordPtr branch_record(const executions::ExecutionRecord& 
   record->workspace = call.workspace;
   record->tenant = call.tenant;
   record->policy = call.policy;
+  record->principal = call.principal;
   record->uid = call.uid;
   record->pid = call.pid;
   record->asked_ms = journal::now_ms();

@@ -75,6 +75,24 @@ TEST_CASE("a socket that was asked for is named, a default one is not", "[config
   }
 }
 
+TEST_CASE("clients that speak HTTP get a URL, and a place for the token", "[config]") {
+  const std::string url = "http://127.0.0.1:9470/mcp";
+  const auto entry_for = [&](std::string_view client) {
+    return Json::parse(http_client_config(client, url).value().text);
+  };
+  const Json claude = entry_for("claude-code")["mcpServers"]["warder"];
+  CHECK(claude == Json{{"type", "http"}, {"url", url}, {"headers", {{"Authorization", "Bearer ${WARDER_TOKEN}"}}}});
+  CHECK(entry_for("cursor")["mcpServers"]["warder"]["headers"]["Authorization"] == "Bearer ${env:WARDER_TOKEN}");
+  const Json code = entry_for("vscode");
+  CHECK(code["servers"]["warder"]["headers"]["Authorization"] == "Bearer ${input:warder-token}");
+  CHECK(code["inputs"][0]["id"] == "warder-token");
+  CHECK(code["inputs"][0]["password"] == true);
+  CHECK(entry_for("generic")["mcpServers"]["warder"]["url"] == url);
+  CHECK(http_client_config("codex", url).error().hint.find("claude-code") != std::string::npos);
+  for (const char* wrong : {"", "127.0.0.1:9470", "ftp://x", "http://a b", "http://a\"b", "http://a\nb"})
+    CHECK(http_client_config("generic", wrong).error().code == Code::invalid);
+}
+
 TEST_CASE("an unknown client is refused with the list of known ones", "[config]") {
   const auto entry = client_config("emacs", "warder", kDefault);
   REQUIRE_FALSE(entry);

@@ -56,6 +56,10 @@ TEST_CASE("the schema of the configuration and its reader know the same keys", "
   CHECK(names_of(schema) == known_to_reader(R"({"nonsense": 1})"));
   CHECK(names_of(keys.at("id_range")) ==
         known_to_reader(R"({"id_range": {"first": 100000, "count": 9, "nonsense": 1}})"));
+  CHECK(names_of(keys.at("tokens").at("additionalProperties")) ==
+        known_to_reader(R"({"tokens": {"ci": {"hash": "blake2b:)" + std::string(64, '0') + R"(", "nonsense": 1}}})"));
+  CHECK(names_of(keys.at("jwt")) ==
+        known_to_reader(R"({"jwt": {"issuer": "https://a", "audience": "https://b", "jwks": "c", "nonsense": 1}})"));
   CHECK(names_of(keys.at("journal")) == known_to_reader(R"({"journal": {"nonsense": 1}})"));
   CHECK(names_of(keys.at("traces")) == known_to_reader(R"({"traces": {"url": "http://a", "nonsense": 1}})"));
   CHECK(names_of(keys.at("import").at("items")) == known_to_reader(R"({"import": [{"file": "/a", "nonsense": 1}]})"));

@@ -183,3 +183,22 @@ TEST_CASE("a machine that cannot stage is a note, and bad if a policy stages eve
   seen.bind_root_why = "no overlay here";
   check_not_good(doctor::judge_staging(seen), Health::bad, "no overlay here");
 }
+
+TEST_CASE("the finding about HTTP names addresses, and tokens that must be replaced", "[doctor]") {
+  doctor::HttpUse use;
+  use.addresses = {"127.0.0.1:9470"};
+  use.refused = 3;
+  CHECK(doctor::judge_http(use).health == doctor::Health::note);
+  CHECK(doctor::judge_http(use).remedy == "warder token add NAME");
+  use.tokens_good = 2;
+  CHECK(doctor::judge_http(use).health == doctor::Health::good);
+  CHECK(doctor::judge_http(use).found ==
+        "listens on 127.0.0.1:9470; 0 connections, 0 sessions, 3 requests refused; 2 tokens");
+  use.tokens_expire_soon = 1;
+  CHECK(doctor::judge_http(use).found.find("1 tokens expire within a week") != std::string::npos);
+  use.tokens_expire_soon = 0;
+  use.has_jwt = true;
+  CHECK(doctor::judge_http(use).remedy == "correct the file, then: systemctl reload warder");
+  use.has_jwt_keys = true;
+  CHECK(doctor::judge_http(use).health == doctor::Health::good);
+}

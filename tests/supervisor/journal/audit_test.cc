@@ -1,6 +1,8 @@
 // The audit chain: what was written is proven, what was changed is found.
 #include "supervisor/journal/audit.h"
 
+#include <sodium.h>
+
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 #include "tests/supervisor/journal/chain.h"
@@ -30,9 +32,11 @@ TEST_CASE("an entry that was changed, removed, added or moved is found", "[journ
       {"UPDATE audit SET shape='{\"a\":1}' WHERE number=3", 2, "entry 3 was changed"},
       {"UPDATE audit SET kind=1 WHERE number=3", 2, "entry 3 was changed"},
       {"UPDATE audit SET count=2 WHERE number=3", 2, "entry 3 was changed"},
+      {"UPDATE audit SET principal='token:ci' WHERE number=3", 2, "entry 3 was changed"},
+      {"UPDATE audit SET version=3 WHERE number=3", 2, "entry 3 was changed"},
       {"UPDATE audit SET last_ms=5 WHERE number=3", 2, "entry 3 was changed"},
       {"UPDATE audit SET version=0 WHERE number=3", 2, "entry 3 was changed"},
-      {"UPDATE audit SET version=2 WHERE number=3", 2, "entry 3 was changed"},
+      {"UPDATE audit SET version=1 WHERE number=3", 2, "entry 3 was changed"},
       // What moves from one field to the next changes the entry.
       {"UPDATE audit SET action='tools/calltool', subject='-5' WHERE number=5", 4, "entry 5 was changed"},
       {"DELETE FROM audit WHERE number=7", 6, "entry 7 is missing"},
@@ -164,4 +168,86 @@ TEST_CASE("the shape of arguments tells types and sizes, and no value", "[journa
   for (int i = 0; i < 100; i++) many["key" + std::to_string(i) + std::string(500, 'k')] = i;
   CHECK(shape_of(many).size() < 4000);
   CHECK(Json::parse(shape_of(many))["..."] == 68);
+}
+
+namespace {
+
+// Entries 1 to 12 as the version before principals wrote them: its tables, its hashes.
+void write_chain_of_users(const std::string& path) {
+  Part before = audit_part();
+  before.steps.resize(3);
+  auto opened = open_checked(path, {before});
+  REQUIRE(opened);
+  Database& database = opened->database;
+  std::string hash(32, '\0');
+  for (int64_t number = 1; number <= 12; number++) {
+    std::string bytes = hash + "v1:";
+    for (const std::string& field : {std::to_string(number), std::to_string(number + 5000), std::string("1000"),
+                                     std::string("77"), std::string("acme"), std::string("call"), std::string("tool"),
+                                     std::string("{}"), std::string("0"), std::string("1"), std::string("0")})
+      bytes += std::to_string(field.size()) + ':' + field;
+    crypto_generichash(reinterpret_cast<unsigned char*>(hash.data()), 32,
+                       reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
+    auto insert = database.prepare(
+        "INSERT INTO audit(number, at_ms, tenant, uid, pid, action, subject, shape, hash, version) "
+        "VALUES(?,?,'acme',1000,77,'call','tool','{}',?,1)");
+    REQUIRE(insert);
+    REQUIRE(insert->bind(number).bind(number + 5000).bind_blob(hash).run());
+    auto last = database.prepare("UPDATE audit_ends SET number=?, hash=? WHERE which='last'");
+    REQUIRE(last);
+    REQUIRE(last->bind(number).bind_blob(hash).run());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a chain of the version before principals verifies as it is, and goes on in the same file", "[journal]") {
+  TempDirectory folder;
+  const std::string path = folder.path() / "journal.db";
+  write_chain_of_users(path);
+  {
+    auto before = Database::open(path, Database::Access::read_only);
+    REQUIRE(before);
+    auto verdict = verify_audit(*before);
+    REQUIRE(verdict);
+    CHECK(verdict->problem.empty());
+    CHECK(verdict->entries == 12);
+  }
+  auto opened = open_checked(path, {audit_part()});
+  REQUIRE(opened);
+  REQUIRE(opened->set_aside.empty());
+  AuditEntry entry{9000, "ci", static_cast<uint32_t>(-1), -1, "tools/call", "execute_code", "{}"};
+  entry.principal = "token:ci";
+  REQUIRE(append_audit(opened->database, entry));
+  auto verdict = verify_audit(opened->database);
+  REQUIRE(verdict);
+  CHECK(verdict->problem.empty());
+  CHECK(verdict->entries == 13);
+  auto [tampering, good] = GENERATE(table<const char*, uint64_t>({
+      {"UPDATE audit SET principal='token:other' WHERE number=13", 12},
+      {"UPDATE audit SET principal='' WHERE number=13", 12},
+      {"UPDATE audit SET version=1 WHERE number=13", 12},
+      {"UPDATE audit SET principal='token:ci' WHERE number=4", 3},  // of an entry that was sealed without one
+      {"UPDATE audit SET version=2 WHERE number=4", 3},
+  }));
+  CAPTURE(tampering);
+  REQUIRE(opened->database.execute(tampering));
+  verdict = verify_audit(opened->database);
+  REQUIRE(verdict);
+  CHECK_FALSE(verdict->problem.empty());
+  CHECK(verdict->entries == good);
+}
+
+TEST_CASE("calls of a token and of a user are no repeats of each other", "[journal]") {
+  Chain chain;
+  chain.add("tool");
+  AuditEntry entry{++chain.clock_ms, "acme", 1000, 77, "tools/call", "tool", "{}"};
+  entry.principal = "token:ci";
+  REQUIRE(append_audit(chain.database, entry));
+  CHECK(chain.number("SELECT count(*) FROM audit") == 2);
+  REQUIRE(append_audit(chain.database, entry));
+  CHECK(chain.number("SELECT count(*) FROM audit") == 2);
+  REQUIRE(seal_repeats(chain.database, INT64_MAX, 100));
+  CHECK(chain.number("SELECT count(*) FROM audit WHERE principal='token:ci'") == 2);
+  CHECK(chain.verdict().problem.empty());
 }

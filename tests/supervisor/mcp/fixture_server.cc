@@ -226,7 +226,7 @@ struct Daemon {
 // Every client over TCP is this process's user: the suite sends no tokens.
 class NoQuestions : public streamable_http::Authenticator {
  public:
-  Result<mcp::Principal> authenticate(const http::IncomingRequest&) const override {
+  tl::expected<mcp::Principal, streamable_http::Denial> authenticate(const http::IncomingRequest&) const override {
     return mcp::Principal(mcp::PeerProcess{::getpid(), ::getuid(), ::getgid(), {}});
   }
 };

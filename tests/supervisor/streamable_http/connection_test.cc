@@ -209,7 +209,7 @@ TEST_CASE("a server without tokens lets nobody in over TCP") {
   HttpFixture fixture;
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-  fixture.http().serve_tcp(Fd(ends[0]), std::make_shared<streamable_http::TokenlessAuthenticator>(), "127.0.0.1:1");
+  fixture.http().serve_tcp(Fd(ends[0]), std::make_shared<streamable_http::TokenAuthenticator>(), "127.0.0.1:1");
   HttpClient client(fixture.loop, Fd(ends[1]));
   client.write(modern_post(modern(1, "tools/list"), "Authorization: Bearer 1\r\n"));
   CHECK(client.answer().status == 401);
@@ -294,7 +294,7 @@ TEST_CASE("connections and sessions of chosen users end") {
   fixture.begin_session(*two, "2025-11-25", "Authorization: Bearer 2\r\n");
   CHECK(fixture.endpoint->sessions() == 2);
   fixture.endpoint->close_if(
-      [](const std::shared_ptr<mcp::ConnectionUser>& user) { return mcp_test::name_of(user) == "uid-70001"; });
+      [](const std::shared_ptr<mcp::ConnectionUser>& user) { return mcp_test::name_of(user) == "uid:70001"; });
   CHECK(one->at_end());
   CHECK(fixture.endpoint->sessions() == 1);
   CHECK_FALSE(two->is_at_end());

@@ -128,9 +128,10 @@ void HttpClient::close() {
   socket_.close();
 }
 
-Result<mcp::Principal> NamedAuthenticator::authenticate(const http::IncomingRequest& request) const {
+tl::expected<mcp::Principal, streamable_http::Denial> NamedAuthenticator::authenticate(
+    const http::IncomingRequest& request) const {
   const std::string* said = request.field("authorization");
-  if (!said || !said->starts_with("Bearer ")) return fail(Code::denied, "no token");
+  if (!said || !said->starts_with("Bearer ")) return tl::unexpected(streamable_http::Denial{});
   // The names of principals differ by user id.
   return mcp::Principal(mcp::PeerProcess{1, static_cast<uid_t>(70'000 + std::stoi(said->substr(7))), 1, {}});
 }

@@ -54,7 +54,8 @@ class HttpClient {
 // "Bearer NAME" is the principal NAME; every other request is refused.
 class NamedAuthenticator : public streamable_http::Authenticator {
  public:
-  Result<mcp::Principal> authenticate(const http::IncomingRequest& request) const override;
+  tl::expected<mcp::Principal, streamable_http::Denial> authenticate(
+      const http::IncomingRequest& request) const override;
 };
 
 struct HttpFixture : mcp_test::Fixture {

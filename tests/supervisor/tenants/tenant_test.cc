@@ -97,7 +97,7 @@ TEST_CASE("each connection of a principal has its own member", "[tenants]") {
   auto first = daemon.admit(1001).value(), second = daemon.admit(1001).value();
   CHECK(first != second);
   CHECK(first->principal.name() == second->principal.name());
-  CHECK(first->credentials.uid == 1001);
+  CHECK(std::get<policies::Peer>(first->credentials).uid == 1001);
   auto nobody = daemon.registry->admit(mcp::Principal());
   REQUIRE_FALSE(nobody);
   CHECK(nobody.error().code == Code::denied);
@@ -118,7 +118,7 @@ TEST_CASE("a request is made for its connection's member, or the workspace that 
   REQUIRE(own);
   CHECK(own->tenant == member->tenant);
   CHECK(own->policy == member->policy);
-  CHECK(own->principal.name() == "uid-1001");
+  CHECK(own->principal.name() == "uid:1001");
   CHECK(own->trace.empty());
   context.meta = {{"org.warder/workspace", "reports"},
                   {"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}};
