@@ -26,8 +26,8 @@ constexpr size_t kMostTokens = 10'000;
 constexpr size_t kMostNameBytes = 48;  // "token-NAME" is the name of a tenant, of at most 64
 
 Result<> read_time(Fields& in, const char* key, std::optional<WallTime>& into) {
-  TRY(const std::string text, in.string_or(key, "", 64));
-  if (!in.has(key)) return {};
+  if (!in.find(key)) return {};
+  TRY(const std::string text, in.string(key, 64));
   auto time = parse_wall_time(text);
   if (!time) return tl::unexpected<Error>(std::move(time).error().within(in.path_of(key)));
   into = *time;

@@ -17,7 +17,7 @@ std::vector<Command> with_tokens(std::vector<Command> commands) {
        "NAME",
        "The name of the new token: 1 to 48 of a-z, 0-9, '-', '_' and '.'",
        "Make a token for clients over TCP, print it once, and store its hash. Its clients belong to the tenant of the "
-       "first rule of tenants.json that names the token, or else to the tenant given here",
+       "first rule of tenants.json that names the token, or else to the tenant that is given here",
        {{"--tenant", "TENANT", "The tenant of its clients; default, with --policy: token-NAME"},
         {"--policy", "POLICY", "The policy of its clients; default, with --tenant: the one for tenants without a rule"},
         {"--expires", "WHEN",
