@@ -174,7 +174,10 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
 
   it('had nothing to complain about', async () => {
     await delay(0);
-    const expected = problem => overHttp && REFUSED_OVER_HTTP.test(problem);  // told there, too
+    // Over HTTP the refusals are told there, too. SDK 1.x tries to resume the stream of a call that it has cancelled, and
+    // the session does not know that stream any more.
+    const expected = problem => overHttp &&
+      (REFUSED_OVER_HTTP.test(problem) || /Failed to open SSE stream: Bad Request/.test(problem));
     assert.deepEqual(session.problems.filter(problem => !expected(problem)), []);
   });
 });
