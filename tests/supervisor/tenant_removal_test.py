@@ -71,7 +71,7 @@ class TenantRemoval(unittest.TestCase):
         self.assertEqual((one["Executions"], one["Sessions"], one["Connected"], one["UID"]), (2, 0, 1, os.getuid()))
         title, line = self.on_bus("tenants").stdout.splitlines()
         self.assertEqual(title.split()[0], "TENANT")
-        self.assertEqual(line.split()[:3], [name, str(os.getuid()), "2"])
+        self.assertEqual(line.split()[:3], [name, f"uid:{os.getuid()}", "2"])
         self.daemon.stop()
         self.daemon.start()
         self.assertEqual(self.told()[name]["Executions"], 2)
