@@ -59,7 +59,7 @@ void say_not_reloaded(const char* what) {
   cli::print_text(stderr, fmt::format("no daemon runs: {} at its next start\n", what));
 }
 
-Json json_of(const StoredToken& token, const TokenFiles& files) {
+Json token_json(const StoredToken& token, const TokenFiles& files) {
   const auto assigned = files.assignment_of(token.name);
   Json told = {{"name", token.name}, {"expired", token.is_expired(credentials::wall_now())}};
   told["tenant"] = assigned ? Json(assigned->tenant) : Json();
@@ -118,7 +118,7 @@ Result<int> list_tokens(const Given& given) {
   TRY(const TokenFiles files, TokenFiles::read(given));
   if (given.json) {
     Json all = Json::array();
-    for (const auto& token : files.tokens()) all.push_back(json_of(token, files));
+    for (const auto& token : files.tokens()) all.push_back(token_json(token, files));
     print_json(all);
     return 0;
   }
@@ -179,7 +179,7 @@ Result<int> check_token(const Given& given) {
   const auto assigned = files.assignment_of(token->name);
   const bool is_good = assigned && !token->is_expired(credentials::wall_now());
   if (given.json) {
-    print_json(json_of(*token, files));
+    print_json(token_json(*token, files));
   } else {
     cli::print_text(
         stdout, fmt::format("{}: {}, expires {}{}\n", token->name,
