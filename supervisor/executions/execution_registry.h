@@ -32,10 +32,11 @@ struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   std::string workspace;  // direct, read_only, staged; empty: refused before it was known
   tenants::TenantId tenant;
   std::shared_ptr<const policies::Policy> policy;
-  uint32_t uid = 0;      // of the client
-  int32_t pid = 0;       // of the client's process when it connected
-  int64_t asked_ms = 0;  // since 1970
-  std::string trace;     // traceparent of the execution's own span, or of its caller's; empty: no trace
+  bool background = false;  // it goes on without its client
+  uint32_t uid = 0;         // of the client
+  int32_t pid = 0;          // of the client's process when it connected
+  int64_t asked_ms = 0;     // since 1970
+  std::string trace;        // traceparent of the execution's own span, or of its caller's; empty: no trace
   policies::Limits limits;
   Stage stage = Stage::waiting;
   jail::Handle handle;
