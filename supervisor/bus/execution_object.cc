@@ -20,6 +20,7 @@ std::string id_of(const ExecutionRecord& e) { return e.id; }
 std::string tenant_of(const ExecutionRecord& e) { return e.tenant.account; }
 std::string language_of(const ExecutionRecord& e) { return e.language; }
 std::string workspace_of(const ExecutionRecord& e) { return e.workspace; }
+bool background_of(const ExecutionRecord& e) { return e.background; }
 std::string policy_of(const ExecutionRecord& e) { return e.policy->name; }
 std::string principal_of(const ExecutionRecord& e) { return e.principal; }
 uint32_t uid_of(const ExecutionRecord& e) { return e.uid; }
@@ -111,6 +112,7 @@ const sd_bus_vtable kExecutionTable[] = {
     SD_BUS_PROPERTY("Tenant", "s", execution_property<tenant_of>, 0, kConst),
     SD_BUS_PROPERTY("Language", "s", execution_property<language_of>, 0, kConst),
     SD_BUS_PROPERTY("Workspace", "s", execution_property<workspace_of>, 0, 0),
+    SD_BUS_PROPERTY("Background", "b", execution_property<background_of>, 0, 0),
     SD_BUS_PROPERTY("Policy", "s", execution_property<policy_of>, 0, kConst),
     SD_BUS_PROPERTY("Principal", "s", execution_property<principal_of>, 0, kConst),
     SD_BUS_PROPERTY("UID", "u", execution_property<uid_of>, 0, kConst),

@@ -36,6 +36,8 @@ struct Options {
   std::string user = "warder";        // the user that a daemon started as root becomes
   std::optional<jail::IdRange> ids;
   journal::Settings journal;
+  // A call that runs longer becomes a task, if its client knows tasks.
+  std::chrono::milliseconds promote_after{15'000};
   enum class Connections { end_with_us, kept } connections = Connections::end_with_us;
   std::vector<upstream::ServerConfig> servers;
   LogLevel log_level = LogLevel::info;

@@ -85,6 +85,7 @@ class OptionsReader {
     take(log_level());
     take(id_range());
     take(journal());
+    take(tasks());
     servers();
     imports();
     take(in_.done());
@@ -254,6 +255,16 @@ class OptionsReader {
     settings.oldest = std::chrono::hours(24 * days);
     CHECKED(fields.done());
     options_.journal = settings;
+    return {};
+  }
+
+  Result<> tasks() {
+    const auto* object = in_.find("tasks");
+    if (!object) return {};
+    Fields fields(*object, "tasks");
+    TRY(const int64_t after_ms, fields.integer_or("promote_after_ms", 1, 86'400'000, 15'000));
+    CHECKED(fields.done());
+    options_.promote_after = std::chrono::milliseconds(after_ms);
     return {};
   }
 

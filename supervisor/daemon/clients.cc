@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include "supervisor/daemon/daemon_parts.h"
+#include "supervisor/mcp/task_calls.h"
 #include "supervisor/systemd/peer_unit.h"
 
 namespace {
@@ -100,4 +101,5 @@ void DaemonParts::adopt_tokens() {
 void DaemonParts::disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen) {
   for (auto& listener : listeners_) listener->close_if(chosen);
   if (http_) http_->close_if(chosen);
+  server_.task_calls()->cancel_of(chosen);
 }

@@ -11,6 +11,7 @@
 #include "supervisor/daemon/message_ids.h"
 #include "supervisor/daemon/workspace_quotas.h"
 #include "supervisor/executions/jail_spec.h"
+#include "supervisor/mcp/task_calls.h"
 #include "supervisor/proposals/interrupted_commits.h"
 #include "supervisor/tenants/vault.h"
 
@@ -177,6 +178,8 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
              .spans = spans_queue()},
       skills_(host, pool_, *opened_.skill_disk, load_shared_skills(prepared.options),
               [this](const tenants::TenantId& tenant) { skills_changed(tenant); }),
+      task_rows_(journal_),
+      task_store_(loop, task_rows_),
       execute_{.host = host,
                .admission = admission_,
                .executions = executions_,
@@ -184,6 +187,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                .sessions = sessions_,
                .calls = guest_calls_,
                .journal = journal_,
+               .tasks = task_store_,
                .catalog_of = [this] { return discovery_.current(); },
                .requester_of = [this](const mcp::RequestContext& context) { return registry_.requester_of(context); },
                .proposals = proposals_,
@@ -213,6 +217,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       tasks_(loop) {
   connect_parts();
   register_tools();
+  adopt_tasks();
 }
 
 DaemonParts::~DaemonParts() { disconnect(); }
@@ -221,6 +226,7 @@ void DaemonParts::disconnect() {
   tasks_.cancel_all();
   for (auto& listener : listeners_) listener->leave();
   listeners_.clear();  // closing a connection cancels its calls
+  if (server_.task_calls()) server_.task_calls()->cancel_of({});
   http_listeners_.clear();
   http_.reset();
 }

@@ -25,6 +25,7 @@
 #include "supervisor/discovery/stub_tree.h"
 #include "supervisor/executions/sessions.h"
 #include "supervisor/http/endpoint.h"
+#include "supervisor/journal/task_rows.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/metrics/busiest_tenants.h"
 #include "supervisor/metrics/fleet.h"
@@ -32,6 +33,7 @@
 #include "supervisor/streamable_http/endpoint.h"
 #include "supervisor/streamable_http/listener.h"
 #include "supervisor/systemd/fd_store.h"
+#include "supervisor/tasks/task_store.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog/call_tool.h"
 #include "supervisor/tools/execution/execute_code.h"
@@ -106,6 +108,7 @@ class DaemonParts {
   void forget_data_of(const tenants::TenantId& id);
   void disconnect_tenant(const std::string& tenant);
   void register_tools();
+  void adopt_tasks();
   void register_pii(const tenants::RequesterOf& requester_of);
   Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
   std::unique_ptr<bus::Service> make_bus();
@@ -152,6 +155,8 @@ class DaemonParts {
   upstream::UpstreamServers upstream_;
   calls::CallEnvironment calls_;
   skill_stores::TenantSkills skills_;
+  journal::TaskRows task_rows_;
+  tasks::TaskStore task_store_;
   tools::ExecuteEnvironment execute_;
   mcp::Server server_;
   tools::ResourceChanges changes_;  // outlives the connections that subscribed

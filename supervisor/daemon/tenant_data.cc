@@ -7,6 +7,7 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   vaults_.forget(id);
   learning_.forget(id.text());
   proposals_.forget(id);
+  task_store_.forget_of(id.text());
   if (id.workspace.empty()) busiest_tenants_.forget(id.account);
 }
 

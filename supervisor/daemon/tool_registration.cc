@@ -1,8 +1,11 @@
 // Registration of all tools, resources, prompts and calls of jailed code, in the order in which clients see them.
+#include "supervisor/base/log.h"
 #include "supervisor/daemon/daemon_parts.h"
+#include "supervisor/mcp/task_calls.h"
 #include "supervisor/privacy/pii_response_filter.h"
 #include "supervisor/tools/call_audit.h"
 #include "supervisor/tools/catalog/catalog_resources.h"
+#include "supervisor/tools/execution/background.h"
 #include "supervisor/tools/execution/get_execution_stats.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/execution/shown_limits.h"
@@ -24,8 +27,8 @@ void DaemonParts::register_tools() {
   tools::add_execute_code(server_, execute_);
   tools::add_session_calls(guest_calls_);
   const tools::OperationRegistry operations(server_, guest_calls_, requester_of);
-  tools::add_workspace_tools(operations, changes_);
-  server_.add_resources(tools::workspace_resources(requester_of, journal_));
+  tools::add_workspace_tools(operations, changes_, task_store_, executions_);
+  server_.add_resources(tools::workspace_resources(requester_of, journal_, task_store_));
   tools::add_commit_workspace(operations, calls_, proposals_);
   server_.add_resources(tools::proposal_resources(requester_of, proposals_));
   server_.add_completion(tools::workspace_completion(requester_of));
@@ -39,6 +42,20 @@ void DaemonParts::register_tools() {
   register_pii(requester_of);
   tools::add_skill_tools(operations, skills_);
   tools::add_skill_resources(server_, skills_, requester_of);
+}
+
+// The tasks of the protocol, and those that the last daemon left.
+void DaemonParts::adopt_tasks() {
+  const size_t interrupted = task_store_.load(journal_.take_tasks(), [](const tasks::StoredTask& task) {
+    return task.kind == tasks::TaskKind::background ? tools::interrupted_answer(task.id) : mcp::interrupted_result();
+  });
+  if (interrupted > 0) log_notice("tasks: {} were interrupted when the daemon last ended", interrupted);
+  mcp::TaskRules rules;
+  rules.promote_after = prepared_.options.promote_after;
+  rules.owner_of = [](const mcp::RequestContext& context) {
+    return tasks::TaskOwner{tenants::member_of(context).tenant->account(), context.principal.name()};
+  };
+  server_.set_tasks(task_store_, std::move(rules));
 }
 
 void DaemonParts::register_pii(const tenants::RequesterOf& requester_of) {

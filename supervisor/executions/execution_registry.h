@@ -32,11 +32,12 @@ struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   std::string workspace;  // direct, read_only, staged; empty: refused before it was known
   tenants::TenantId tenant;
   std::shared_ptr<const policies::Policy> policy;
-  std::string principal;  // of the client: "uid:1000", "token:ci"
-  uint32_t uid = 0;       // of the client; -1: it is no process of this machine
-  int32_t pid = 0;        // of the client's process when it connected; -1
-  int64_t asked_ms = 0;   // since 1970
-  std::string trace;      // traceparent of the execution's own span, or of its caller's; empty: no trace
+  bool background = false;  // it goes on without its client
+  std::string principal;    // of the client: "uid:1000", "token:ci"
+  uint32_t uid = 0;         // of the client; -1: it is no process of this machine
+  int32_t pid = 0;          // of the client's process when it connected; -1
+  int64_t asked_ms = 0;     // since 1970
+  std::string trace;        // traceparent of the execution's own span, or of its caller's; empty: no trace
   policies::Limits limits;
   Stage stage = Stage::waiting;
   jail::Handle handle;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "supervisor/journal/task_rows.h"
+
 namespace journal {
 namespace {
 
@@ -57,7 +59,7 @@ int64_t now_ms() { return since_1970(std::chrono::system_clock::now()); }
 
 Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& folder, Settings settings) {
   if (sodium_init() < 0) return fail(Code::unavailable, "libsodium cannot be used on this machine");
-  const std::vector<Part> parts = {executions_part(), audit_part(), records_part()};
+  const std::vector<Part> parts = {executions_part(), audit_part(), records_part(), tasks_part()};
   TRY(Opened opened, open_checked(folder + "/journal.db", parts));
   TRY(Spool spool, Spool::open(folder + "/spool"));
   std::unique_ptr<Journal> journal(new Journal(loop, folder, settings, std::move(spool)));
@@ -66,6 +68,7 @@ Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& fo
     TRY(Transaction transaction, Transaction::begin(opened.database));
     CHECKED(journal->catch_up(opened.database));
     TRY(journal->interrupted_, interrupt_running(opened.database));
+    TRY(journal->stored_tasks_, read_tasks(opened.database));
     CHECKED(transaction.commit());
   }
   journal->spool_.clear();

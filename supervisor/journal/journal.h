@@ -33,6 +33,7 @@
 #include "supervisor/journal/record.h"
 #include "supervisor/journal/spool.h"
 #include "supervisor/journal/writer.h"
+#include "supervisor/tasks/task_store.h"
 
 namespace journal {
 
@@ -115,8 +116,13 @@ class Journal {
   };
   Task<Result<std::map<std::string, AccountSums>>> accounts();
 
-  // Runs other work on the file (see Writer::Work). Returns when it is committed. For tests.
+  // Runs other work on the file (see Writer::Work): run() returns when it is committed; queue() does not wait; read()
+  // commits all queued work and runs its own on the thread of reads.
   Task<Result<>> run(Writer::Work work);
+  void queue(Writer::Work work) { writer_->queue(std::move(work)); }
+  Task<Result<>> read(Writer::Work work);
+  // The rows of tasks at the start (task_rows.h), once.
+  std::vector<tasks::StoredTask> take_tasks() { return std::exchange(stored_tasks_, {}); }
 
   // About the start, for the log: a sentence about a renamed file (empty: no file was renamed), the number of
   // executions that were interrupted, the end of the audit chain.
@@ -138,7 +144,6 @@ class Journal {
         reader_(loop, folder + "/journal.db"),
         tasks_(loop) {}
   Result<> catch_up(Database& database);
-  Task<Result<>> read(Writer::Work work);
   Writer::Ticket queue_record(Record record, Writer::When when, Writer::Promise promise);
   bool acknowledge(const Record& record);
   void note_end(const Begun& begun, const Ended& ended);
@@ -156,6 +161,7 @@ class Journal {
   Writer::Ticket spooled_, waiting_;  // of the last records in the spool and in unspooled_
   std::string set_aside_, audit_head_;
   uint64_t interrupted_ = 0;
+  std::vector<tasks::StoredTask> stored_tasks_;
   uint64_t records_ = 0;  // records since the last sweep began
   bool sweeping_ = false;
   std::optional<Deadline> next_sweep_;

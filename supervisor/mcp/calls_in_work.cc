@@ -59,6 +59,13 @@ void Conversation::start_call(Method method, Message&& message, const MessageMea
     const Json data = {{"code", "exhausted"}, {"remedy", "read the answers, then send the request again"}};
     return refuse(message.id, {ErrorCode::internal_error, why, data}, batch);
   }
+  const bool is_tool_call = method == Method::tools_call && server_.task_calls();
+  std::optional<int64_t> ttl_ms;
+  if (is_tool_call && has_core_tasks(version)) {
+    const auto asked = server_.asked_task_ttl(message.params);
+    if (!asked) return refuse(message.id, asked.error(), batch);
+    ttl_ms = *asked;
+  }
   auto made = std::make_unique<RunningCall>(loop_, server_, static_cast<CallHost&>(*this), message.id, version);
   RunningCall& call = *calls_.emplace(message.id, std::move(made)).first->second;
   call.batch = batch;
@@ -82,6 +89,9 @@ void Conversation::start_call(Method method, Message&& message, const MessageMea
     if (const auto early = message.params.find("inputResponses"); early != message.params.end() && !is_large(*early))
       call.answers = *early;
   }
+  call.asked_ttl_ms = ttl_ms;
+  call.may_be_task = is_tool_call && server_.may_be_task(message.params);
+  promote_later(call);
   call.task.emplace(run_call(call, method, FreedBeside(server_.json_work(), std::move(message.params))));
   call.task->resume();
 }
@@ -94,7 +104,16 @@ Task<> Conversation::run_call(RunningCall& call, Method method, FreedBeside para
     sink_.wait_for_room(room);
     co_await *room;
   }
-  auto running = call.run(server_, method, std::move(params), limits_.reply_bytes);
+  Server& server = server_;
+  const size_t most = limits_.reply_bytes;
+  if (call.asked_ttl_ms) {
+    auto begun = co_await call.context.become_task();
+    if (!begun) {
+      call.host->finish(call, tl::unexpected(rpc_error(begun.error())));
+      co_return;
+    }
+  }
+  auto running = call.run(server, method, std::move(params), most);
   co_await std::move(running);
 }
 

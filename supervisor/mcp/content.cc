@@ -110,6 +110,24 @@ ToolResult not_run_while_draining() {
   return result;
 }
 
+ToolResult shortened(ToolResult result, size_t bytes, size_t kept) {
+  ToolResult shorter;
+  shorter.is_error = result.is_error;
+  shorter.content.emplace_back(
+      Text{fmt::format("The result had {} bytes, more than a task keeps; this is the beginning of its text. Return "
+                       "less, or write it to a "
+                       "file in the workspace.",
+                       bytes)});
+  for (Block& block : result.content) {
+    Text* text = std::get_if<Text>(&block);
+    if (!text) continue;
+    if (text->text.size() > kept) text->text = valid_utf8(std::string_view(text->text).substr(0, kept));
+    shorter.content.emplace_back(std::move(*text));
+    break;
+  }
+  return shorter;
+}
+
 size_t least_size(const ToolResult& result) {
   size_t bytes = 0;
   for (const Block& block : result.content) bytes += std::visit(BlockSize{}, block);

@@ -61,6 +61,9 @@ struct ToolResult {
 // The answer to a call that came after Server::drain(): the next daemon will take the call.
 ToolResult not_run_while_draining();
 
+// The beginning of a result that is too large to be kept, and a text that says so.
+ToolResult shortened(ToolResult result, size_t bytes, size_t kept);
+
 // The least number of bytes that the result needs on the wire.
 size_t least_size(const ToolResult& result);
 // Appends content, structuredContent and isError. A kind of content that the version lacks becomes text: a link becomes

@@ -2,8 +2,25 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/response_filter.h"
+#include "supervisor/mcp/running_call.h"
+#include "supervisor/mcp/task_calls.h"
 
 namespace mcp {
+
+Result<> RequestContext::detach(ToolResult now) {
+  if (!host_) return fail(Code::unavailable, "this request cannot go on without its client");
+  return (*host_)->detach(*call_, std::move(now));
+}
+
+bool RequestContext::can_become_task() const {
+  return host_ && (era() == Era::modern ? declares_tasks(*client) : call_->asked_ttl_ms.has_value());
+}
+
+Task<Result<>> RequestContext::become_task() {
+  if (!can_become_task()) co_return fail(Code::unavailable, "the client does not know tasks");
+  auto done = co_await (*host_)->become_task(*call_);
+  co_return done;
+}
 
 namespace {
 constexpr size_t kMessageBytes = 1000;  // clients show one line

@@ -28,6 +28,9 @@ struct ClientInfo {
 };
 
 class ResponseFilter;
+class CallHost;
+struct RunningCall;
+struct ToolResult;
 
 class RequestContext {
  public:
@@ -44,6 +47,8 @@ class RequestContext {
   Json meta;                                        // params._meta as received: traceparent and other extensions' keys
   std::shared_ptr<ResponseFilter> response_filter;  // redacts the answer's texts; nullptr: no redaction
   std::shared_ptr<ConnectionUser> user;             // what the listener's `admit` returned for this connection
+
+  std::string task;  // the id of the call's task (task_calls.h); empty: it is none
 
   Era era() const { return era_of(version); }
 
@@ -63,6 +68,15 @@ class RequestContext {
   // Whether the client declared that it can be asked.
   bool can_elicit() const { return ask_ && mcp::can_elicit(client->capabilities, version); }
 
+  // Answers the client with `now`; the handler goes on without a client, and keeps its own result: what it returns is
+  // dropped. Errors: unavailable.
+  Result<> detach(ToolResult now);
+  // Whether the client knows tasks, and become_task() may be called.
+  bool can_become_task() const;
+  // Returns when the client was answered with the id of a task; the handler goes on, and what it returns is the task's
+  // result. Errors: exhausted, the tenant has too many tasks; unavailable.
+  Task<Result<>> become_task();
+
   // Counts memory that the request takes in addition to its own text. False: the user is at the limit.
   bool hold(size_t bytes) { return bytes == 0 || !hold_ || hold_(bytes); }
 
@@ -76,6 +90,7 @@ class RequestContext {
   void set_hold(std::function<bool(size_t bytes)> hold) { hold_ = std::move(hold); }
   using Ask = std::function<std::shared_ptr<Elicitation>(ElicitationForm, std::function<void(Elicited)>)>;
   void set_ask(Ask ask) { ask_ = std::move(ask); }
+  void set_host(CallHost* const& host, RunningCall& call) { host_ = &host, call_ = &call; }
   void set_notifications(std::optional<RequestId> progress_token, std::optional<Severity> log_level) {
     progress_token_ = std::move(progress_token);
     log_level_ = log_level;
@@ -92,6 +107,8 @@ class RequestContext {
   std::function<void(size_t bytes)> made_;
   std::optional<RequestId> progress_token_;
   std::optional<Severity> log_level_;
+  CallHost* const* host_ = nullptr;  // of `call_`, which owns this object
+  RunningCall* call_ = nullptr;
   double last_progress_ = -INFINITY;
 };
 

@@ -106,6 +106,16 @@ class Conversation : private CallHost {
   void finish(RunningCall& call, Answer answer) override;
   void notify(const RunningCall& call, std::string line) override;
 
+  // Calls that go on as tasks, or without their client: promotion.cc.
+  Result<> detach(RunningCall& call, ToolResult now) override;
+  Task<Result<>> become_task(RunningCall& call) override;
+  bool owns(const RunningCall& call) const;
+  void hand_over(RunningCall& call, std::string task, const std::string& members);
+  void promote_later(RunningCall& call);
+  static Task<> promote(std::weak_ptr<Conversation*> self, TaskCalls& tasks, RequestId id, std::weak_ptr<int> token);
+  static RunningCall* promotable(const std::weak_ptr<Conversation*>& self, const RequestId& id,
+                                 const std::weak_ptr<int>& token);
+
   // Questions to the client: questions.cc.
   std::shared_ptr<Elicitation> ask(RunningCall& call, ElicitationForm form,
                                    std::function<void(Elicited)> answered) override;

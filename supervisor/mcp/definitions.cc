@@ -43,6 +43,11 @@ void append_tool(std::string& out, const ToolDefinition& tool, Version version) 
     out += dump_json(*tool.output_schema);
   }
   if (has_annotations(version)) append_annotations(out, tool.annotations, version);
+  if (tool.tasks != ToolDefinition::Tasks::forbidden && has_core_tasks(version)) {
+    append_key(out, "execution");
+    out += tool.tasks == ToolDefinition::Tasks::required ? R"({"taskSupport":"required"})"
+                                                         : R"({"taskSupport":"optional"})";
+  }
   if (tool.meta.is_object() && !tool.meta.empty()) {
     append_key(out, "_meta");
     out += dump_json(tool.meta);

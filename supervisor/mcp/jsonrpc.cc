@@ -130,13 +130,19 @@ std::string result_line(const RequestId& id, std::string_view members) {
   return line;
 }
 
+std::string error_object(const RpcError& error) {
+  std::string object = R"({"code":)" + std::to_string(static_cast<int>(error.code)) + R"(,"message":)";
+  append_json_string(object, error.message);
+  if (!error.data.is_null()) object += R"(,"data":)" + dump_json(error.data);
+  object += '}';
+  return object;
+}
+
 std::string error_line(const std::optional<RequestId>& id, const RpcError& error) {
   std::string line = R"({"jsonrpc":"2.0")";
   if (id) line += R"(,"id":)" + id->wire;
-  line += R"(,"error":{"code":)" + std::to_string(static_cast<int>(error.code)) + R"(,"message":)";
-  append_json_string(line, error.message);
-  if (!error.data.is_null()) line += R"(,"data":)" + dump_json(error.data);
-  line += "}}";
+  line += R"(,"error":)" + error_object(error);
+  line += '}';
   return line;
 }
 

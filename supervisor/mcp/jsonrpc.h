@@ -76,6 +76,8 @@ tl::expected<Message, Refusal> read_message(Json&& value, std::string_view line 
 // An unknown id is left out: "id":null violates MCP's schema and makes the official clients fail.
 std::string result_line(const RequestId& id, std::string_view members);
 std::string error_line(const std::optional<RequestId>& id, const RpcError& error);
+// {code, message, data?}
+std::string error_object(const RpcError& error);
 std::string request_line(const RequestId& id, std::string_view method, std::string_view params_members);
 std::string notification_line(std::string_view method, std::string_view params_members);
 

@@ -72,6 +72,16 @@ std::shared_ptr<Elicitation> ParkedCalls::ask(RunningCall& call, ElicitationForm
   return call.add_question(std::move(form), std::move(answered));
 }
 
+// No request waits for an answer.
+Result<> ParkedCalls::detach(RunningCall&, ToolResult) {
+  return fail(Code::unavailable, "the client was asked a question, and has not answered it");
+}
+
+Task<Result<>> ParkedCalls::become_task(RunningCall& call) {
+  auto refused = detach(call, {});
+  co_return refused;
+}
+
 bool ParkedCalls::may_keep(const Entries& entries, const Entry& one, size_t bytes) const {
   size_t of_principal = bytes, of_owner = bytes;
   for (const auto& [key, other] : entries) {

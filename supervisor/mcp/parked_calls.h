@@ -65,6 +65,8 @@ class ParkedCalls : private CallHost {
   std::shared_ptr<Elicitation> ask(RunningCall& call, ElicitationForm form,
                                    std::function<void(Elicited)> answered) override;
   void finish(RunningCall& call, Answer answer) override;
+  Result<> detach(RunningCall& call, ToolResult now) override;
+  Task<Result<>> become_task(RunningCall& call) override;
   bool may_keep(const Entries& entries, const Entry& one, size_t bytes) const;
   void forget_later(Entry& entry, std::chrono::milliseconds patience);
   Entries::node_type extract(const std::string& principal, const std::string& key);

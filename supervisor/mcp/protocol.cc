@@ -90,7 +90,8 @@ void finish_result(std::string& members, Version version, std::string_view serve
                    std::optional<Caching> caching, Completeness completeness) {
   if (has_result_type(version)) {
     append_key(members, "resultType");
-    members += completeness == Completeness::complete ? R"("complete")" : R"("input_required")";
+    constexpr std::string_view kTypes[] = {R"("complete")", R"("input_required")", R"("task")"};
+    members += kTypes[static_cast<size_t>(completeness)];
     if (caching) {
       append_key(members, "ttlMs");
       members += std::to_string(caching->ttl_ms);

@@ -38,6 +38,7 @@ constexpr bool has_elicitation(Version v) { return v >= Version::v2025_06_18; }
 constexpr bool has_elicitation_modes(Version v) { return v >= Version::v2025_11_25; }
 constexpr bool has_resource_links(Version v) { return v >= Version::v2025_06_18; }
 constexpr bool has_titles(Version v) { return v >= Version::v2025_06_18; }
+constexpr bool has_core_tasks(Version v) { return v == Version::v2025_11_25; }
 constexpr bool has_extensions(Version v) { return v >= Version::v2025_11_25; }
 constexpr bool has_result_type(Version v) { return era_of(v) == Era::modern; }
 
@@ -83,8 +84,8 @@ struct Caching {
 // waits for them.
 using ResultMeta = std::map<std::string, std::string>;
 
-// Whether a result is the answer, or first asks the client for input.
-enum class Completeness { complete, input_required };
+// Whether a result is the answer, first asks the client for input, or names a task that will have the answer.
+enum class Completeness { complete, input_required, task };
 
 // Completes the members of a result: resultType, caching, and _meta with the server's name, where the version has them.
 // `server_info` is JSON text.

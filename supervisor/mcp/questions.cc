@@ -87,6 +87,8 @@ void Conversation::park(const RequestId& id) {
     asked.append(R"({"method":")").append(question_method(form.kind)).append(R"(","params":{)");
     asked += elicitation_members(form, version) + "}}";
   }
+  call.promotion.reset();
+  call.promotion_token.reset();
   call.context.set_notifications({}, {});  // they belonged to the answered request, as does its batch
   const auto batch = std::exchange(call.batch, nullptr);
   const std::string state = parked.add(principal(), this, std::move(calls_.extract(found).mapped()));
@@ -122,6 +124,7 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
   if (taken.answer) return finish(call, *std::move(taken.answer));
   take_responses(call, message.params);
   if (!call.questions.empty()) park_soon(call);  // questions without a valid answer are asked again
+  if (call.questions.empty()) promote_later(call);
 }
 
 // The client may know the question's name from an earlier call, and send the answer with the call.

@@ -43,6 +43,9 @@ struct ToolDefinition {
   Json meta;                                     // wire: _meta; null or an object
   std::vector<std::string> client_capabilities;  // a client must declare these: "sampling"; else calls are refused
   bool queues = false;  // the handler queues its calls: few run at once, and a waiting call needs little memory
+  // Whether its calls may become tasks (task_calls.h). required: only clients that know tasks may call it.
+  enum class Tasks { forbidden, optional, required };
+  Tasks tasks = Tasks::forbidden;
   Spellings spellings;  // other words that are accepted as values of its arguments
 };
 using ToolHandler = std::function<Task<ToolResult>(RequestContext&, Json arguments)>;

@@ -7,6 +7,7 @@ namespace mcp {
 RunningCall::RunningCall(Loop& loop, Server& server, CallHost& begun_by, RequestId id, Version version)
     : host(&begun_by),
       context(loop, std::move(id), version, [this](std::string line) { host->notify(*this, std::move(line)); }) {
+  context.set_host(host, *this);
   busy.emplace(server, Server::Busy::Kind::call);
   context.set_hold([this](size_t more) { return !share || share->add(more); });
   context.set_made([this](size_t made) {

@@ -27,6 +27,9 @@ class CallHost {
   // nullptr: the client cannot be asked.
   virtual std::shared_ptr<Elicitation> ask(RunningCall& call, ElicitationForm form,
                                            std::function<void(Elicited)> answered) = 0;
+  // RequestContext::detach() and become_task().
+  virtual Result<> detach(RunningCall& call, ToolResult now) = 0;
+  virtual Task<Result<>> become_task(RunningCall& call) = 0;
   // Called by the call's own task, so the host destroys the call in a later turn of the loop.
   virtual void finish(RunningCall& call, Answer answer) = 0;
 };
@@ -63,6 +66,12 @@ struct RunningCall {
   std::vector<AskedQuestion> questions;
   Json answers;                              // inputResponses that came before any question; null: none did
   std::string parked_principal, parked_key;  // the call's place in ParkedCalls; empty: it is not parked
+
+  // For tasks (task_calls.h).
+  bool may_be_task = false;              // its tool allows it
+  std::optional<int64_t> asked_ttl_ms;   // a legacy client asked for a task
+  std::optional<Deadline> promotion;     // makes it a task
+  std::shared_ptr<int> promotion_token;  // names this call for the timer, as ids are used again
 
   std::optional<Task<>> task;
 };

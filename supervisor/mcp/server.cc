@@ -10,6 +10,7 @@
 #include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/definitions.h"
 #include "supervisor/mcp/parked_calls.h"
+#include "supervisor/mcp/task_calls.h"
 
 namespace mcp {
 
@@ -37,6 +38,11 @@ constexpr MethodRow kMethods[] = {
     {"prompts/list", Method::prompts_list, true, true, false},
     {"prompts/get", Method::prompts_get, true, true, false},
     {"completion/complete", Method::complete, true, true, false},
+    {"tasks/get", Method::tasks_get, true, true, false},
+    {"tasks/update", Method::tasks_update, false, true, false},
+    {"tasks/result", Method::tasks_result, true, false, false},
+    {"tasks/list", Method::tasks_list, true, false, false},
+    {"tasks/cancel", Method::tasks_cancel, true, true, false},
 };
 
 const MethodRow* row_of(std::string_view name) {
@@ -165,6 +171,12 @@ bool Server::offers(Method method) const {
       return told_.contains(Changed::resources);
     case Method::listen:
       return !told_.empty();
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_result:
+    case Method::tasks_list:
+    case Method::tasks_cancel:
+      return task_calls_ != nullptr;
     case Method::initialize:
     case Method::ping:
     case Method::discover:
@@ -189,51 +201,6 @@ bool Server::is_immediate(Method method) {
     if (row.method == method) return row.immediate;
   }
   return false;
-}
-
-std::string Server::capabilities(Version version) const {
-  Json offered = Json::object();
-  if (!tools_.empty()) offered["tools"] = Json::object();
-  if (told_.contains(Changed::tools)) offered["tools"]["listChanged"] = true;
-  if (!resources_.empty()) offered["resources"] = Json::object();
-  if (told_.contains(Changed::resources)) offered["resources"] = {{"subscribe", true}, {"listChanged", true}};
-  if (!prompts_.empty()) offered["prompts"] = Json::object();
-  if (told_.contains(Changed::prompts)) offered["prompts"]["listChanged"] = true;
-  if (!completions_.empty() && version >= Version::v2025_03_26) offered["completions"] = Json::object();
-  if (logging_) offered["logging"] = Json::object();
-  if (has_extensions(version) && !extensions_.empty()) offered["extensions"] = extensions_;
-  return dump_json(offered);
-}
-
-std::string Server::initialize_members(Version version) const {
-  std::string members;
-  append_key(members, "protocolVersion");
-  append_json_string(members, version_name(version));
-  append_key(members, "capabilities");
-  members += capabilities(version);
-  append_key(members, "serverInfo");
-  append_server_info(members, info_, version);
-  if (!info_.instructions.empty()) {
-    append_key(members, "instructions");
-    append_json_string(members, info_.instructions);
-  }
-  return members;
-}
-
-std::string Server::discover_members() const {
-  std::string members;
-  append_key(members, "supportedVersions");
-  members += '[';
-  append_json_string(members, version_name(kNewestModern));
-  members += ']';
-  append_key(members, "capabilities");
-  members += capabilities(kNewestModern);
-  if (!info_.instructions.empty()) {
-    append_key(members, "instructions");
-    append_json_string(members, info_.instructions);
-  }
-  finish_result(members, kNewestModern, identity_, {}, kListCaching);
-  return members;
 }
 
 Answer Server::answer_now(Method method, Version version, const std::shared_ptr<ConnectionUser>& user,
@@ -299,6 +266,14 @@ Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, Jso
       Answer answer = co_await listen(context, std::move(params));
       co_return answer;
     }
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_result:
+    case Method::tasks_list:
+    case Method::tasks_cancel: {
+      Answer answer = co_await task_method(method, context, std::move(params));
+      co_return answer;
+    }
     case Method::extension: {
       Answer answer = co_await call_extension(context, std::move(params));
       co_return answer;
@@ -353,6 +328,12 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   if (!made) co_return tl::unexpected(std::move(made).error());
   ToolResult& result = *made;
   size_t needed = least_size(result);
+  if (!context.task.empty()) {
+    const size_t most = task_calls_->store().limits().result_bytes;
+    if (needed > most / 2) result = shortened(std::move(result), needed, most / 16), needed = least_size(result);
+    if (context.era() == Era::legacy)
+      result.meta["io.modelcontextprotocol/related-task"] = R"({"taskId":")" + context.task + R"("})";
+  }
   context.made(needed * copies_of_answer(context.response_filter));
   if (needed <= max_bytes) {  // a result too large to be sent is not redacted
     co_await prepare_redaction(context.response_filter, result);
@@ -396,9 +377,14 @@ bool Server::queues(const Json& params) const {
                      [&](const auto& tool) { return tool.queues && tool.name == wanted; });
 }
 
+const ToolDefinition* Server::find_tool(std::string_view name) const {
+  const auto found = std::find_if(tools_.begin(), tools_.end(), [&](const auto& one) { return one.name == name; });
+  return found == tools_.end() ? nullptr : &*found;
+}
+
 const Json* Server::input_schema(std::string_view tool) const {
-  const auto found = std::find_if(tools_.begin(), tools_.end(), [&](const auto& one) { return one.name == tool; });
-  return found == tools_.end() ? nullptr : &found->input_schema;
+  const ToolDefinition* found = find_tool(tool);
+  return found ? &found->input_schema : nullptr;
 }
 
 RpcError Server::unknown_tool(const std::shared_ptr<ConnectionUser>& user, const std::string& name) const {
@@ -435,8 +421,11 @@ Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& con
   if (handler == tool_handlers_.end() || !is_offered(context.user, *name)) {
     co_return tl::unexpected(unknown_tool(context.user, *name));
   }
-  const auto tool = std::find_if(tools_.begin(), tools_.end(), [&](const auto& t) { return t.name == *name; });
-
+  const ToolDefinition* tool = find_tool(*name);
+  if (tool->tasks == ToolDefinition::Tasks::required && task_calls_ && !context.can_become_task()) {
+    if (context.era() == Era::modern) co_return tl::unexpected(tasks_not_declared());
+    co_return refuse(ErrorCode::method_not_found, fmt::format("tool '{}' runs only as a task", *name));
+  }
   auto arguments = arguments_in(params);
   if (!arguments) co_return tl::unexpected(std::move(arguments).error());
   Json missing = Json::object();

@@ -22,6 +22,7 @@
 #include "supervisor/mcp/response_filter.h"
 #include "supervisor/mcp/subscriptions.h"
 #include "supervisor/mcp/unread.h"
+#include "supervisor/tasks/task_store.h"
 
 namespace mcp {
 
@@ -41,10 +42,20 @@ enum class Method {
   subscribe,
   unsubscribe,
   listen,
+  tasks_get,
+  tasks_update,
+  tasks_result,
+  tasks_list,
+  tasks_cancel,
   extension,  // a method that the program registered with add_method()
 };
 
 class ParkedCalls;
+class TaskCalls;
+struct TaskRules;
+
+// The error for a client that does not know tasks.
+RpcError tasks_not_declared();
 
 class Server {
  public:
@@ -91,6 +102,8 @@ class Server {
   void set_loop_shares(LoopShares& shares) { loop_shares_ = &shares; }
   // Makes the filter that redacts the texts of each request's answer.
   void set_response_filter(ResponseFilterOf response_filter) { response_filter_ = std::move(response_filter); }
+  // Lets calls become tasks, which `store` keeps (task_calls.h). It must outlive the server.
+  void set_tasks(tasks::TaskStore& store, TaskRules rules);
   // Declares that tools may log to the client. Deprecated since 2026-07-28, but legacy clients check it.
   void enable_logging();
 
@@ -133,6 +146,10 @@ class Server {
   Accounts& accounts() { return accounts_; }
   // Calls that wait for their clients to repeat the request, of all principals.
   ParkedCalls& parked_calls() { return *parked_calls_; }
+  // Calls that go on without their request; nullptr: set_tasks() was not called.
+  TaskCalls* task_calls() { return task_calls_.get(); }
+  bool may_be_task(const Json& params) const;
+  tl::expected<std::optional<int64_t>, RpcError> asked_task_ttl(const Json& params) const;
   // The lists for which changes are reported to clients.
   const std::set<Changed>& told() const { return told_; }
 
@@ -155,6 +172,13 @@ class Server {
   Task<Answer> call_tool(RequestContext& context, Json params, size_t max_bytes);
   Task<Answer> listen(RequestContext& context, Json params);
   Task<Answer> call_extension(RequestContext& context, Json params);
+
+  // Methods of tasks: task_methods.cc.
+  Task<Answer> task_method(Method method, RequestContext& context, Json params);
+  Task<Answer> task_details(RequestContext& context, std::string id, tasks::TaskOwner owner);
+  Task<Answer> task_result(std::string id, tasks::TaskOwner owner);
+  Answer list_tasks(const RequestContext& context, const Json& params, const tasks::TaskOwner& owner);
+  const ToolDefinition* find_tool(std::string_view name) const;
 
   bool offers(Method method) const;
   RpcError unknown_tool(const std::shared_ptr<ConnectionUser>& user, const std::string& name) const;
@@ -211,6 +235,7 @@ class Server {
   size_t calls_ = 0;
   size_t busy_ = 0;
   std::shared_ptr<Event> idle_;                // set while a task waits in drained()
+  std::unique_ptr<TaskCalls> task_calls_;      // may be null
   std::unique_ptr<ParkedCalls> parked_calls_;  // destroyed first: its handlers use the members above
 };
 

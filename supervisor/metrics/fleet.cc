@@ -87,6 +87,14 @@ void add_indexes(OpenMetricsText& text, const IndexNumbers& indexes) {
   text.sample("_total", {}, indexes.walks);
 }
 
+void add_tasks(OpenMetricsText& text, const TaskNumbers& tasks) {
+  text.family("warder_tasks", "gauge", "", "Background executions and tasks of the protocol, by state.");
+  text.sample("", {{"state", "running"}}, tasks.running);
+  text.sample("", {{"state", "ended"}}, tasks.ended);
+  text.family("warder_task_results_bytes", "gauge", "bytes", "The kept results of tasks that have ended.");
+  text.sample("", {}, tasks.result_bytes);
+}
+
 void add_proposals(OpenMetricsText& text, const ProposalNumbers& proposals) {
   text.family("warder_proposals_open", "gauge", "",
               "Proposals of staged executions that wait for a commit, of tenants in use since the start.");
@@ -141,6 +149,7 @@ void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet) {
   add_indexes(text, fleet.indexes);
   add_proposals(text, fleet.proposals);
   add_http(text, fleet.http);
+  add_tasks(text, fleet.tasks);
   add_approvals(text, fleet);
   if (!fleet.shows_tenants) return;  // names of servers tell what a machine is used for
   add_servers(text, fleet);

@@ -40,6 +40,11 @@ struct IndexNumbers {  // of workspaces (tenants/workspace_index.h)
   uint64_t indexes = 0, without = 0, files = 0, watches = 0, walks = 0;
 };
 
+struct TaskNumbers {                // of all tenants
+  uint64_t running = 0, ended = 0;  // `ended`: their results are kept
+  uint64_t result_bytes = 0;
+};
+
 struct ProposalNumbers {  // of staged executions, in stores that were opened since the start
   uint64_t open = 0, bytes = 0;
   std::vector<std::pair<std::string_view, uint64_t>> results;  // commits and decisions, by result
@@ -60,6 +65,7 @@ struct FleetNumbers {
   IndexNumbers indexes;
   ProposalNumbers proposals;
   HttpNumbers http;
+  TaskNumbers tasks;
   uint64_t approvals_for_tenants = 0, approvals_for_administrators = 0;  // waiting
   std::vector<std::pair<std::string_view, uint64_t>> approvals;          // settled, by decision
   std::vector<std::pair<std::string_view, uint64_t>> quota_refusals;     // writes, by limit

@@ -11,7 +11,7 @@ from harness import Daemon
 from tokens import compact, tokens_of
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-ALL_LIMIT, LEAN_LIMIT = 1365, 500
+ALL_LIMIT, LEAN_LIMIT = 1385, 500
 # Not counted yet, because they are not there yet, but room is kept for them.
 EXPECTED_LATER = {}
 LEAN = ["execute_code", "search_tools", "call_tool"]
@@ -45,7 +45,7 @@ class Tokens(unittest.TestCase):
         counted = tokens_of(*(sample["text"] for sample in samples.values()))
         self.assertEqual(dict(zip(samples, counted)), {kind: sample["tokens"] for kind, sample in samples.items()})
 
-    def test_all_tools_cost_at_most_1365_tokens(self):
+    def test_all_tools_cost_at_most_1385_tokens(self):
         tools = self.tools()
         total, later = self.count(tools)
         print(f"{total:6} all, and {sum(later.values())} for {sorted(later)}", file=sys.stderr)

@@ -18,9 +18,10 @@ MAY_INCLUDE = {
     "jail/init": ["jail/init", "jail/plan.h"],
     "jail/guest": ["jail/guest"],
     "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
-    "supervisor/mcp": [BASE, "supervisor/mcp"],  # the protocol knows no tool, tenant or jail
+    "supervisor/tasks": [BASE, "supervisor/tasks"],
+    "supervisor/mcp": [BASE, "supervisor/mcp", "supervisor/tasks"],  # the protocol knows no tool, tenant or jail
     "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/upstream"],
-    "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tenants/tenant_id.h"],
+    "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tasks", "supervisor/tenants/tenant_id.h"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
@@ -37,7 +38,7 @@ MAY_INCLUDE = {
     "supervisor/skill_stores": [BASE, "policies", "skills", "jail", "supervisor/executions", "supervisor/skill_stores", "supervisor/tenants"],
     "supervisor/tools": [BASE, "policies", "catalog", "skills", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/executions",
                          "supervisor/journal", "supervisor/mcp", "supervisor/privacy", "supervisor/proposals", "supervisor/skill_stores",
-                         "supervisor/tenants", "supervisor/tools", "supervisor/traces", "supervisor/upstream"],
+                         "supervisor/tasks", "supervisor/tenants", "supervisor/tools", "supervisor/traces", "supervisor/upstream"],
     "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/doctor", "supervisor/executions",
                        "supervisor/journal", "supervisor/proposals", "supervisor/tenants", "supervisor/upstream/server_status.h"],  # services, and no tool
     "supervisor/configuration": [BASE, "policies", "jail/id_range.h", "supervisor/configuration", "supervisor/credentials", "supervisor/flags.h", "supervisor/journal",
@@ -55,7 +56,7 @@ MAY_INCLUDE = {
     "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/credentials", "supervisor/daemon",
                           "supervisor/discovery", "supervisor/doctor", "supervisor/executions", "supervisor/http", "supervisor/journal",
                           "supervisor/mcp", "supervisor/metrics", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
-                          "supervisor/skill_stores", "supervisor/streamable_http", "supervisor/systemd", "supervisor/tenants", "supervisor/tools",
+                          "supervisor/skill_stores", "supervisor/streamable_http", "supervisor/systemd", "supervisor/tasks", "supervisor/tenants", "supervisor/tools",
                           "supervisor/traces", "supervisor/upstream"],  # every part, and no program
     "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],  # the program itself: its start with privileges
 }

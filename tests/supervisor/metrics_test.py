@@ -23,7 +23,8 @@ OF_THE_MACHINE = {
     "warder_http_refused": "counter", "warder_access_tokens": "gauge", "warder_approvals_now": "gauge", "warder_approvals": "counter",
     "warder_workspace_indexes": "gauge", "warder_workspace_index_files": "gauge", "warder_workspace_index_watches": "gauge",
     "warder_workspace_index_walks": "counter",
-    "warder_proposals_open": "gauge", "warder_proposals_bytes": "gauge", "warder_proposal_results": "counter"}
+    "warder_proposals_open": "gauge", "warder_proposals_bytes": "gauge", "warder_proposal_results": "counter",
+    "warder_tasks": "gauge", "warder_task_results_bytes": "gauge"}
 # Names of tenants and of upstream servers.
 OF_TENANTS = {
     "warder_upstream_calls": "counter", "warder_upstream_call_seconds": "summary", "warder_upstream_connections": "gauge",

@@ -25,6 +25,14 @@ std::string workspace_text(const Json& execution) {
   return workspace.empty() ? "-" : workspace == "read_only" ? "read-only" : workspace;
 }
 
+// A background execution is marked while it has no outcome.
+std::string state_text(const Json& execution) {
+  if (const auto outcome = text(execution, "Outcome"); !outcome.empty()) return outcome;
+  const auto background = execution.find("Background");
+  const bool is_background = background != execution.end() && background->is_boolean() && background->get<bool>();
+  return text(execution, "State") + (is_background ? ", background" : "");
+}
+
 }  // namespace
 
 std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width, size_t id_length) {
@@ -39,11 +47,9 @@ std::vector<std::string> executions_table(const std::vector<Json>& executions, s
                                        {"MEMORY", Align::right}};
   std::vector<Line> lines;
   for (const Json& execution : executions) {
-    const auto outcome = text(execution, "Outcome");
     const auto id = text(execution, "Id");
     lines.push_back({id_length > 0 ? id.substr(0, id_length) : id, text(execution, "Tenant"),
-                     text(execution, "Language"), workspace_text(execution),
-                     outcome.empty() ? text(execution, "State") : outcome,
+                     text(execution, "Language"), workspace_text(execution), state_text(execution),
                      usec_text(usec_since(number(execution, "AskedUSec"))), wall_text(execution),
                      known_usec_text(known_number(execution, "CPUUSec")),
                      known_bytes_text(known_number(execution, "MemoryBytes"))});

@@ -129,6 +129,7 @@ Task<Result<mcp::ToolResult>> call_for_agent(calls::CallEnvironment& environment
 mcp::ToolDefinition call_tool_definition() {
   mcp::ToolDefinition tool;
   tool.name = "call_tool";
+  tool.tasks = mcp::ToolDefinition::Tasks::optional;
   tool.description = "Call one tool that search_tools found; several: from code.";
   tool.input_schema = Json::parse(R"({
     "type": "object",

@@ -2,6 +2,7 @@
 
 #include "supervisor/base/random.h"
 #include "supervisor/base/trace_parent.h"
+#include "supervisor/tools/execution/background.h"
 #include "supervisor/tools/execution/code_execution.h"
 #include "supervisor/tools/execution/execute_request.h"
 #include "supervisor/tools/execution/fan_out.h"
@@ -61,15 +62,30 @@ Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::Request
   record.tenant = requester->tenant->id();
   requester->policy = record.policy;
   requester->trace = recording.trace();
+  std::optional<BackgroundTask> background;
+  if (arguments.value("background", false)) {
+    const auto is_closing = [&admission = environment.admission] { return admission.is_closed(); };
+    background.emplace(environment.tasks, is_closing, record.id);
+    auto begun = co_await background->begin(context, record.tenant.text());
+    if (!begun) {
+      recording.refuse(begun.error());
+      co_return make_refusal({}, begun.error());
+    }
+    record.background = true;
+  }
   calls::CallContext caller{*std::move(requester), context, record.id, &record.handle};
   EndedExecution ended = co_await run_execution(environment, std::move(caller), recording, books, std::move(arguments));
-  if (ended.result) co_return *std::move(ended.result);
+  if (ended.result) {
+    if (background) background->end(*ended.result, record.outcome);
+    co_return *std::move(ended.result);
+  }
   const Error& error = ended.result.error();
   recording.refuse(error);
   mcp::ToolResult refused = make_refusal(recording.has_begun() ? recording.id() : std::string(), error, ended.ran);
   const bool jailer_gone = ended.ran == Ran::no && environment.host.jailer.is_gone();  // and the daemon ends with it
   if (jailer_gone || (!recording.has_begun() && environment.admission.is_closed()))
     refused.meta = mcp::not_run_while_draining().meta;
+  if (background) background->end(refused, record.outcome);
   co_return refused;
 }
 
@@ -83,6 +99,7 @@ void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment) {
   tool.spellings = execute_code_spellings();
   tool.annotations.open_world = false;  // no network
   tool.queues = true;
+  tool.tasks = mcp::ToolDefinition::Tasks::optional;
   server.add_tool(std::move(tool), [&environment](mcp::RequestContext& context, Json arguments) {
     return execute_code(environment, context, std::move(arguments));
   });

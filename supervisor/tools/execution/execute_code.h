@@ -11,6 +11,7 @@
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/proposals/proposal_stores.h"
+#include "supervisor/tasks/task_store.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 #include "supervisor/traces/queue.h"
@@ -26,6 +27,7 @@ struct ExecuteEnvironment {
   executions::Sessions& sessions;
   const calls::GuestCalls& calls;
   journal::Journal& journal;
+  tasks::TaskStore& tasks;
   discovery::CatalogOf catalog_of;
   tenants::RequesterOf requester_of;
   proposals::ProposalStores& proposals;

@@ -18,6 +18,7 @@ Json execute_code_schema() {
       "workspace": {"type": "string", "enum": ["direct", "staged"], "description": "staged: changes become a proposal"},
       "session": {"type": "string"},
       "reset_session": {"type": "boolean"},
+      "background": {"type": "boolean", "description": "answer at once; result at exec:///<execution_id>/result"},
       "fork": {"type": "array", "items": {}}
     },
     "required": ["code"]

@@ -4,6 +4,7 @@
 
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
+#include "supervisor/tools/execution/background.h"
 #include "supervisor/tools/execution/execution_account.h"
 #include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
@@ -52,18 +53,27 @@ Task<Result<mcp::ResourcePage>> list_of(Result<tenants::Requester> requester, st
   co_return page;
 }
 
+std::vector<mcp::ResourceContents> json_contents(std::string uri, std::string text) {
+  mcp::ResourceContents contents;
+  contents.mime_type = "application/json";
+  contents.data = std::move(text);
+  contents.uri = std::move(uri);
+  std::vector<mcp::ResourceContents> one;
+  one.push_back(std::move(contents));
+  return one;
+}
+
 Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Requester> requester,
-                                                         journal::Journal& journal, std::string uri) {
+                                                         journal::Journal& journal, tasks::TaskStore& tasks,
+                                                         std::string uri) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   if (auto execution = account_of_uri(uri)) {
     CO_TRY(std::string text, co_await read_account(journal, requester->tenant->name(), *std::move(execution)));
-    mcp::ResourceContents account;
-    account.mime_type = "application/json";
-    account.data = std::move(text);
-    account.uri = std::move(uri);
-    std::vector<mcp::ResourceContents> one;
-    one.push_back(std::move(account));
-    co_return one;
+    co_return json_contents(std::move(uri), std::move(text));
+  }
+  if (auto execution = execution_of_result(uri)) {
+    CO_TRY(std::string text, co_await read_result(tasks, requester->tenant->name(), *std::move(execution)));
+    co_return json_contents(std::move(uri), std::move(text));
   }
   auto contents = co_await read_resource(*requester->tenant, std::move(uri));
   co_return contents;
@@ -94,9 +104,9 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
   if (kept) return whole(tenant.executions().read(kept->execution, kept->stream, 0, kMaxResourceBytes));
   if (uri.starts_with(kSessionScheme)) return tenant.sessions().read(uri.substr(kSessionScheme.size()));
   if (!uri.starts_with(kWorkspaceScheme))
-    return fail(
-        Code::not_found, "this resource does not exist",
-        "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>");
+    return fail(Code::not_found, "this resource does not exist",
+                "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result and "
+                "session:///<session_id>");
   TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
   TRY(RelativePath path, RelativePath::parse(name));
   return whole(tenant.workspace().read(path, 0, kMaxResourceBytes));
@@ -104,7 +114,8 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
 
 }  // namespace
 
-void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes) {
+void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, tasks::TaskStore& tasks,
+                         executions::ExecutionRegistry& executions) {
   auto that_changes = [&changes](FileWork* work) {
     return [&changes, work](const tenants::Requester& requester, Json arguments) {
       return tell_when_done(changes, requester, work, std::move(arguments));
@@ -119,7 +130,13 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
   registry.add(agent_operation(write_workspace_file_definition(), that_changes(write_workspace_file)));
   registry.add({read_workspace_file_definition(), read, nullptr});
   registry.add(agent_operation(list_workspace_files_definition(), list));
-  registry.add(agent_operation(delete_workspace_file_definition(), that_changes(delete_workspace_file)));
+  auto remove = [&tasks, &executions, delete_file = that_changes(delete_workspace_file)](
+                    const tenants::Requester& requester, Json arguments) {
+    if (const auto execution = execution_of_uri(arguments.value("filename", "")))
+      return ready(delete_execution(tasks, executions, requester.tenant->name(), *execution));
+    return delete_file(requester, std::move(arguments));
+  };
+  registry.add(agent_operation(delete_workspace_file_definition(), remove));
 }
 
 Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor) {
@@ -224,13 +241,14 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
   co_return all;
 }
 
-mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal) {
+mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
+                                          tasks::TaskStore& tasks) {
   mcp::ResourceProvider provider;
   provider.list = [requester_of](mcp::RequestContext& context, std::string cursor) {
     return list_of(requester_of(context), std::move(cursor));
   };
-  provider.read = [requester_of, &journal](mcp::RequestContext& context, std::string uri) {
-    return read_of(requester_of(context), journal, std::move(uri));
+  provider.read = [requester_of, &journal, &tasks](mcp::RequestContext& context, std::string uri) {
+    return read_of(requester_of(context), journal, tasks, std::move(uri));
   };
   mcp::ResourceTemplate file;
   file.uri_template = kWorkspaceTemplate;
@@ -240,7 +258,8 @@ mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_
   output.uri_template = kOutputTemplate;
   output.name = "kept output";
   output.description =
-      "The whole output of an execution, or, as `stats`, its usage and the data that stayed out of the context";
+      "The whole output of an execution; as `stats`, its usage and the data that stayed out of the context; as "
+      "`result`, the answer of a background execution";
   provider.changes = mcp::ResourceProvider::Changes::told;
   provider.prefixes = {std::string(kWorkspaceScheme), std::string(kExecutionScheme), std::string(kSessionScheme)};
   mcp::ResourceTemplate session;

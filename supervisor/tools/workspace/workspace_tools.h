@@ -5,9 +5,11 @@
 #include <functional>
 
 #include "supervisor/base/json_value.h"
+#include "supervisor/executions/execution_registry.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/tasks/task_store.h"
 #include "supervisor/tenants/requester.h"
 #include "supervisor/tools/operation.h"
 
@@ -15,10 +17,13 @@ namespace tools {
 
 class ResourceChanges;
 // Adds the four tools. `changes` must outlive all calls.
-void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes);
-// Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>. `journal` must
-// outlive the server.
-mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal);
+// delete_workspace_file also cancels background executions of `executions`, whose answers are in `tasks`.
+void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, tasks::TaskStore& tasks,
+                         executions::ExecutionRegistry& executions);
+// Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result and session:///<session_id>. `journal`
+// and `tasks` must outlive the server.
+mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
+                                          tasks::TaskStore& tasks);
 
 // The entries of the folder workspace:///path, as the protocol's resources/directory/read wants them: {resources,
 // nextCursor?}; a folder has the type inode/directory. `tenant` must outlive the task. Errors: invalid, not_found.

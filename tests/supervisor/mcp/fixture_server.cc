@@ -2,7 +2,7 @@
 //   mcp_fixture_server PATH      serves until SIGTERM or SIGINT, then drains
 // Serves lines and HTTP at the Unix socket PATH, and HTTP at a free port of 127.0.0.1, without tokens. Prints
 // "http://127.0.0.1:PORT/mcp" when it listens. Names and texts are those of the suite's scenarios; those that ask the
-// client are in fixture_questions.cc. Tasks are not here.
+// client are in fixture_questions.cc, those of tasks in fixture_tasks.cc.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -18,9 +18,11 @@
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/mcp/task_calls.h"
 #include "supervisor/streamable_http/endpoint.h"
 #include "supervisor/streamable_http/listener.h"
 #include "tests/supervisor/mcp/fixture_questions.h"
+#include "tests/supervisor/mcp/fixture_tasks.h"
 
 using namespace std::chrono_literals;
 
@@ -266,6 +268,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   Loop loop;
+  tasks::MemoryTaskDisk task_disk;
+  tasks::TaskStore task_store(loop, task_disk);
   mcp::Server server(loop, {"mcp-fixture", "1.0.0", "MCP fixtures", "Fixtures of the conformance suite."});
   server.enable_logging();
   add_content_tools(server);
@@ -273,6 +277,8 @@ int main(int argc, char** argv) {
   add_resources(server);
   add_prompts(server);
   add_asking_fixtures(server);
+  add_task_fixtures(server);
+  server.set_tasks(task_store, {});
 
   auto socket = mcp::listen_at(argv[1], 0600);
   if (!socket) {

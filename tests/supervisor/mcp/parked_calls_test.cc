@@ -23,6 +23,8 @@ struct ParkingLot : Fixture, mcp::CallHost {
     return nullptr;
   }
   void finish(mcp::RunningCall&, mcp::Answer answer) override { finished.push_back(std::move(answer)); }
+  Result<> detach(mcp::RunningCall&, mcp::ToolResult) override { return {}; }
+  Task<Result<>> become_task(mcp::RunningCall&) override { co_return Result<>(); }
 
   std::unique_ptr<mcp::RunningCall> made() {
     auto call = std::make_unique<mcp::RunningCall>(loop, server, static_cast<mcp::CallHost&>(*this),

@@ -157,8 +157,11 @@ TEST_CASE("a request that names a refused workspace runs no operation", "[operat
 TEST_CASE("tools are listed in the order of their registration, and code has calls of its own", "[operations]") {
   DiscoveryAudiences audiences;
   tools::ResourceChanges changes(audiences.loop, audiences.server);
+  tasks::MemoryTaskDisk task_disk;
+  tasks::TaskStore task_store(audiences.loop, task_disk);
+  executions::ExecutionRegistry executions(audiences.loop);
   privacy::PiiVaults vaults(audiences.loop);
-  tools::add_workspace_tools(audiences.registry, changes);
+  tools::add_workspace_tools(audiences.registry, changes, task_store, executions);
   tools::add_pii_tools(audiences.registry, vaults, audiences.loop);
   tools::add_session_calls(audiences.guest_calls);
   Names listed;
@@ -253,7 +256,10 @@ TEST_CASE("an error of a guest call about a session keeps its remedy", "[operati
 TEST_CASE("a written file is found by its tenant's next call", "[operations]") {
   Audiences audiences;
   tools::ResourceChanges changes(audiences.loop, audiences.server);
-  tools::add_workspace_tools(audiences.registry, changes);
+  tasks::MemoryTaskDisk task_disk;
+  tasks::TaskStore task_store(audiences.loop, task_disk);
+  executions::ExecutionRegistry executions(audiences.loop);
+  tools::add_workspace_tools(audiences.registry, changes, task_store, executions);
   CHECK(audiences.agent("write_workspace_file", {{"filename", "a"}, {"content", "x"}}).value()["size"] == 1);
   CHECK(audiences.agent("list_workspace_files").value()["files"] == Json{"a"});
   CHECK(audiences.agent("read_workspace_file", {{"filename", "b"}}).value()["code"] == "not_found");

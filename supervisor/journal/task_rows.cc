@@ -1,0 +1,91 @@
+#include "supervisor/journal/task_rows.h"
+
+namespace journal {
+namespace {
+
+// `state` and `kind` have the words of tasks::state_name and tasks::kind_name.
+constexpr char kTaskTable[] = R"(
+CREATE TABLE tasks(
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, principal TEXT NOT NULL, kind TEXT NOT NULL, state TEXT NOT NULL,
+  created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, ttl_ms INTEGER NOT NULL, result TEXT
+) WITHOUT ROWID;
+)";
+
+Result<> write_task(Database& database, const tasks::StoredTask& task) {
+  TRY(Statement insert,
+      database.prepare("INSERT INTO tasks(id, tenant, principal, kind, state, created_ms, updated_ms, "
+                       "ttl_ms) VALUES(?,?,?,?,?,?,?,?)"));
+  insert.bind(task.id).bind(task.owner.tenant).bind(task.owner.principal).bind(tasks::kind_name(task.kind));
+  insert.bind(tasks::state_name(task.state)).bind(task.created_ms).bind(task.updated_ms).bind(task.ttl_ms);
+  return insert.run();
+}
+
+Result<> write_task_end(Database& database, const tasks::StoredTask& task, const std::string& result) {
+  TRY(Statement update, database.prepare("UPDATE tasks SET state=?, updated_ms=?, result=? WHERE id=?"));
+  return update.bind(tasks::state_name(task.state)).bind(task.updated_ms).bind(result).bind(task.id).run();
+}
+
+}  // namespace
+
+Part tasks_part() { return {"tasks", {kTaskTable}}; }
+
+Result<std::vector<tasks::StoredTask>> read_tasks(Database& database) {
+  TRY(Statement rows, database.prepare("SELECT id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, "
+                                       "length(CAST(result AS BLOB)) FROM tasks ORDER BY created_ms"));
+  std::vector<tasks::StoredTask> all;
+  for (;;) {
+    TRY(bool row, rows.step());
+    if (!row) return all;
+    const auto kind = tasks::find_kind(rows.text(3));
+    const auto state = tasks::find_state(rows.text(4));
+    if (!kind || !state) continue;  // of a later version
+    tasks::StoredTask task;
+    task.id = rows.text(0);
+    task.owner = {rows.text(1), rows.text(2)};
+    task.kind = *kind, task.state = *state;
+    task.created_ms = rows.integer(5), task.updated_ms = rows.integer(6), task.ttl_ms = rows.integer(7);
+    task.result_bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(8), 0));
+    all.push_back(std::move(task));
+  }
+}
+
+Task<Result<>> TaskRows::add(tasks::StoredTask task) {
+  const Writer::Work work = [task = std::move(task)](Database& database) { return write_task(database, task); };
+  auto done = co_await journal_.run(work);
+  co_return done;
+}
+
+Task<Result<>> TaskRows::end(tasks::StoredTask task, std::string result) {
+  const Writer::Work work = [task = std::move(task), result = std::move(result)](Database& database) {
+    return write_task_end(database, task, result);
+  };
+  auto done = co_await journal_.run(work);
+  co_return done;
+}
+
+Task<Result<std::string>> TaskRows::result(std::string id) {
+  auto found = std::make_shared<std::optional<std::string>>();
+  const Writer::Work work = [found, id = std::move(id)](Database& database) -> Result<> {
+    TRY(Statement rows, database.prepare("SELECT result FROM tasks WHERE id=? AND result IS NOT NULL"));
+    TRY(bool row, rows.bind(id).step());
+    if (row) *found = rows.text(0);
+    return {};
+  };
+  auto done = co_await journal_.read(work);
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  if (!*found) co_return fail(Code::not_found, "no result of this task is stored");
+  co_return **std::move(found);
+}
+
+void TaskRows::remove(std::vector<std::string> ids) {
+  auto work = [ids = std::move(ids)](Database& database) -> Result<> {
+    for (const auto& id : ids) {
+      TRY(Statement remove, database.prepare("DELETE FROM tasks WHERE id=?"));
+      CHECKED(remove.bind(id).run());
+    }
+    return {};
+  };
+  journal_.queue(std::move(work));
+}
+
+}  // namespace journal

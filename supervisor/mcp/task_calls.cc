@@ -1,0 +1,192 @@
+#include "supervisor/mcp/task_calls.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "supervisor/base/json.h"
+
+namespace mcp {
+namespace {
+
+std::string task_time(int64_t ms) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(ms / 1000)), ms % 1000);
+}
+
+void append_number(std::string& members, std::string_view key, int64_t number) {
+  append_key(members, key);
+  members += std::to_string(number);
+}
+
+}  // namespace
+
+bool declares_tasks(const ClientInfo& client) {
+  if (!client.capabilities.is_object()) return false;
+  const auto extensions = client.capabilities.find("extensions");
+  return extensions != client.capabilities.end() && extensions->is_object() && extensions->contains(kTasksExtension);
+}
+
+std::string interrupted_result() {
+  const Json why = {{"success", false},
+                    {"error", "the server ended while this call ran; it may have had effects"},
+                    {"outcome", "interrupted"},
+                    {"may_have_run", true}};
+  std::string members;
+  ToolResult result = ToolResult::text(dump_json(why));
+  result.is_error = true;
+  append_tool_result(members, result, kNewestModern);
+  append_key(members, "resultType");
+  members += R"("complete")";
+  return members;
+}
+
+void append_task(std::string& members, const tasks::StoredTask& task, Version version, int64_t poll_ms) {
+  const bool modern = era_of(version) == Era::modern;
+  append_member(members, "taskId", task.id);
+  append_member(members, "status", tasks::state_name(task.state));
+  append_member(members, "createdAt", task_time(task.created_ms));
+  append_member(members, "lastUpdatedAt", task_time(task.updated_ms));
+  append_number(members, modern ? "ttlMs" : "ttl", task.ttl_ms);
+  append_number(members, modern ? "pollIntervalMs" : "pollInterval", poll_ms);
+}
+
+std::string created_members(const tasks::StoredTask& task, Version version, int64_t poll_ms,
+                            std::string_view server_info) {
+  std::string members;
+  if (era_of(version) == Era::modern) {
+    append_task(members, task, version, poll_ms);
+    finish_result(members, version, server_info, {}, {}, Completeness::task);
+    return members;
+  }
+  std::string inner;
+  append_task(inner, task, version, poll_ms);
+  append_key(members, "task");
+  members.append("{").append(inner).append("}");
+  finish_result(members, version, server_info);
+  return members;
+}
+
+// Calls are destroyed after their entries are gone: the destructor of one handler may let another handler finish.
+TaskCalls::~TaskCalls() { cancel_of({}); }
+
+tasks::NewTask TaskCalls::new_task(const RequestContext& context, std::optional<int64_t> ttl_ms) const {
+  tasks::NewTask task;
+  task.owner = rules_.owner_of ? rules_.owner_of(context) : tasks::TaskOwner{"", context.principal.name()};
+  task.ttl_ms = ttl_ms;
+  return task;
+}
+
+void TaskCalls::take(std::unique_ptr<RunningCall> call, std::string id) {
+  RunningCall& taken = *call;
+  taken.host = this;
+  taken.context.task = id;
+  taken.promotion.reset();
+  if (!id.empty()) by_id_[std::move(id)] = &taken;
+  calls_[&taken] = std::move(call);
+}
+
+RunningCall* TaskCalls::find(const std::string& id) {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second;
+}
+
+std::unique_ptr<RunningCall> TaskCalls::extract(const RunningCall& call) {
+  auto node = calls_.extract(&call);
+  if (node.empty()) return nullptr;
+  by_id_.erase(call.context.task);
+  return std::move(node.mapped());
+}
+
+std::string TaskCalls::input_requests(const std::string& id) {
+  std::string members;
+  RunningCall* call = find(id);
+  if (!call || !call->embedded) return members;
+  std::erase_if(call->questions, [call](const auto& asked) { return !call->embedded->find(asked.key); });
+  for (const auto& [name, key] : call->questions) {
+    const ElicitationForm& form = call->embedded->find(key)->form;
+    append_key(members, name);
+    members.append(R"({"method":")").append(question_method(form.kind)).append(R"(","params":{)");
+    members += elicitation_members(form, call->context.version) + "}}";
+  }
+  store_.set_waits_for_input(id, !members.empty());  // a question may have been taken back
+  return members;
+}
+
+void TaskCalls::give_answers(const std::string& id, const Json& responses) {
+  RunningCall* call = find(id);
+  if (!call || !call->embedded || !responses.is_object()) return;
+  std::erase_if(call->questions, [&](const auto& asked) {
+    const auto open = call->embedded->find(asked.key);
+    const auto response = responses.find(asked.name);
+    if (!open || response == responses.end()) return false;
+    const auto answer = read_elicited(*response, open->form.kind);
+    if (!answer) return false;
+    if (const auto question = call->embedded->take(asked.key)) {
+      loop_.defer([weak = std::weak_ptr(question), answer = *answer] {
+        if (auto waiting = weak.lock()) waiting->answered(answer);
+      });
+    }
+    return true;
+  });
+  static_cast<void>(input_requests(id));  // sets the state
+}
+
+void TaskCalls::cancel(const std::string& id) {
+  store_.end(id, tasks::TaskState::cancelled, "");
+  RunningCall* call = find(id);
+  if (!call) return;
+  call->context.close();
+  loop_.defer([cancelled = std::shared_ptr<RunningCall>(extract(*call))] {});  // destroyed there, with its handler
+}
+
+void TaskCalls::cancel_of(const std::function<bool(const std::shared_ptr<ConnectionUser>& user)>& chosen) {
+  std::vector<std::unique_ptr<RunningCall>> cancelled;
+  for (auto one = calls_.begin(); one != calls_.end();) {
+    const auto next = std::next(one);
+    if (!chosen || chosen(one->second->context.user)) {
+      by_id_.erase(one->second->context.task);
+      cancelled.push_back(std::move(calls_.extract(one).mapped()));
+    }
+    one = next;
+  }
+  if (!chosen) return;  // the daemon ends: the next one finds these tasks
+  for (const auto& call : cancelled)
+    if (!call->context.task.empty()) store_.end(call->context.task, tasks::TaskState::cancelled, "");
+}
+
+// No message goes to a client that does not wait for an answer.
+void TaskCalls::notify(const RunningCall&, std::string) {}
+
+std::shared_ptr<Elicitation> TaskCalls::ask(RunningCall& call, ElicitationForm form,
+                                            std::function<void(Elicited)> answered) {
+  if (call.context.task.empty() || call.context.era() == Era::legacy) return nullptr;
+  auto question = call.add_question(std::move(form), std::move(answered));
+  if (question) store_.set_waits_for_input(call.context.task, true);
+  return question;
+}
+
+void TaskCalls::finish(RunningCall& call, Answer answer) {
+  call.context.close();
+  auto done = extract(call);
+  if (!done) return;  // the call is being destroyed
+  call.unread->set(0);
+  if (const std::string& id = call.context.task; !id.empty()) {
+    if (answer) {
+      store_.end(id, tasks::TaskState::completed, *std::move(answer));
+    } else {
+      store_.end(id, tasks::TaskState::failed, error_object(answer.error()));
+    }
+  }
+  call.share.reset();
+  call.busy.reset();
+  // Destroyed later, because the call's task is on the stack.
+  loop_.defer([gone = std::shared_ptr<RunningCall>(std::move(done))] {});
+}
+
+Result<> TaskCalls::detach(RunningCall&, ToolResult) { return {}; }  // its client was answered
+
+Task<Result<>> TaskCalls::become_task(RunningCall&) { co_return Result<>(); }  // it is one
+
+}  // namespace mcp

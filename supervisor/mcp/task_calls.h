@@ -1,0 +1,86 @@
+// TaskCalls: calls that go on after their client was answered. Two kinds:
+//   a task      the client got its id, and asks for its state and result with tasks/get (task_methods.cc)
+//   detached    the handler answered at once by RequestContext::detach(), and keeps its own result
+// States and results are in a tasks::TaskStore, which outlives this object and may outlive the daemon.
+// A question of a task's handler waits for tasks/update; the client of a detached call cannot be asked.
+// Owned by: Server. Used by: Conversation, task_methods.cc. No errors. Destroying it cancels all its calls, and their
+// tasks stay as they are in the store: the next daemon finds them interrupted.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/mcp/running_call.h"
+#include "supervisor/tasks/task_store.h"
+
+namespace mcp {
+
+constexpr char kTasksExtension[] = "io.modelcontextprotocol/tasks";
+
+struct TaskRules {
+  std::chrono::milliseconds promote_after{15'000};  // a call that runs longer becomes a task, if its client knows tasks
+  int64_t poll_ms = 2'000;                          // how often a client should ask
+  std::function<tasks::TaskOwner(const RequestContext&)> owner_of;
+};
+
+// Whether a modern client declared the extension with its request.
+bool declares_tasks(const ClientInfo& client);
+
+class TaskCalls : private CallHost {
+ public:
+  // The store must outlive it.
+  TaskCalls(Loop& loop, tasks::TaskStore& store, TaskRules rules)
+      : loop_(loop), store_(store), rules_(std::move(rules)), beginning_(loop) {}
+  ~TaskCalls() override;
+  TaskCalls(const TaskCalls&) = delete;
+  TaskCalls& operator=(const TaskCalls&) = delete;
+
+  tasks::TaskStore& store() { return store_; }
+  const TaskRules& rules() const { return rules_; }
+  tasks::NewTask new_task(const RequestContext& context, std::optional<int64_t> ttl_ms = {}) const;
+  // Tasks that are being begun without their call waiting for it.
+  Scope& beginning() { return beginning_; }
+
+  // Becomes the call's host. `id`: of its task in the store; empty: the call is detached.
+  void take(std::unique_ptr<RunningCall> call, std::string id);
+  // The open questions of a task, as the members of an object; empty: there is none.
+  std::string input_requests(const std::string& id);
+  // Gives answers to open questions; others are ignored.
+  void give_answers(const std::string& id, const Json& responses);
+  // Ends a task that has not ended, and its handler.
+  void cancel(const std::string& id);
+  // Cancels all calls of these users, tasks and detached calls. An empty function: of all users.
+  void cancel_of(const std::function<bool(const std::shared_ptr<ConnectionUser>& user)>& chosen);
+  size_t count() const { return calls_.size(); }
+
+ private:
+  void notify(const RunningCall& call, std::string line) override;
+  std::shared_ptr<Elicitation> ask(RunningCall& call, ElicitationForm form,
+                                   std::function<void(Elicited)> answered) override;
+  void finish(RunningCall& call, Answer answer) override;
+  Result<> detach(RunningCall& call, ToolResult now) override;
+  Task<Result<>> become_task(RunningCall& call) override;
+  RunningCall* find(const std::string& id);
+  std::unique_ptr<RunningCall> extract(const RunningCall& call);
+
+  Loop& loop_;
+  tasks::TaskStore& store_;
+  const TaskRules rules_;
+  std::map<const RunningCall*, std::unique_ptr<RunningCall>> calls_;
+  std::map<std::string, RunningCall*> by_id_;
+  Scope beginning_;  // last: cancelled first
+};
+
+// The result of a task that a restart of the daemon ended, as TaskStore::load() wants it.
+std::string interrupted_result();
+// The task's fields: taskId, status and times, under the names of the version.
+void append_task(std::string& members, const tasks::StoredTask& task, Version version, int64_t poll_ms);
+// The answer to a call that became a task.
+std::string created_members(const tasks::StoredTask& task, Version version, int64_t poll_ms,
+                            std::string_view server_info);
+
+}  // namespace mcp

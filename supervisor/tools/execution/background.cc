@@ -1,0 +1,115 @@
+#include "supervisor/tools/execution/background.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/json.h"
+#include "supervisor/tenants/executions.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+constexpr std::string_view kResultName = "/result";
+constexpr char kInterrupted[] = "interrupted";
+
+tl::unexpected<Error> unknown_execution(const std::string& execution) {
+  return fail(Code::not_found, "no background execution '" + execution + "' is known",
+              "use an execution_id from an answer of execute_code with `background`; the oldest are removed");
+}
+
+Json state_of(const tasks::StoredTask& task) {
+  return {{"execution_id", task.id}, {"state", tasks::state_name(task.state)}};
+}
+
+std::string ended_without_answer(const std::string& execution, std::string_view outcome, std::string_view why) {
+  return dump_json(
+      {{"success", false}, {"error", why}, {"outcome", outcome}, {"may_have_run", true}, {"execution_id", execution}});
+}
+
+// The text block of an answer; of a text that is too large, its beginning.
+std::string kept_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
+                      size_t most) {
+  const auto* text = result.content.empty() ? nullptr : std::get_if<mcp::Text>(&result.content.front());
+  if (!text) return ended_without_answer(execution, outcome, "the answer has no text");
+  if (text->text.size() <= most) return text->text;
+  return dump_json(
+      {{"success", !result.is_error},
+       {"execution_id", execution},
+       {"outcome", outcome},
+       {"truncated", {{"answer", {{"bytes", text->text.size()}}}}},
+       {"answer_begins", valid_utf8(std::string_view(text->text).substr(0, most / 16))},
+       {"notes", Json::array({fmt::format("the answer had {} bytes, and {} are kept: return less, or write "
+                                          "it to a file in the workspace",
+                                          text->text.size(), most)})}});
+}
+
+}  // namespace
+
+BackgroundTask::~BackgroundTask() {
+  if (!has_begun_ || is_closing_()) return;
+  store_.end(execution_, tasks::TaskState::cancelled,
+             ended_without_answer(execution_, "cancelled", "the execution was cancelled"));
+}
+
+Task<Result<>> BackgroundTask::begin(mcp::RequestContext& context, std::string tenant) {
+  tasks::NewTask asked;
+  asked.kind = tasks::TaskKind::background;
+  asked.owner = {std::move(tenant), context.principal.name()};
+  asked.id = execution_;
+  CO_TRY(const tasks::StoredTask task, co_await store_.begin(std::move(asked)));
+  Json now = state_of(task);
+  now["result"] = std::string(kExecutionScheme) + execution_ + std::string(kResultName);
+  auto detached = context.detach(mcp::ToolResult::text(dump_json(now)));
+  if (detached) {
+    has_begun_ = true;
+  } else {
+    store_.forget(execution_);
+  }
+  co_return detached;
+}
+
+void BackgroundTask::end(const mcp::ToolResult& result, std::string_view outcome) {
+  if (!std::exchange(has_begun_, false)) return;
+  const auto state = outcome == "cancelled" ? tasks::TaskState::cancelled : tasks::TaskState::completed;
+  store_.end(execution_, state, kept_text(execution_, result, outcome, store_.limits().result_bytes));
+}
+
+std::string interrupted_answer(const std::string& execution) {
+  return ended_without_answer(execution, kInterrupted,
+                              "the daemon ended while the program ran; it may have had effects");
+}
+
+std::optional<std::string> execution_of_uri(std::string_view uri) {
+  if (!uri.starts_with(kExecutionScheme)) return std::nullopt;
+  uri.remove_prefix(kExecutionScheme.size());
+  return tenants::check_execution_id(std::string(uri)) ? std::optional(std::string(uri)) : std::nullopt;
+}
+
+std::optional<std::string> execution_of_result(std::string_view uri) {
+  if (!uri.ends_with(kResultName)) return std::nullopt;
+  uri.remove_suffix(kResultName.size());
+  return execution_of_uri(uri);
+}
+
+Task<Result<std::string>> read_result(tasks::TaskStore& store, std::string tenant, std::string execution) {
+  const tasks::StoredTask* found = store.find_of_tenant(execution, tenant);
+  if (!found || found->kind != tasks::TaskKind::background) co_return unknown_execution(execution);
+  if (!tasks::is_ended(found->state)) co_return dump_json(state_of(*found));
+  auto text = co_await store.result(std::move(execution));
+  co_return text;
+}
+
+Result<Json> delete_execution(tasks::TaskStore& store, executions::ExecutionRegistry& registry,
+                              const std::string& tenant, const std::string& execution) {
+  const tasks::StoredTask* found = store.find_of_tenant(execution, tenant);
+  if (!found || found->kind != tasks::TaskKind::background) return unknown_execution(execution);
+  if (tasks::is_ended(found->state)) {
+    store.forget(execution);
+    return Json{{"success", true}, {"message", "Deleted the result of " + execution}};
+  }
+  // If it has just ended, its answer is about to be kept.
+  if (const auto record = registry.find(execution)) static_cast<void>(registry.cancel(*record));
+  return Json{{"success", true}, {"message", "Cancelled " + execution}};
+}
+
+}  // namespace tools

@@ -1,0 +1,132 @@
+"""Executions in the background, and calls that become tasks: with clients that leave, restarts, and other tenants."""
+import json
+import pathlib
+import signal
+import tempfile
+import unittest
+
+from harness import HOLD, Client, Daemon, SharedDaemon, body_of, eventually, let_go, workspace_of
+
+TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+
+
+def state(client, execution):
+    """What the resource of a background execution's result says."""
+    contents = client.request("resources/read", uri=f"exec:///{execution}/result")["contents"]
+    return json.loads(contents[0]["text"])
+
+
+def ended(client, execution):
+    return eventually(lambda: (now := state(client, execution)) and "success" in now and now, execution)
+
+
+def ask(client, method, **params):
+    """A request of a client that knows tasks: the whole message."""
+    capabilities = {"io.modelcontextprotocol/clientCapabilities": TASKS}
+    return client.answer(client.begin(method, _meta=capabilities, **params))
+
+
+class Background(SharedDaemon):
+    def setUp(self):
+        super().setUp()
+        (workspace_of(self.daemon) / "go").unlink(missing_ok=True)
+
+    def begin(self, code, client=None, **more):
+        result = (client or self.client).call("execute_code", {"code": code, "background": True, **more})
+        body = body_of(result)
+        self.assertIs(result.get("isError", False), False, body)
+        self.assertEqual(body["state"], "working")
+        self.assertEqual(body["result"], f"exec:///{body['execution_id']}/result")
+        return body["execution_id"]
+
+    def refused(self, uri):
+        answer = self.client.answer(self.client.begin("resources/read", uri=uri))
+        return answer["error"]
+
+    def test_it_is_answered_at_once_and_its_answer_is_a_resource(self):
+        execution = self.begin(HOLD)
+        self.assertEqual(state(self.client, execution), {"execution_id": execution, "state": "working"})
+        let_go(self.daemon)
+        body = ended(self.client, execution)
+        self.assertEqual((body["success"], body["result"], body["outcome"], body["execution_id"]),
+                         (True, "went on", "ok", execution))
+        self.assertEqual(body["output"], ["running"])
+
+    def test_it_goes_on_when_its_client_leaves(self):
+        with Client(self.daemon.socket) as client:
+            execution = self.begin(HOLD, client)
+        self.assertEqual(state(self.client, execution)["state"], "working")
+        let_go(self.daemon)
+        self.assertEqual(ended(self.client, execution)["result"], "went on")
+
+    def test_a_failure_is_the_answer_too(self):
+        body = ended(self.client, self.begin("raise ValueError('no')"))
+        self.assertEqual((body["success"], body["outcome"]), (False, "error"))
+        self.assertIn("ValueError: no", body["error"])
+        body = ended(self.client, self.begin("result = item", fork=[1, 2]))
+        self.assertEqual([one["result"] for one in body["results"]], [1, 2])
+
+    def test_it_is_cancelled_by_deleting_it(self):
+        started = workspace_of(self.daemon) / "started"
+        execution = self.begin("open('/workspace/started', 'w').close()\nimport time\ntime.sleep(600)", timeout_seconds=600)
+        eventually(started.exists, "the program runs")
+        answer = self.client.call("delete_workspace_file", {"filename": f"exec:///{execution}"})
+        self.assertEqual(answer["structuredContent"]["message"], f"Cancelled {execution}")
+        self.assertEqual(ended(self.client, execution)["outcome"], "cancelled")
+        answer = self.client.call("delete_workspace_file", {"filename": f"exec:///{execution}"})
+        self.assertEqual(answer["structuredContent"]["message"], f"Deleted the result of {execution}")
+        self.assertEqual(self.refused(f"exec:///{execution}/result")["message"], "Resource not found")
+
+    def test_unknown_ids_are_not_found(self):
+        plain = body_of(self.client.call("execute_code", {"code": "result = 1"}))["execution_id"]
+        for name in ("e0123456789abcdef", plain):
+            self.assertEqual(self.refused(f"exec:///{name}/result")["message"], "Resource not found")
+            answer = self.client.call("delete_workspace_file", {"filename": f"exec:///{name}"})
+            self.assertIs(answer["isError"], True)
+            self.assertEqual(body_of(answer)["code"], "not_found")
+            self.assertIn("no background execution", body_of(answer)["error"])
+
+    def test_an_answer_that_is_too_large_is_kept_shortened(self):
+        body = ended(self.client, self.begin("for _ in range(400): print('y' * 100)\nresult = 'x' * 1_040_000"))
+        self.assertIs(body["success"], True, str(body)[:2000])
+        self.assertGreater(body["truncated"]["answer"]["bytes"], 1 << 20)
+        self.assertTrue(body["answer_begins"])
+        self.assertIn("are kept", body["notes"][0])
+
+
+class Restarts(unittest.TestCase):
+    def test_after_kill_9_a_background_execution_is_interrupted_and_an_ended_one_is_still_there(self):
+        with Daemon() as daemon:
+            with Client(daemon.socket) as client:
+                done = body_of(client.call("execute_code", {"code": "result = 7", "background": True}))["execution_id"]
+                ended(client, done)
+                running = body_of(client.call("execute_code", {"code": HOLD, "background": True}))["execution_id"]
+            daemon.process.send_signal(signal.SIGKILL)
+            daemon.process.wait()
+            daemon.start()
+            with Client(daemon.socket) as client:
+                self.assertEqual(state(client, done)["result"], 7)
+                body = state(client, running)
+                self.assertEqual((body["success"], body["outcome"], body["may_have_run"]), (False, "interrupted", True))
+                self.assertIn("may have had effects", body["error"])
+
+    def test_after_kill_9_a_task_is_completed_with_an_error(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="warder-test-")))
+        folder.chmod(0o755)
+        (folder / "warderd.json").write_text(json.dumps({"tasks": {"promote_after_ms": 1}}))
+        with Daemon(arguments=["--config", folder / "warderd.json"]) as daemon:
+            with Client(daemon.socket) as client:
+                call = {"name": "execute_code", "arguments": {"code": HOLD}}
+                task = ask(client, "tools/call", **call)["result"]
+                self.assertEqual((task["resultType"], task["status"]), ("task", "working"))
+            daemon.process.send_signal(signal.SIGKILL)
+            daemon.process.wait()
+            daemon.start()
+            with Client(daemon.socket) as client:
+                now = ask(client, "tasks/get", taskId=task["taskId"])["result"]
+                self.assertEqual((now["status"], now["result"]["isError"]), ("completed", True))
+                self.assertEqual(body_of(now["result"])["outcome"], "interrupted")
+
+
+if __name__ == "__main__":
+    unittest.main()
