@@ -1,8 +1,9 @@
 // HttpTransport: the Streamable HTTP transport of MCP. A message is a POST. Its answer is the body of the reply, or an
 // event of the reply's stream.
 // Up to 2025-11-25 there are a session (Mcp-Session-Id) that the server may forget, a GET stream for messages that
-// answer no request, and a DELETE that ends the session. Since 2026-07-28 all three are absent: closing a reply cancels
-// its request.
+// answer no request, and a DELETE that ends the session; a reply's stream that breaks off before the answer is resumed
+// (resumption.h). Since 2026-07-28 all four are absent: closing a reply cancels its request.
+// A request is sent once. If its answer cannot be had, the error says that the call may have run.
 // Source: specification, basic/transports of 2025-11-25 and 2026-07-28. Used by: upstream_servers.cc. Redirects are not
 // followed.
 #pragma once
@@ -11,6 +12,7 @@
 
 #include "supervisor/http/client.h"
 #include "supervisor/http/event_stream.h"
+#include "supervisor/upstream/resumption.h"
 #include "supervisor/upstream/secrets.h"
 #include "supervisor/upstream/transport.h"
 
@@ -41,14 +43,26 @@ class HttpTransport : public Transport {
   struct Post;
   void post(Message message);
   Task<> carry(std::shared_ptr<Post> post, Message message);
-  Task<> converse(Message& message, size_t& held);
+  Task<> converse(Message& message, Post& post);
   Task<> listen();
-  // Reads events until the stream ends. Errors: the reason why the stream broke off.
-  Task<Result<>> read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held);
+  struct StreamEnd {
+    std::optional<Error> why;  // nullopt: the server ended the stream
+    bool is_lost = false;      // a part of the stream was dropped: it must not be resumed
+  };
+  // Reads events until the stream ends.
+  Task<StreamEnd> read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held,
+                              Resumption& resumption);
+  // Reads the stream of a reply until its answer came, and resumes it where it breaks off.
+  Task<> take_stream(std::unique_ptr<http::Exchange> exchange, const Message& message, Post& post);
+  // Waits, and asks for the rest of a stream. nullptr: this attempt failed. Errors: the server does not resume it.
+  Task<Result<std::unique_ptr<http::Exchange>>> reopen(const Resumption& resumption, std::chrono::milliseconds pause);
+  std::unique_ptr<http::Exchange> get_stream(const Resumption& resumption);
   Task<Result<std::string>> read_body(http::Exchange& exchange, size_t most, size_t& held);
   Result<> hold(size_t& held, size_t now);
   Task<> take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body);
-  void unreached(const Message& message, Error error);
+  // `post` was not answered, and will not be.
+  void give_up(const Message& message, Error error, bool may_have_run);
+  void unreached(const Message& message, Error error, bool may_be_sent);
   http::ClientRequest request(std::string method) const;
   void over(Error why);
 
