@@ -77,11 +77,13 @@ std::unique_ptr<traces::Exporter> make_exporter(Loop& loop, Options& options) {
   return std::make_unique<traces::Exporter>(loop, *std::exchange(options.traces, std::nullopt));
 }
 
-upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared) {
+upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared, WorkerThread& disk) {
   upstream::UpstreamServers::Settings settings;
   settings.servers = std::exchange(prepared.options.servers, {});
   settings.definitions = prepared.upstream.get();
   settings.nobody = {"", prepared.policies.standard(), -1, prepared.upstream.get()};
+  settings.disk = &disk;
+  settings.login_key = prepared.key.of_logins();
   if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
   return settings;
 }
@@ -165,7 +167,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       sessions_(host, pool_, proposals_),
       guest_calls_(host.json),
       vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
-      upstream_(host, upstream_settings(prepared)),
+      upstream_(host, upstream_settings(prepared, *opened_.skill_disk)),
       calls_{.loop = loop,
              .json = host.json,
              .upstream = upstream_,
@@ -274,6 +276,7 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
                                    uid);
           },
   };
+  offer_logins(services);
   return std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
 }
 

@@ -7,7 +7,9 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   vaults_.forget(id);
   learning_.forget(id.text());
   proposals_.forget(id);
-  if (id.workspace.empty()) busiest_tenants_.forget(id.account);
+  if (!id.workspace.empty()) return;
+  busiest_tenants_.forget(id.account);
+  upstream_.forget_logins_of(id.account);
 }
 
 void DaemonParts::disconnect_tenant(const std::string& tenant) {

@@ -9,6 +9,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/jsonrpc.h"
+#include "supervisor/oauth/challenge.h"
 
 namespace upstream {
 namespace {
@@ -83,11 +84,12 @@ struct HttpTransport::Post {
 };
 
 HttpTransport::HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> client, const ServerConfig& config,
-                             const Variables& secrets)
+                             const Variables& secrets, std::shared_ptr<oauth::TokenSource> tokens)
     : loop_(loop),
       client_(std::move(client)),
       config_(config),
       headers_(config.headers.begin(), config.headers.end()),
+      tokens_(std::move(tokens)),
       self_(std::make_shared<HttpTransport*>(this)),
       tasks_(loop) {
   hidden_ = secret_headers(config, secrets);
@@ -115,7 +117,43 @@ http::ClientRequest HttpTransport::request(std::string method) const {
   request.most_body = SIZE_MAX;
   if (!version_.empty()) request.headers.emplace_back("MCP-Protocol-Version", version_);
   if (!session_.empty()) request.headers.emplace_back("Mcp-Session-Id", session_);
+  if (!token_.empty()) request.headers.emplace_back("Authorization", "Bearer " + token_);
   return request;
+}
+
+Variables HttpTransport::late_secrets() const {
+  Variables all;
+  if (!tokens_) return all;
+  for (const auto& token : tokens_->sent()) all.emplace_back("token", token);
+  return all;
+}
+
+Task<Result<>> HttpTransport::take_token() {
+  if (!tokens_) co_return Result<>{};
+  CO_TRY(token_, co_await tokens_->token());
+  co_return Result<>{};
+}
+
+Task<Result<>> HttpTransport::replace_token(std::string refused) {
+  CO_TRY(token_, co_await tokens_->renewed(std::move(refused)));
+  co_return Result<>{};
+}
+
+Task<HttpTransport::Reply> HttpTransport::send_post(Message& message) {
+  http::ClientRequest what = request("POST");
+  if (!message.id) what.limit = kNotification;
+  what.headers.emplace_back("Accept", "application/json, text/event-stream");
+  what.headers.emplace_back("Content-Type", "application/json");
+  what.headers.insert(what.headers.end(), message.headers.begin(), message.headers.end());
+  what.only_once = message.method == kCall;
+  if (tokens_) {
+    what.body = message.text;  // kept for the case that the token is refused
+  } else {
+    what.body = std::move(message.text);
+  }
+  Reply reply{client_->start(std::move(what)), fail(Code::internal, "no reply")};
+  reply.head = co_await reply.exchange->head();
+  co_return reply;
 }
 
 bool HttpTransport::full() const { return posts_.size() >= kMostPosts / 2; }
@@ -178,15 +216,22 @@ Task<> HttpTransport::carry(std::shared_ptr<Post> post, Message message) {
 }
 
 Task<> HttpTransport::converse(Message& message, Post& post) {
-  http::ClientRequest what = request("POST");
-  if (!message.id) what.limit = kNotification;
-  what.headers.emplace_back("Accept", "application/json, text/event-stream");
-  what.headers.emplace_back("Content-Type", "application/json");
-  what.headers.insert(what.headers.end(), message.headers.begin(), message.headers.end());
-  what.body = std::move(message.text);
-  what.only_once = message.method == kCall;
-  auto exchange = client_->start(std::move(what));
-  auto head = co_await exchange->head();
+  auto ready = co_await take_token();
+  if (!ready) {
+    heard_++;  // the server does not hang: it was not asked
+    co_return give_up(message, std::move(ready).error(), false);
+  }
+  std::string sent = token_;
+  Reply reply = co_await send_post(message);
+  if (tokens_ && reply.head && reply.head->status == 401) {
+    heard_++;
+    reply.exchange.reset();
+    auto renewed = co_await replace_token(std::move(sent));
+    if (!renewed) co_return give_up(message, std::move(renewed).error(), false);
+    Reply again = co_await send_post(message);
+    reply = std::move(again);
+  }
+  auto& [exchange, head] = reply;
   if (!head) co_return unreached(message, std::move(head).error(), exchange->may_be_sent());
   heard_++;  // a reply of any status shows that the server runs
   if (message.method == "initialize" && head->status == 200) {
@@ -233,8 +278,9 @@ void HttpTransport::over(Error why) {
 
 Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body) {
   if (!message.id) co_return;  // a notification: 202, or an error that has no reader
+  const bool is_about_token = tokens_ && (head.status == 401 || head.status == 403);
   auto parsed = parse_json(body);
-  if (parsed && concerns(*parsed, *message.id)) {
+  if (!is_about_token && parsed && concerns(*parsed, *message.id)) {
     const MessageText text{body, {}};
     co_await listener_.message(text, message.id);
     co_return;
@@ -245,15 +291,30 @@ Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& m
     listener_.not_taken(*message.id);
     co_return over(Error{Code::unavailable, 0, "no longer knows its session", "", ""});
   }
+  listener_.unanswered(*message.id, refusal_of(head, body));
+}
+
+// More scopes are never asked for without a person: the error names them, and the command.
+Error HttpTransport::refusal_of(const http::ReplyHead& head, const std::string& body) const {
+  Variables hidden = late_secrets();
+  hidden.insert(hidden.end(), hidden_.begin(), hidden_.end());
   Error error{Code::unavailable, 0, fmt::format("answered with HTTP status {}", head.status), "", ""};
-  if (const std::string said = excerpt(hide_secrets(hidden_, body)); !said.empty()) error.what += ": " + said;
+  if (const std::string said = excerpt(hide_secrets(hidden, body)); !said.empty()) error.what += ": " + said;
   if (head.status == 401 || head.status == 403)
     error.hint = "add the server's credentials to `secrets`: \"Authorization\" and the path of a file";
+  if (tokens_ && head.status == 401) error.hint = tokens_->needs_login("").hint;
+  const auto challenge = tokens_ && head.status == 403 ? oauth::bearer_challenge(head) : std::nullopt;
+  if (tokens_ && head.status == 403) error.hint = "the login may not do that; ask the server's operator";
+  if (challenge && challenge->error == "insufficient_scope") {
+    const std::string scopes = oauth::join_scopes(challenge->scopes);
+    error.what = "wants more rights than the login has: the scopes " + (scopes.empty() ? "are not named" : scopes);
+    error.hint = tokens_->more_scopes_hint(scopes);
+  }
   if (head.status >= 300 && head.status < 400) {
-    error.what += " to " + printable(hide_secrets(hidden_, head.header("location")), kShown);
+    error.what += " to " + printable(hide_secrets(hidden, head.header("location")), kShown);
     error.hint = "redirects are not followed: write the new URL into the configuration";
   }
-  listener_.unanswered(*message.id, std::move(error));
+  return error;
 }
 
 Result<> HttpTransport::hold(size_t& held, size_t now) {
@@ -343,10 +404,16 @@ std::unique_ptr<http::Exchange> HttpTransport::get_stream(const Resumption& resu
 Task<Result<std::unique_ptr<http::Exchange>>> HttpTransport::reopen(const Resumption& resumption,
                                                                     std::chrono::milliseconds pause) {
   co_await sleep_for(loop_, pause);
+  CO_CHECKED(co_await take_token());
+  std::string sent = token_;
   auto exchange = get_stream(resumption);
   auto head = co_await exchange->head();
   if (!head) co_return std::unique_ptr<http::Exchange>();  // not reached now
   heard_++;
+  if (tokens_ && head->status == 401) {
+    CO_CHECKED(co_await replace_token(std::move(sent)));
+    co_return std::unique_ptr<http::Exchange>();
+  }
   if (head->status == 200 && media_type(*head) == kEvents) co_return std::move(exchange);
   if (head->status >= 500 || head->status == 429) co_return std::unique_ptr<http::Exchange>();
   co_return fail(Code::unavailable, fmt::format("does not resume it (HTTP status {})", head->status));
@@ -357,8 +424,16 @@ Task<> HttpTransport::listen() {
   std::chrono::milliseconds pause = resumption.pause();
   while (!over_) {
     const uint64_t before = heard_;
+    if (const auto ready = co_await take_token(); !ready) co_return;  // the next call says so
+    std::string sent = token_;
     auto exchange = get_stream(resumption);
     auto head = co_await exchange->head();
+    if (tokens_ && head && head->status == 401) {
+      if (const auto renewed = co_await replace_token(std::move(sent)); !renewed) co_return;
+      co_await sleep_for(loop_, pause);
+      pause = std::min<std::chrono::milliseconds>(2 * pause, kMostListenPause);
+      continue;
+    }
     if (head && head->status == 404 && !session_.empty())
       co_return over(Error{Code::unavailable, 0, "no longer knows its session", "", ""});
     const bool is_stream = head && head->status == 200 && media_type(*head) == kEvents;

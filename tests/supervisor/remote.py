@@ -63,11 +63,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.rfile.read(1)
 
     def do_DELETE(self):
+        if self.server.guard and self.server.guard(self):
+            return None
         self.server.note("delete", self.headers["Mcp-Session-Id"])
         self.server.sessions.discard(self.headers["Mcp-Session-Id"])
         self.reply(204)
 
     def do_GET(self):
+        if self.server.guard and self.server.guard(self):
+            return None
         if self.server.era == "modern" or self.headers["Mcp-Session-Id"] not in self.server.sessions:
             return self.reply(405)
         if (last := self.headers["Last-Event-ID"]) is not None:
@@ -106,6 +110,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.event({"method": "notifications/tools/list_changed", "params": meta})
 
     def do_POST(self):
+        if self.server.guard and self.server.guard(self):
+            return None
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.asked = json.loads(body)
         method, params = self.asked.get("method"), self.asked.get("params", {})
@@ -246,6 +252,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def __init__(self, era="modern", certificate=None, path=None):
         self.era, self.sessions, self.settled, self.notes = era, set(), set(), []
         self.tools, self.closing = list(TOOLS), False
+        self.guard = None  # answers requests first: authorization_server.py
         self.streams, self.broken = {}, []  # for resumption: id: (arguments, events); statuses of the next attempts
         self.changed = threading.Condition()
         if path:
