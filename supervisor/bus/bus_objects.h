@@ -64,6 +64,14 @@ struct DaemonServices {
   std::function<std::vector<upstream::ServerStatus>()> servers;
   // Errors: those of UpstreamServers::test().
   std::function<Task<Result<>>(std::string name)> test_server;
+  // Logins at upstream servers (supervisor/upstream/upstream_servers.h). begin_login returns an id and a URL.
+  std::function<Result<bool>(const std::string& server)> is_login_shared;
+  std::function<Task<Result<std::pair<std::string, std::string>>>(
+      std::string server, std::string owner, std::string redirect, std::vector<std::string> scopes)>
+      begin_login;
+  std::function<Task<Result<>>(std::string server, std::string owner, std::string id, std::string redirected)>
+      finish_login;
+  std::function<Task<Result<bool>>(std::string server, std::string owner)> log_out;
   // Errors: exhausted: another run of the doctor is under way.
   std::function<Task<Result<doctor::Findings>>()> doctor;
   std::function<size_t(const std::string& tenant)> sessions_of;  // how many it has, in all its workspaces
@@ -135,6 +143,9 @@ class BusObjects {
   Task<Result<MessagePtr>> forget_searches(MessagePtr call);
   Task<Result<MessagePtr>> list_servers(MessagePtr call);
   Task<Result<MessagePtr>> test_server(MessagePtr call);
+  Task<Result<MessagePtr>> begin_login(MessagePtr call);
+  Task<Result<MessagePtr>> finish_login(MessagePtr call);
+  Task<Result<MessagePtr>> log_out(MessagePtr call);
   Task<Result<MessagePtr>> set_log_level(MessagePtr call);
   Task<Result<MessagePtr>> subscribe(MessagePtr call);
   Task<Result<MessagePtr>> unsubscribe(MessagePtr call);
@@ -184,6 +195,9 @@ class BusObjects {
   // Whether the caller may read the records of `asked`: a tenant; empty: all; nullopt: all that it sees, which are its
   // own tenant's unless it sees all. Returns the tenant, or empty for all. Errors: denied.
   Task<Result<std::string>> readable_records(MessagePtr call, std::optional<std::string> asked);
+  // The owner of the login that a caller names: `tenant`; empty: its own, or all tenants if the login is shared.
+  // Errors: denied: the caller may not act on that login.
+  Task<Result<std::string>> login_owner(MessagePtr call, std::string server, std::string tenant);
   // Settles an approval, if the caller may. At an execution's path, the approval must belong to that execution.
   Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);
   // A proposal's place, and the caller that acts on it.

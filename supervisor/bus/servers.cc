@@ -16,15 +16,20 @@ int append_member(sd_bus_message* to, const char* name, const char* type, const 
 }
 
 int append_server(sd_bus_message* to, const upstream::ServerStatus& one) {
-  const std::pair<const char*, std::string> texts[] = {
-      {"Name", one.name},       {"Kind", one.kind},
-      {"Place", one.place},     {"State", std::string(upstream::state_name(one.state))},
-      {"Problem", one.problem}, {"ImportedFrom", one.imported_from}};
+  const std::pair<const char*, std::string> texts[] = {{"Name", one.name},
+                                                       {"Kind", one.kind},
+                                                       {"Place", one.place},
+                                                       {"State", std::string(upstream::state_name(one.state))},
+                                                       {"Problem", one.problem},
+                                                       {"ImportedFrom", one.imported_from},
+                                                       {"Login", std::string(upstream::login_name(one.login))}};
   int r = sd_bus_message_open_container(to, 'a', "{sv}");
   for (const auto& [name, value] : texts)
     if (r >= 0) r = append_member(to, name, "s", value);
   if (r >= 0) r = append_member(to, "Tools", "as", one.tools);
   if (r >= 0) r = append_member(to, "Connections", "u", one.connections);
+  if (r >= 0) r = append_member(to, "Logins", "u", one.logins);
+  if (r >= 0) r = append_member(to, "LoginUntilUSec", "t", one.login_until_s * 1'000'000);
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 

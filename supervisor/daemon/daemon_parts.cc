@@ -78,11 +78,13 @@ std::unique_ptr<traces::Exporter> make_exporter(Loop& loop, Options& options) {
   return std::make_unique<traces::Exporter>(loop, *std::exchange(options.traces, std::nullopt));
 }
 
-upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared) {
+upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared, WorkerThread& disk) {
   upstream::UpstreamServers::Settings settings;
   settings.servers = std::exchange(prepared.options.servers, {});
   settings.definitions = prepared.upstream.get();
   settings.nobody = {"", prepared.policies.standard(), -1, prepared.upstream.get()};
+  settings.disk = &disk;
+  settings.login_key = prepared.key.of_logins();
   if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
   return settings;
 }
@@ -166,7 +168,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       sessions_(host, pool_, proposals_),
       guest_calls_(host.json),
       vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
-      upstream_(host, upstream_settings(prepared)),
+      upstream_(host, upstream_settings(prepared, *opened_.skill_disk)),
       calls_{.loop = loop,
              .json = host.json,
              .upstream = upstream_,
@@ -281,6 +283,7 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
                                    uid);
           },
   };
+  offer_logins(services);
   return std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
 }
 
@@ -485,16 +488,4 @@ Task<> DaemonParts::show_servers() {
   auto shown = co_await servers_.show(discovery_.current());
   if (!shown) log_warning("{}", shown.error().what);
   if (shown && *shown) pool_.renew();
-}
-
-Task<privacy::PiiVaults::Made> DaemonParts::open_vault(tenants::TenantId id) {
-  const std::string name = id.text();
-  const auto tenant = registry_.find(id);  // while this reference exists, the tenant's folder is not removed
-  if (!tenant) co_return fail(Code::internal, "there is no tenant '" + name + "'");
-  auto opening =
-      tenants::SealedVault::open(loop_, *opened_.vault_disk, tenant->directory(), prepared_.key.of_vault(name));
-  auto vault = co_await std::move(opening);
-  if (!vault) co_return tl::unexpected<Error>(std::move(vault).error());
-  if (!(*vault)->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, (*vault)->damage());
-  co_return std::unique_ptr<policies::PiiVault>(*std::move(vault));
 }

@@ -8,7 +8,9 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   learning_.forget(id.text());
   proposals_.forget(id);
   task_store_.forget_of(id.text());
-  if (id.workspace.empty()) busiest_tenants_.forget(id.account);
+  if (!id.workspace.empty()) return;
+  busiest_tenants_.forget(id.account);
+  upstream_.forget_logins_of(id.account);
 }
 
 void DaemonParts::disconnect_tenant(const std::string& tenant) {
@@ -31,4 +33,16 @@ Task<> DaemonParts::expire_workspaces() {
     co_await proposals_.tidy();
     co_await sleep_for(loop_, next);
   }
+}
+
+Task<privacy::PiiVaults::Made> DaemonParts::open_vault(tenants::TenantId id) {
+  const std::string name = id.text();
+  const auto tenant = registry_.find(id);  // while this reference exists, the tenant's folder is not removed
+  if (!tenant) co_return fail(Code::internal, "there is no tenant '" + name + "'");
+  auto opening =
+      tenants::SealedVault::open(loop_, *opened_.vault_disk, tenant->directory(), prepared_.key.of_vault(name));
+  auto vault = co_await std::move(opening);
+  if (!vault) co_return tl::unexpected<Error>(std::move(vault).error());
+  if (!(*vault)->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, (*vault)->damage());
+  co_return std::unique_ptr<policies::PiiVault>(*std::move(vault));
 }

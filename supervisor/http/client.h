@@ -31,6 +31,9 @@ struct ClientRequest {
   std::chrono::milliseconds limit{30'000};    // limit for the connection, the request and the reply; 0: no limit
   size_t most_head = 64 << 10;                // bytes of the reply's headers
   size_t most_body = 1 << 20;                 // bytes of the reply's body
+  // The body is sent once at most. Otherwise libcurl repeats a request, also a POST, when a kept connection ends before
+  // the first byte of the reply.
+  bool only_once = false;
 };
 
 struct ReplyHead {
@@ -54,6 +57,8 @@ class Exchange {
   // Waits for the next part of the body; empty: the body has ended. While the caller does not read, about 256 KiB are
   // received at most.
   Task<Result<std::string>> read();
+  // Whether a part of the request may have reached the server. Meaningful after an error.
+  bool may_be_sent() const;
 
  private:
   friend class HttpClient;

@@ -8,6 +8,12 @@ namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // byte order mark, only at the start
 
+// An id goes into the header Last-Event-ID: visible ASCII and inner spaces.
+bool is_usable_id(std::string_view id) {
+  const bool plain = std::all_of(id.begin(), id.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f; });
+  return plain && id.size() <= EventStream::kLongestId && !id.starts_with(' ') && !id.ends_with(' ');
+}
+
 }  // namespace
 
 void EventStream::feed(std::string_view bytes) {
@@ -45,6 +51,8 @@ std::optional<EventStream::Event> EventStream::next() {
 
 std::optional<EventStream::Event> EventStream::read_line(std::string_view line) {
   if (line.empty()) {
+    last_id_ = id_;
+    has_ids_ = has_id_;
     Event event = std::exchange(event_, {});
     if (!std::exchange(has_data_, false)) return {};
     if (event.type.empty()) event.type = "message";
@@ -63,6 +71,10 @@ std::optional<EventStream::Event> EventStream::read_line(std::string_view line) 
   }
   noise_ += line.size() + 1;
   if (name == "event") event_.type = value.substr(0, 64);
+  if (name == "id") {
+    id_ = is_usable_id(value) ? value : std::string_view();
+    has_id_ = true;
+  }
   if (name == "retry") {
     unsigned number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);

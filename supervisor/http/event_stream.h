@@ -25,6 +25,12 @@ class EventStream {
   bool too_large() const { return too_large_; }
   // Bytes of lines other than "data" since the last call, for example comments and unknown fields.
   size_t take_noise() { return std::exchange(noise_, 0); }
+  // The `id` of the last whole event, also of an event without data. Empty: no event had an id, or the last one is
+  // longer than kLongestId, or holds a character that no header can carry: then nothing can be asked for after it.
+  const std::string& last_id() const { return last_id_; }
+  static constexpr size_t kLongestId = 1024;  // bytes
+  // Whether a whole event had the field `id`, usable or not.
+  bool has_ids() const { return has_ids_; }
   // The stream's `retry` field: milliseconds to wait before the stream is opened again.
   std::optional<unsigned> retry_ms() const { return retry_ms_; }
 
@@ -39,6 +45,8 @@ class EventStream {
   Event event_;
   bool has_data_ = false, too_large_ = false;
   size_t noise_ = 0;
+  std::string id_, last_id_;  // of the event that is being read, and of the last whole event
+  bool has_id_ = false, has_ids_ = false;
   std::optional<unsigned> retry_ms_;
 };
 

@@ -39,6 +39,8 @@ Task<Result<std::string>> Exchange::read() {
   co_return part;
 }
 
+bool Exchange::may_be_sent() const { return state_->may_be_sent; }
+
 Exchange::State::State(HttpClient::Core& client, ClientRequest what)
     : core_(client), request_(std::move(what)), tasks_(client.loop) {
   tasks_.spawn(begin());
@@ -105,7 +107,14 @@ Result<> Exchange::State::set_options(const UrlParts& place, const std::vector<s
   } else if (!request_.body.empty() || request_.method == "POST") {
     set(CURLOPT_POST, 1L);
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
-    set(CURLOPT_POSTFIELDS, request_.body.c_str());
+    if (request_.only_once) {  // a body that libcurl cannot rewind is never sent again
+      set(CURLOPT_READFUNCTION, &State::on_send);
+      set(CURLOPT_READDATA, this);
+      set(
+          CURLOPT_SEEKFUNCTION, +[](void*, curl_off_t, int) { return CURL_SEEKFUNC_FAIL; });
+    } else {
+      set(CURLOPT_POSTFIELDS, request_.body.c_str());
+    }
   }
   if (request_.method != "GET" && request_.method != "POST" && request_.method != "HEAD")
     set(CURLOPT_CUSTOMREQUEST, request_.method.c_str());
@@ -180,12 +189,22 @@ size_t Exchange::State::on_body(char* data, size_t, size_t bytes, void* self) {
   return bytes;
 }
 
+size_t Exchange::State::on_send(char* data, size_t, size_t bytes, void* self) {
+  State& state = *static_cast<State*>(self);
+  const size_t part = state.request_.body.copy(data, bytes, state.sent_bytes_);
+  state.sent_bytes_ += part;
+  return part;
+}
+
 void Exchange::State::go_on() {
   if (!std::exchange(paused_, false)) return;
   core_.curl.easy_pause(easy_, CURLPAUSE_CONT);
 }
 
 void Exchange::State::finished(CURLcode code) {
+  long request_bytes = 0;
+  core_.curl.easy_getinfo(easy_, CURLINFO_REQUEST_SIZE, &request_bytes);
+  may_be_sent = request_bytes > 0;
   if (code == CURLE_OK && has_head) {
     over = true;
     return notify();

@@ -62,7 +62,7 @@ struct Exchange::State {
   std::optional<Error> failure;
   ReplyHead head;
   std::string unread;
-  bool has_head = false, over = false;
+  bool has_head = false, over = false, may_be_sent = false;
   void go_on();  // continues a paused transfer, after `unread` was taken
 
  private:
@@ -71,6 +71,7 @@ struct Exchange::State {
   Result<> add_headers();
   static size_t on_header(char* data, size_t, size_t bytes, void* self);
   static size_t on_body(char* data, size_t, size_t bytes, void* self);
+  static size_t on_send(char* data, size_t, size_t bytes, void* self);
   void note_header(std::string_view line);
   void end(Error error);
   void notify();
@@ -81,7 +82,7 @@ struct Exchange::State {
   bool added_ = false, paused_ = false;
   curl_slist *headers_ = nullptr, *resolved_ = nullptr;
   char reason_[CURL_ERROR_SIZE] = {};
-  size_t head_bytes_ = 0, body_bytes_ = 0;
+  size_t head_bytes_ = 0, body_bytes_ = 0, sent_bytes_ = 0;
   bool head_too_large_ = false, body_too_large_ = false;
   std::shared_ptr<Event> waiting_;
   Scope tasks_;  // last: cancelled first

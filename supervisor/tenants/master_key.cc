@@ -115,4 +115,12 @@ VaultKeys MasterKey::of_vault(std::string_view tenant) const {
   return keys;
 }
 
+VaultKeys::Key MasterKey::of_logins() const {
+  Key own{};
+  constexpr std::string_view kContext = "warder logins at upstream servers";
+  crypto_generichash(own.data(), own.size(), reinterpret_cast<const unsigned char*>(kContext.data()), kContext.size(),
+                     key_.data(), key_.size());
+  return own;
+}
+
 }  // namespace tenants

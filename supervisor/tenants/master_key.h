@@ -1,6 +1,6 @@
 // MasterKey: the daemon's one secret. Every tenant's keys are derived from it, and the sealed files in the state folder
 // cannot be read without it.
-// Used by: the vaults (vault.h).
+// Used by: the vaults (vault.h), the logins at upstream servers (supervisor/oauth/).
 // Source: the systemd credential "warder.key" if it exists, else <state>/master.key (0600, owned by the daemon's user
 // or root), made at the first start. Either file holds 64 hexadecimal digits. The key is wiped when destroyed.
 // Errors: invalid, the file holds no key, or other users can use master.key.
@@ -30,6 +30,8 @@ class MasterKey {
   ~MasterKey();
 
   VaultKeys of_vault(std::string_view tenant) const;
+  // Seals the logins at upstream servers.
+  VaultKeys::Key of_logins() const;
 
  private:
   std::array<unsigned char, 32> key_{};

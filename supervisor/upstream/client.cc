@@ -99,7 +99,7 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
   heard.noise = [this](size_t bytes) { count_unasked(bytes); };
   heard.too_long = [this] { lose_one(); };
   heard.unanswered = [this](int64_t id, Error why) {
-    why.what = hide_secrets(secrets_, why.what);  // the error may quote the server
+    why.what = hide_secrets(this->secrets(), why.what);  // the error may quote the server
     if (auto found = waiting_.extract(id)) found.mapped()->done.resolve(tl::unexpected<Error>(std::move(why)));
   };
   heard.not_taken = [this](int64_t id) {
@@ -109,7 +109,7 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
     if (auto found = waiting_.extract(id)) found.mapped()->done.resolve(std::move(answer));
   };
   heard.ended = [this](Error why) {
-    why.what = hide_secrets(secrets_, why.what);
+    why.what = hide_secrets(this->secrets(), why.what);
     finish(std::move(why));
   };
   transport_->begin(std::move(heard));
@@ -136,6 +136,12 @@ Error Client::end_as_error() const {
   const std::string last = transport_->last_words();
   if (!last.empty()) error.what += "; it last wrote: " + last;
   return error;
+}
+
+Variables Client::secrets() const {
+  Variables all = transport_->late_secrets();
+  all.insert(all.end(), secrets_.begin(), secrets_.end());
+  return all;
 }
 
 std::string Client::why_over() const { return end_as_error().what; }
@@ -264,14 +270,14 @@ Task<std::optional<Json>> Client::read(MessageText text) {
   if (is_read_quickly(text.bytes)) {
     const LoopShare::Use use(*reading_.share);
     const Doing doing(LoopWork::server_message, &reading_.owner.name);
-    co_return parsed_without(secrets_, text.bytes);
+    co_return parsed_without(secrets(), text.bytes);
   }
   if (!text.kept) {
     auto copy = std::make_shared<const std::string>(text.bytes);
     text = {*copy, {copy, copy->data()}};
   }
   const size_t bytes = text.bytes.size();
-  std::function<Result<Json>()> job = [text, secrets = secrets_]() -> Result<Json> {
+  std::function<Result<Json>()> job = [text, secrets = secrets()]() -> Result<Json> {
     auto parsed = parsed_without(secrets, text.bytes);
     if (!parsed) return fail(Code::invalid, "no message");
     return *std::move(parsed);

@@ -104,6 +104,7 @@ class Client {
   void count_unasked(size_t bytes);
   void finish(Error why);
   Error end_as_error() const;
+  Variables secrets() const;  // all texts to hide now
   Task<Result<>> try_handshake(std::chrono::milliseconds limit, Questions questions);
   Task<Result<Json>> answer_inputs(const Asking& asking, Json inputs, size_t& asked);
   Task<> hear_changes();

@@ -9,6 +9,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/jsonrpc.h"
+#include "supervisor/oauth/challenge.h"
 
 namespace upstream {
 namespace {
@@ -19,10 +20,13 @@ constexpr size_t kMostPosts = 256;
 constexpr size_t kMostHeld = 2 * kMaxMessage;  // bytes of all replies together
 constexpr size_t kMostRefusal = 64 << 10, kShown = 300;
 constexpr size_t kLongestSession = 1024;
-constexpr auto kNotification = 30s;  // time for the server to accept a notification
-constexpr auto kGrace = 1s;          // for a reply to end after its answer; then its connection can be reused
-constexpr auto kSessionEnd = 2s;     // for the DELETE that ends the session
-constexpr auto kLeastPause = 1s, kMostPause = 60s;  // between two GET streams
+constexpr auto kNotification = 30s;     // time for the server to accept a notification
+constexpr auto kGrace = 1s;             // for a reply to end after its answer; then its connection can be reused
+constexpr auto kSessionEnd = 2s;        // for the DELETE that ends the session
+constexpr auto kMostListenPause = 60s;  // between two GET streams that belong to no request
+
+constexpr const char* kCall = "tools/call";
+constexpr const char* kEvents = "text/event-stream";
 
 std::string_view media_type(const http::ReplyHead& head) {
   std::string_view type = head.header("content-type");
@@ -74,16 +78,18 @@ struct HttpTransport::Post {
   std::optional<int64_t> id;
   size_t& held_by_all;
   size_t held = 0;
+  bool is_answered = false;
   Deadline grace;
   Scope task;
 };
 
 HttpTransport::HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> client, const ServerConfig& config,
-                             const Variables& secrets)
+                             const Variables& secrets, std::shared_ptr<oauth::TokenSource> tokens)
     : loop_(loop),
       client_(std::move(client)),
       config_(config),
       headers_(config.headers.begin(), config.headers.end()),
+      tokens_(std::move(tokens)),
       self_(std::make_shared<HttpTransport*>(this)),
       tasks_(loop) {
   hidden_ = secret_headers(config, secrets);
@@ -111,7 +117,43 @@ http::ClientRequest HttpTransport::request(std::string method) const {
   request.most_body = SIZE_MAX;
   if (!version_.empty()) request.headers.emplace_back("MCP-Protocol-Version", version_);
   if (!session_.empty()) request.headers.emplace_back("Mcp-Session-Id", session_);
+  if (!token_.empty()) request.headers.emplace_back("Authorization", "Bearer " + token_);
   return request;
+}
+
+Variables HttpTransport::late_secrets() const {
+  Variables all;
+  if (!tokens_) return all;
+  for (const auto& token : tokens_->sent()) all.emplace_back("token", token);
+  return all;
+}
+
+Task<Result<>> HttpTransport::take_token() {
+  if (!tokens_) co_return Result<>{};
+  CO_TRY(token_, co_await tokens_->token());
+  co_return Result<>{};
+}
+
+Task<Result<>> HttpTransport::replace_token(std::string refused) {
+  CO_TRY(token_, co_await tokens_->renewed(std::move(refused)));
+  co_return Result<>{};
+}
+
+Task<HttpTransport::Reply> HttpTransport::send_post(Message& message) {
+  http::ClientRequest what = request("POST");
+  if (!message.id) what.limit = kNotification;
+  what.headers.emplace_back("Accept", "application/json, text/event-stream");
+  what.headers.emplace_back("Content-Type", "application/json");
+  what.headers.insert(what.headers.end(), message.headers.begin(), message.headers.end());
+  what.only_once = message.method == kCall;
+  if (tokens_) {
+    what.body = message.text;  // kept for the case that the token is refused
+  } else {
+    what.body = std::move(message.text);
+  }
+  Reply reply{client_->start(std::move(what)), fail(Code::internal, "no reply")};
+  reply.head = co_await reply.exchange->head();
+  co_return reply;
 }
 
 bool HttpTransport::full() const { return posts_.size() >= kMostPosts / 2; }
@@ -161,7 +203,7 @@ Task<> HttpTransport::carry(std::shared_ptr<Post> post, Message message) {
   Loop& loop = loop_;
   Post& one = *post;
   post.reset();  // the post owns this task; a reference in the task would be a cycle
-  co_await converse(message, one.held);
+  co_await converse(message, one);
   if (message.method == "notifications/initialized") {
     settling_ = false;
     tasks_.spawn(listen());
@@ -173,49 +215,60 @@ Task<> HttpTransport::carry(std::shared_ptr<Post> post, Message message) {
   });
 }
 
-Task<> HttpTransport::converse(Message& message, size_t& held) {
-  http::ClientRequest what = request("POST");
-  if (!message.id) what.limit = kNotification;
-  what.headers.emplace_back("Accept", "application/json, text/event-stream");
-  what.headers.emplace_back("Content-Type", "application/json");
-  what.headers.insert(what.headers.end(), message.headers.begin(), message.headers.end());
-  what.body = std::move(message.text);
-  auto exchange = client_->start(std::move(what));
-  auto head = co_await exchange->head();
-  if (!head) co_return unreached(message, std::move(head).error());
+Task<> HttpTransport::converse(Message& message, Post& post) {
+  auto ready = co_await take_token();
+  if (!ready) {
+    heard_++;  // the server does not hang: it was not asked
+    co_return give_up(message, std::move(ready).error(), false);
+  }
+  std::string sent = token_;
+  Reply reply = co_await send_post(message);
+  if (tokens_ && reply.head && reply.head->status == 401) {
+    heard_++;
+    reply.exchange.reset();
+    auto renewed = co_await replace_token(std::move(sent));
+    if (!renewed) co_return give_up(message, std::move(renewed).error(), false);
+    Reply again = co_await send_post(message);
+    reply = std::move(again);
+  }
+  auto& [exchange, head] = reply;
+  if (!head) co_return unreached(message, std::move(head).error(), exchange->may_be_sent());
   heard_++;  // a reply of any status shows that the server runs
   if (message.method == "initialize" && head->status == 200) {
     session_ = head->header("mcp-session-id");
     if (session_.size() > kLongestSession || !is_visible(session_)) session_.clear();
   }
-  if (head->status == 200 && media_type(*head) == "text/event-stream") {
-    auto read = co_await read_stream(*exchange, message.id, held);
-    Error why{Code::unavailable, 0, "ended its reply without an answer", "", ""};
-    if (!read) why = std::move(read).error().within("did not finish its reply");
-    if (message.id) listener_.unanswered(*message.id, std::move(why));
+  if (head->status == 200 && media_type(*head) == kEvents) {
+    co_await take_stream(std::move(exchange), message, post);
     co_return;
   }
-  auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMostRefusal, held);
+  auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMostRefusal, post.held);
   if (head->status == 200 && body) {
     auto whole = std::make_shared<const std::string>(*std::move(body));
     const MessageText text{*whole, {whole, whole->data()}};
     co_await listener_.message(text, message.id);
-    if (message.id)
-      listener_.unanswered(*message.id, Error{Code::unavailable, 0, "sent a reply that is not an MCP answer", "", ""});
-    co_return;
+    co_return give_up(message, Error{Code::unavailable, 0, "sent a reply that is not an MCP answer", "", ""}, true);
   }
-  if (head->status == 200) {
-    if (message.id) listener_.unanswered(*message.id, std::move(body).error());
-    co_return;
-  }
+  if (head->status == 200) co_return give_up(message, std::move(body).error(), true);
   const std::string said = body ? *std::move(body) : std::string();
   co_await take_refusal(*head, message, said);
 }
 
+// Without effect if the request is answered.
+void HttpTransport::give_up(const Message& message, Error error, bool may_have_run) {
+  if (!message.id) return;
+  if (may_have_run && message.method == kCall) {
+    error.what += "; the call may have run";
+    if (error.hint.empty()) error.hint = "look whether it had effects before you call it again";
+  }
+  listener_.unanswered(*message.id, std::move(error));
+}
+
 // The server cannot be reached: the transport ends, and the next call makes a new one, as after the end of a process.
-void HttpTransport::unreached(const Message& message, Error error) {
-  if (error.code == Code::unavailable) return over(std::move(error));
-  if (message.id) listener_.unanswered(*message.id, std::move(error));
+void HttpTransport::unreached(const Message& message, Error error, bool may_be_sent) {
+  const Error why = error;
+  give_up(message, std::move(error), may_be_sent);
+  if (why.code == Code::unavailable) over(why);
 }
 
 void HttpTransport::over(Error why) {
@@ -225,8 +278,9 @@ void HttpTransport::over(Error why) {
 
 Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body) {
   if (!message.id) co_return;  // a notification: 202, or an error that has no reader
+  const bool is_about_token = tokens_ && (head.status == 401 || head.status == 403);
   auto parsed = parse_json(body);
-  if (parsed && concerns(*parsed, *message.id)) {
+  if (!is_about_token && parsed && concerns(*parsed, *message.id)) {
     const MessageText text{body, {}};
     co_await listener_.message(text, message.id);
     co_return;
@@ -237,15 +291,30 @@ Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& m
     listener_.not_taken(*message.id);
     co_return over(Error{Code::unavailable, 0, "no longer knows its session", "", ""});
   }
+  listener_.unanswered(*message.id, refusal_of(head, body));
+}
+
+// More scopes are never asked for without a person: the error names them, and the command.
+Error HttpTransport::refusal_of(const http::ReplyHead& head, const std::string& body) const {
+  Variables hidden = late_secrets();
+  hidden.insert(hidden.end(), hidden_.begin(), hidden_.end());
   Error error{Code::unavailable, 0, fmt::format("answered with HTTP status {}", head.status), "", ""};
-  if (const std::string said = excerpt(hide_secrets(hidden_, body)); !said.empty()) error.what += ": " + said;
+  if (const std::string said = excerpt(hide_secrets(hidden, body)); !said.empty()) error.what += ": " + said;
   if (head.status == 401 || head.status == 403)
     error.hint = "add the server's credentials to `secrets`: \"Authorization\" and the path of a file";
+  if (tokens_ && head.status == 401) error.hint = tokens_->needs_login("").hint;
+  const auto challenge = tokens_ && head.status == 403 ? oauth::bearer_challenge(head) : std::nullopt;
+  if (tokens_ && head.status == 403) error.hint = "the login may not do that; ask the server's operator";
+  if (challenge && challenge->error == "insufficient_scope") {
+    const std::string scopes = oauth::join_scopes(challenge->scopes);
+    error.what = "wants more rights than the login has: the scopes " + (scopes.empty() ? "are not named" : scopes);
+    error.hint = tokens_->more_scopes_hint(scopes);
+  }
   if (head.status >= 300 && head.status < 400) {
-    error.what += " to " + printable(hide_secrets(hidden_, head.header("location")), kShown);
+    error.what += " to " + printable(hide_secrets(hidden, head.header("location")), kShown);
     error.hint = "redirects are not followed: write the new URL into the configuration";
   }
-  listener_.unanswered(*message.id, std::move(error));
+  return error;
 }
 
 Result<> HttpTransport::hold(size_t& held, size_t now) {
@@ -271,58 +340,121 @@ Task<Result<std::string>> HttpTransport::read_body(http::Exchange& exchange, siz
   }
 }
 
-Task<Result<>> HttpTransport::read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held) {
+Task<HttpTransport::StreamEnd> HttpTransport::read_stream(http::Exchange& exchange, std::optional<int64_t> of,
+                                                          size_t& held, Resumption& resumption) {
   http::EventStream events(kMaxMessage);
   size_t unfinished = 0;
   for (;;) {
-    CO_TRY(const std::string part, co_await exchange.read());
-    if (part.empty()) co_return Result<>{};
-    heard_ += part.size();
-    events.feed(part);
-    unfinished += part.size();
+    auto part = co_await exchange.read();
+    if (!part) co_return StreamEnd{std::move(part).error(), false};
+    if (part->empty()) co_return StreamEnd{};
+    heard_ += part->size();
+    events.feed(*part);
+    unfinished += part->size();
     while (auto event = events.next()) {
       unfinished = 0;
       if (event->type != "message") continue;
       auto whole = std::make_shared<const std::string>(std::move(event->data));
       const MessageText text{*whole, {whole, whole->data()}};
       co_await listener_.message(text, of);
+      resumption.note(events);  // after each event: the next one may break the stream off
     }
+    resumption.note(events);
     if (const size_t noise = events.take_noise(); noise > 0) listener_.noise(noise);
     if (events.too_large()) {
       listener_.too_long();
-      co_return fail(Code::unavailable, fmt::format("more than {} MB at once", kMaxMessage >> 20));
+      Error why{Code::unavailable, 0, fmt::format("more than {} MB at once", kMaxMessage >> 20), "", ""};
+      co_return StreamEnd{std::move(why), true};
     }
-    CO_CHECKED(hold(held, unfinished));
+    auto room = hold(held, unfinished);
+    if (!room) co_return StreamEnd{std::move(room).error(), true};
     co_await next_turn(loop_);  // other tasks first, however much the server sends
   }
 }
 
+Task<> HttpTransport::take_stream(std::unique_ptr<http::Exchange> exchange, const Message& message, Post& post) {
+  Resumption resumption;
+  for (;;) {
+    StreamEnd end;
+    if (exchange) end = co_await read_stream(*exchange, message.id, post.held, resumption);
+    exchange.reset();
+    (void)hold(post.held, 0);
+    if (post.is_answered || !message.id) co_return;
+    Error why{Code::unavailable, 0, "ended its reply without an answer", "", ""};
+    if (end.why) why = std::move(*end.why).within("did not finish its reply");
+    const bool can_resume = !end.is_lost && version_ != kModern && resumption.is_possible();
+    const auto pause = can_resume ? resumption.next_pause() : std::nullopt;
+    if (!pause) {
+      if (resumption.attempts() > 0) why.what += fmt::format(" ({} attempts to resume it)", resumption.attempts());
+      co_return give_up(message, std::move(why), true);
+    }
+    auto again = co_await reopen(resumption, *pause);
+    if (!again) co_return give_up(message, std::move(again).error().within("broke its reply off"), true);
+    exchange = *std::move(again);
+  }
+}
+
+std::unique_ptr<http::Exchange> HttpTransport::get_stream(const Resumption& resumption) {
+  http::ClientRequest what = request("GET");
+  what.headers.emplace_back("Accept", kEvents);
+  if (resumption.is_possible()) what.headers.emplace_back("Last-Event-ID", resumption.last_id());
+  return client_->start(std::move(what));
+}
+
+Task<Result<std::unique_ptr<http::Exchange>>> HttpTransport::reopen(const Resumption& resumption,
+                                                                    std::chrono::milliseconds pause) {
+  co_await sleep_for(loop_, pause);
+  CO_CHECKED(co_await take_token());
+  std::string sent = token_;
+  auto exchange = get_stream(resumption);
+  auto head = co_await exchange->head();
+  if (!head) co_return std::unique_ptr<http::Exchange>();  // not reached now
+  heard_++;
+  if (tokens_ && head->status == 401) {
+    CO_CHECKED(co_await replace_token(std::move(sent)));
+    co_return std::unique_ptr<http::Exchange>();
+  }
+  if (head->status == 200 && media_type(*head) == kEvents) co_return std::move(exchange);
+  if (head->status >= 500 || head->status == 429) co_return std::unique_ptr<http::Exchange>();
+  co_return fail(Code::unavailable, fmt::format("does not resume it (HTTP status {})", head->status));
+}
+
 Task<> HttpTransport::listen() {
-  std::chrono::milliseconds pause = kLeastPause;
+  Resumption resumption;
+  std::chrono::milliseconds pause = resumption.pause();
   while (!over_) {
     const uint64_t before = heard_;
-    http::ClientRequest what = request("GET");
-    what.headers.emplace_back("Accept", "text/event-stream");
-    auto exchange = client_->start(std::move(what));
+    if (const auto ready = co_await take_token(); !ready) co_return;  // the next call says so
+    std::string sent = token_;
+    auto exchange = get_stream(resumption);
     auto head = co_await exchange->head();
+    if (tokens_ && head && head->status == 401) {
+      if (const auto renewed = co_await replace_token(std::move(sent)); !renewed) co_return;
+      co_await sleep_for(loop_, pause);
+      pause = std::min<std::chrono::milliseconds>(2 * pause, kMostListenPause);
+      continue;
+    }
     if (head && head->status == 404 && !session_.empty())
       co_return over(Error{Code::unavailable, 0, "no longer knows its session", "", ""});
-    if (head && (head->status != 200 || media_type(*head) != "text/event-stream")) co_return;  // no GET stream here
-    if (head) {
+    const bool is_stream = head && head->status == 200 && media_type(*head) == kEvents;
+    if (head && !is_stream && !resumption.is_possible()) co_return;  // no GET stream here
+    if (head && !is_stream) resumption = {};                         // it no longer has the events after that id
+    if (is_stream) {
       size_t held = 0;
-      auto read = co_await read_stream(*exchange, {}, held);
+      const StreamEnd end = co_await read_stream(*exchange, {}, held, resumption);
       held_ -= held;
-      if (read && heard_ > before) pause = kLeastPause;
+      if (!end.why && heard_ > before) pause = resumption.pause();
     }
     exchange.reset();
     co_await sleep_for(loop_, pause);
-    pause = std::min<std::chrono::milliseconds>(2 * pause, kMostPause);
+    pause = std::min<std::chrono::milliseconds>(2 * pause, kMostListenPause);
   }
 }
 
 void HttpTransport::answered(int64_t id) {
   for (auto& [number, one] : posts_) {
     if (one->id != id) continue;
+    one->is_answered = true;
     one->grace = Deadline(loop_, kGrace, [this, number = number] { posts_.erase(number); });
   }
 }

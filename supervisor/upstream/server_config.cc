@@ -13,6 +13,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/http/client.h"
+#include "supervisor/oauth/urls.h"
 
 namespace upstream {
 namespace {
@@ -83,6 +84,32 @@ Result<> read_command(Fields& in, ServerConfig& server) {
   return {};
 }
 
+Result<> check_oauth_url(Fields& in, const ServerConfig& server) {
+  if (!server.socket.empty())
+    return fail(Code::invalid, in.path_of("oauth") + ": a token is for a URL with http:// or https://");
+  auto fits = oauth::check_endpoint(server.url, oauth::Plain::loopback);
+  if (fits) return {};
+  return fail(Code::invalid, in.path_of("oauth") + ": a token is not sent over http, except to this machine",
+              "use a URL with https://");
+}
+
+// Two texts for one header: which one is sent would not be clear.
+Result<> check_authorization(Fields& in, const ServerConfig& server) {
+  if (!server.oauth) return {};
+  const auto is_authorization = [](const auto& one) {
+    constexpr std::string_view kName = "authorization";
+    return std::equal(one.first.begin(), one.first.end(), kName.begin(), kName.end(),
+                      [](unsigned char a, char b) { return std::tolower(a) == b; });
+  };
+  for (const char* key : {"headers", "secrets"}) {
+    const auto& all = key[0] == 'h' ? server.headers : server.secrets;
+    if (std::any_of(all.begin(), all.end(), is_authorization))
+      return fail(Code::invalid, in.path_of(key) + ": has Authorization, and `oauth` makes that header",
+                  "leave one of them out");
+  }
+  return {};
+}
+
 // "unix:///run/server.sock#/mcp", as VS Code writes it, means the path /mcp at that socket.
 Result<> read_address(Fields& in, ServerConfig& server) {
   CHECKED(in.one_of("type", {"http", "streamable-http", "streamableHttp"}, "http"));
@@ -104,6 +131,10 @@ Result<> read_address(Fields& in, ServerConfig& server) {
     if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(in.path_of("headers")));
   }
   TRY(server.authorities, in.string_or("authorities", ""));
+  if (const Json* oauth = in.find("oauth")) {
+    TRY(server.oauth, oauth::read_settings(*oauth, in.path_of("oauth")));
+    CHECKED(check_oauth_url(in, server));
+  }
   return {};
 }
 
@@ -129,6 +160,7 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
     TRY(server.place, read_place(in));
   }
   TRY(server.secrets, read_variables(in.find("secrets"), in.path_of("secrets")));
+  CHECKED(check_authorization(in, server));
   TRY(std::string share, in.one_of("share", {"tenant", "everybody"}, "tenant"));
   if (share == "everybody") server.sharing = ServerConfig::Sharing::everybody;
   TRY(server.observe, in.boolean_or("observe", true));

@@ -4,11 +4,13 @@
 #pragma once
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
+#include "supervisor/oauth/settings.h"
 
 namespace upstream {
 
@@ -19,6 +21,7 @@ struct ServerConfig {
   std::vector<std::string> command;            // empty: the server is reached over HTTP
   std::string url, socket;                     // for HTTP; the Unix socket replaces the URL's host, or is empty
   std::map<std::string, std::string> headers;  // of each request
+  std::optional<oauth::OAuthSettings> oauth;   // how to get tokens for `url`; nullopt: none are sent
   std::string authorities;                     // PEM file of certificate authorities; empty: the system's
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> secrets;  // variable or header: its file. Read at each start, hidden in answers
@@ -37,7 +40,7 @@ struct ServerConfig {
 };
 
 // "servers": {NAME: {command, args, env, folder, jail, secrets, share, observe, idle_s, timeout_s, start_s}}, or {url,
-// type, headers, authorities, secrets, share, ...}.
+// type, headers, authorities, oauth, secrets, share, ...}.
 Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::string& path);
 struct ImportNotes {
   std::vector<std::string> skipped;     // a sentence about each skipped file and server

@@ -25,6 +25,7 @@ std::vector<ServerStatus> UpstreamServers::statuses() const {
     one.place = place_of_server(server->config);
     one.problem = server->problem;
     one.imported_from = server->config.imported_from;
+    note_login(*server, one);
     if (server->definitions)
       for (const auto& [tool, entry] : server->definitions->tools) one.tools.push_back(tool);
     bool starting = false;

@@ -14,6 +14,7 @@
 #include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
+#include "supervisor/upstream/secrets.h"
 
 namespace upstream {
 
@@ -63,8 +64,10 @@ class Transport {
   // Asks the server to end, or to end the session. `ended` follows, unless the server does not react.
   virtual void close() = 0;
 
-  virtual bool full() const = 0;                         // true: leave out optional messages
-  virtual uint64_t heard() const = 0;                    // grows with each byte and each reply received
+  virtual bool full() const = 0;       // true: leave out optional messages
+  virtual uint64_t heard() const = 0;  // grows with each byte and each reply received
+  // Texts to hide in the server's messages that were not known when the transport was made: tokens.
+  virtual Variables late_secrets() const { return {}; }
   virtual std::string last_words() const { return {}; }  // end of the standard error, printable
 };
 

@@ -8,6 +8,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/upstream/http_transport.h"
+#include "supervisor/upstream/login_target.h"
 #include "supervisor/upstream/stdio_transport.h"
 
 namespace upstream {
@@ -75,6 +76,9 @@ void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monoto
 
 UpstreamServers::UpstreamServers(jail::Host& host, Settings settings)
     : host_(host), settings_(std::move(settings)), tasks_(host.loop) {
+  if (settings_.disk)
+    logins_ = std::make_unique<oauth::Logins>(
+        std::make_shared<oauth::LoginBook>(host_.loop, *settings_.disk, settings_.definitions, settings_.login_key));
   for (auto& config : std::exchange(settings_.servers, {})) add(std::move(config));
 }
 
@@ -93,8 +97,12 @@ void UpstreamServers::add(ServerConfig config) {
 }
 
 void UpstreamServers::learn() {
-  for (const auto& [name, server] : servers_)
-    if (!server->definitions) tasks_.spawn(learn_one(server));
+  for (const auto& [name, server] : servers_) {
+    // Of a server where each tenant logs in, the first login or call learns the tools.
+    const bool has_logins = server->config.oauth && server->config.sharing == ServerConfig::Sharing::tenant &&
+                            server->config.oauth->grant == oauth::OAuthSettings::Grant::authorization_code;
+    if (!server->definitions && !has_logins) tasks_.spawn(learn_one(server));
+  }
 }
 
 Task<> UpstreamServers::learn_one(ServerPtr server) {
@@ -211,7 +219,13 @@ Task<Result<std::unique_ptr<Transport>>> UpstreamServers::start(const Server& se
     if (!http_) {
       CO_TRY(http_, http::HttpClient::open(host_.loop));
     }
-    co_return std::unique_ptr<Transport>(new HttpTransport(host_.loop, http_, server.config, secrets));
+    std::shared_ptr<oauth::TokenSource> tokens;
+    if (server.config.oauth) {
+      if (!logins_) co_return fail(Code::unavailable, "logins need a daemon that can store them");
+      tokens = logins_->source(target_of(server.config), login_owner(server.config, caller.tenant));
+    }
+    co_return std::unique_ptr<Transport>(
+        new HttpTransport(host_.loop, http_, server.config, secrets, std::move(tokens)));
   }
   Variables told = secrets;
   CO_TRY(auto process, co_await start_process(server, std::move(caller), std::move(told)));

@@ -15,6 +15,7 @@
 #include "supervisor/base/trace_parent.h"
 #include "supervisor/base/under_way.h"
 #include "supervisor/http/client.h"
+#include "supervisor/oauth/logins.h"
 #include "supervisor/upstream/process.h"
 #include "supervisor/upstream/server_connection.h"
 #include "supervisor/upstream/server_status.h"
@@ -43,10 +44,12 @@ class UpstreamServers {
  public:
   struct Settings {
     std::vector<ServerConfig> servers;
-    int definitions = -1;  // descriptor of the folder with their files; borrowed
-    Caller nobody;         // for servers that are shared, or started only to learn their tools
+    int definitions = -1;          // descriptor of the folder with their files; borrowed
+    Caller nobody;                 // for servers that are shared, or started only to learn their tools
+    WorkerThread* disk = nullptr;  // reads and writes the logins; nullptr: a server with `oauth` cannot be used
+    oauth::SealKey login_key = {};
   };
-  // The host must outlive this object.
+  // The host, and the thread of the settings, must outlive this object.
   UpstreamServers(jail::Host& host, Settings settings);
 
   // `changed` is called on the loop when tools have changed.
@@ -68,6 +71,19 @@ class UpstreamServers {
   // starts is not waited for. A server that runs already for all tenants is asked nothing. Errors: not_found: there is
   // no such server; those of the start.
   Task<Result<>> test(std::string name);
+
+  // Logins at servers whose configuration has `oauth`. Owner: the account of a tenant, or empty for a server that is
+  // shared. Errors: not_found: no such server; invalid: it has no `oauth`; those of oauth/logins.h.
+  Result<bool> is_login_shared(std::string_view server) const;
+  // Returns the id of the login, for finish_login(), and the URL for a person's browser.
+  Task<Result<std::pair<std::string, std::string>>> begin_login(std::string server, std::string owner,
+                                                                std::string redirect, std::vector<std::string> scopes);
+  // Starts the server once for that owner, to learn its tools; a failure of that start is no error.
+  Task<Result<>> finish_login(std::string server, std::string owner, std::string id, std::string redirected);
+  // Whether there was a login. Connections end when no call uses them.
+  Task<Result<bool>> log_out(std::string server, std::string owner);
+  // The tenant is removed: its logins, too.
+  void forget_logins_of(const std::string& account);
 
   bool has(std::string_view server) const { return servers_.contains(server); }
   // False also while the server's tools are unknown.
@@ -135,6 +151,8 @@ class UpstreamServers {
   Task<Result<std::unique_ptr<Transport>>> start(const Server& server, Caller caller, Variables secrets);
   Task<Result<std::unique_ptr<ServerProcess>>> start_process(const Server& server, Caller caller, Variables secrets);
   Task<> learn_one(ServerPtr server);
+  Result<ServerPtr> server_with_login(std::string_view name) const;
+  void note_login(const Server& server, ServerStatus& status) const;
   // Checks and writes the arguments of a call beside the loop. Errors: invalid: they do not fit the schema.
   Task<Result<Transport::Arguments>> write_beside(Server& server, const Caller& caller, const std::string& tool,
                                                   const ToolEntry& entry, FreedBeside arguments);
@@ -142,6 +160,7 @@ class UpstreamServers {
   jail::Host& host_;
   Settings settings_;
   std::shared_ptr<http::HttpClient> http_;  // opened for the first server over HTTP
+  std::unique_ptr<oauth::Logins> logins_;   // nullptr: without Settings::disk
   std::function<void()> changed_;
   std::map<std::string, ServerPtr, std::less<>> servers_;
   Deadline telling_;  // delays the report of observed types, which rewrites all stubs

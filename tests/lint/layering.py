@@ -20,7 +20,8 @@ MAY_INCLUDE = {
     "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
     "supervisor/tasks": [BASE, "supervisor/tasks"],
     "supervisor/mcp": [BASE, "supervisor/mcp", "supervisor/tasks"],  # the protocol knows no tool, tenant or jail
-    "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/upstream"],
+    "supervisor/oauth": [BASE, "supervisor/http", "supervisor/oauth"],
+    "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/oauth", "supervisor/upstream"],
     "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tasks", "supervisor/tenants/tenant_id.h"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],

@@ -16,7 +16,7 @@ TOOLS = [
     {"name": "wrong", "inputSchema": {"type": "object", "properties": {"x": {"type": "number", "x-mcp-header": "X"}}}},
     *[{"name": name, "inputSchema": OBJECT} for name in (
         "progress", "hang", "grow", "forget", "refuse", "redirect", "unauthorized", "page", "strangers", "breaks", "drips",
-        "comments", "headers_flood", "nothing", "big")],
+        "comments", "headers_flood", "nothing", "big", "cut", "vanish")],
 ]
 
 
@@ -42,9 +42,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self, result, **headers):
         self.reply(200, json.dumps({"jsonrpc": "2.0", "id": self.asked["id"], "result": result}).encode(), **headers)
 
-    def begin_stream(self):
+    def begin_stream(self, length=None):
+        """`length`: said, and then not sent: the client sees the stream break, not end."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        if length:
+            self.send_header("Content-Length", str(length))
         self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.flush()
@@ -60,14 +63,39 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.rfile.read(1)
 
     def do_DELETE(self):
+        if self.server.guard and self.server.guard(self):
+            return None
         self.server.note("delete", self.headers["Mcp-Session-Id"])
         self.server.sessions.discard(self.headers["Mcp-Session-Id"])
         self.reply(204)
 
     def do_GET(self):
+        if self.server.guard and self.server.guard(self):
+            return None
         if self.server.era == "modern" or self.headers["Mcp-Session-Id"] not in self.server.sessions:
             return self.reply(405)
+        if (last := self.headers["Last-Event-ID"]) is not None:
+            self.server.note("resumed", last)
+            return self.resume(last)
         self.listen({})
+
+    def resume(self, last):
+        stream, _, number = last.rpartition(":")
+        if self.server.broken:  # attempts to refuse first
+            return self.reply(self.server.broken.pop(0))
+        if stream not in self.server.streams:
+            return self.reply(400)
+        self.send_part(stream, int(number) + 1)
+
+    def send_part(self, stream, number):
+        """One event of a stream, whose reply then ends, or breaks."""
+        how, events = self.server.streams[stream]
+        self.begin_stream(100_000 if how.get("breaks") else None)
+        name = how.get("id", f"{stream}:{number}")
+        if number == 0:
+            return self.wfile.write(f"id: {name}\nretry: {how.get('retry', 0)}\ndata:\n\n".encode())
+        if number <= len(events):
+            self.wfile.write(f"id: {name}\ndata: {json.dumps({'jsonrpc': '2.0', **events[number - 1]})}\n\n".encode())
 
     def listen(self, meta):
         self.begin_stream()
@@ -82,6 +110,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.event({"method": "notifications/tools/list_changed", "params": meta})
 
     def do_POST(self):
+        if self.server.guard and self.server.guard(self):
+            return None
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.asked = json.loads(body)
         method, params = self.asked.get("method"), self.asked.get("params", {})
@@ -133,6 +163,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.event({"method": "notifications/progress",
                         "params": {"progressToken": meta.get("progressToken"), "progress": step}})
         self.event({"id": self.asked["id"], "result": self.value("done")})
+
+    def call_cut(self, arguments, meta):
+        """The answer of a call in parts: the server cuts the stream after every event."""
+        events = [{"method": "notifications/progress", "params": {"progressToken": meta.get("progressToken"), "progress": step}}
+                  for step in (1, 2, 3)]
+        if not arguments.get("silent"):
+            events.append({"id": self.asked["id"], "result": self.value("whole")})
+        stream = uuid.uuid4().hex
+        self.server.streams[stream] = (arguments, events)
+        self.send_part(stream, 0)
+
+    def call_vanish(self, *_):
+        """The call is taken, and the connection ends without a byte."""
+        self.close_connection = True
 
     def call_hang(self, *_):
         self.begin_stream()
@@ -208,6 +252,8 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def __init__(self, era="modern", certificate=None, path=None):
         self.era, self.sessions, self.settled, self.notes = era, set(), set(), []
         self.tools, self.closing = list(TOOLS), False
+        self.guard = None  # answers requests first: authorization_server.py
+        self.streams, self.broken = {}, []  # for resumption: id: (arguments, events); statuses of the next attempts
         self.changed = threading.Condition()
         if path:
             self.address_family = socketserver.socket.AF_UNIX

@@ -73,7 +73,7 @@ class Modern(RemoteTest):
         self.server.wait_for("listening")
         self.call("far__grow")
         self.server.wait_for("tools/list", 2)
-        eventually(lambda: "server far: 17 tools" in self.daemon.log_text(), "the tool that is new")
+        eventually(lambda: "server far: 19 tools" in self.daemon.log_text(), "the tool that is new")
 
     def test_bad_replies_are_errors_of_that_call_alone(self):
         self.begin({"far": {"url": self.server.url, "timeout_s": 2}})
@@ -119,7 +119,7 @@ class Legacy(RemoteTest):
         before = len(self.server.seen("tools/list"))
         self.call("far__grow")
         self.server.wait_for("tools/list", before + 1)
-        eventually(lambda: "server far: 17 tools" in self.daemon.log_text(), "the tool that is new")
+        eventually(lambda: "server far: 19 tools" in self.daemon.log_text(), "the tool that is new")
 
 
 class Places(RemoteTest):

@@ -27,7 +27,7 @@ class ServerCommands(ServerCommandTest):
         self.assertEqual((near["Kind"], near["Place"], near["State"], near["Problem"]), ("command", "host", "idle", ""))
         self.assertEqual(len(near["Tools"]), 16)
         table = subprocess.run([WARDER, "servers", "list", "--bus", self.bus.address], capture_output=True, text=True).stdout
-        self.assertEqual(table.splitlines()[1].split(), ["near", "command", "host", "idle", "16"])
+        self.assertEqual(table.splitlines()[1].split(), ["near", "command", "host", "idle", "-", "16"])
         self.assertIn("near starts", self.warder("test", "near", flags=self.policy_flags()).stdout)
         with daemon.connect() as client:
             refused = client.call("call_tool", {"name": "near.add", "arguments": {"a": 1, "b": 2}})

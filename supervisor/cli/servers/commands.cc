@@ -23,6 +23,8 @@ const Flag kPolicyName{"--policy", "POLICY", "Ask and write only this policy; de
                        Times::any};
 const Flag kPolicyFolders{"--policies", "DIR", "Folder of policies, instead of the installed ones; may be repeated",
                           Times::any};
+const Flag kLoginTenant{"--tenant", "TENANT",
+                        "Whose login it is, where each tenant has its own; default: the tenant of the calling user"};
 const Flag kReplace{"--replace", nullptr, "Replace the server, if this command added it before"};
 const Flag kNoTest{"--no-test", nullptr, "Do not start the server to see its tools"};
 const Flag kYes{"-y,--yes", nullptr, "Do not ask"};
@@ -76,6 +78,23 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
        "1 "
        "if one does not start",
        {kCall, kPolicyName, kPolicyFolders, kConfig}},
+      {"servers login",
+       login_to_server,
+       "SERVER",
+       "The name of a server whose configuration has `oauth` with the grant authorization_code",
+       "Log in to an upstream server: print the URL for a browser, wait for the browser's redirect at a port of this "
+       "machine, and give it to the daemon, which gets the tokens and stores them sealed",
+       {kLoginTenant,
+        {"--scope", "SCOPE", "Ask for this scope, instead of those of the configuration; may be repeated", Times::any},
+        {"--port", "PORT", "The port of 127.0.0.1 for the redirect; default: a free one"},
+        {"--paste", nullptr, "The browser runs on another machine: ask for the address of its last page"},
+        {"--no-browser", nullptr, "Only print the URL, and start no browser"}}},
+      {"servers logout",
+       log_out_of_server,
+       "SERVER...",
+       "Names of servers",
+       "Delete the tokens of a login. The authorization server is not told: remove the access there, too",
+       {kLoginTenant}},
       {"servers import",
        import_servers,
        "FILE",

@@ -7,7 +7,8 @@
 
 namespace admin {
 
-inline constexpr char kServersSummary[] = "List, add, import, test and remove upstream servers (other MCP servers)";
+inline constexpr char kServersSummary[] =
+    "List, add, import, test, log in to and remove upstream servers (other MCP servers)";
 
 // `commands`, and the commands of this folder.
 std::vector<Command> with_servers(std::vector<Command> commands);
@@ -17,6 +18,8 @@ std::vector<Command> with_servers(std::vector<Command> commands);
 [[gnu::weak]] CommandProgram add_server;
 [[gnu::weak]] CommandProgram remove_server;
 [[gnu::weak]] CommandProgram run_server_test;
+[[gnu::weak]] CommandProgram login_to_server;
+[[gnu::weak]] CommandProgram log_out_of_server;
 [[gnu::weak]] CommandProgram import_servers;
 [[gnu::weak]] CommandProgram install_server;
 

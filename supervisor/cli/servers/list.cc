@@ -6,6 +6,7 @@
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/cli/admin/text.h"
+#include "supervisor/cli/admin/times.h"
 #include "supervisor/cli/servers/add.h"
 #include "supervisor/cli/servers/commands.h"
 #include "supervisor/cli/terminal.h"
@@ -54,14 +55,24 @@ std::vector<Json> listed_servers(const Given& given) {
   return configured_servers(files);
 }
 
+// "needed", "present", "3 tenants", "until 2026-11-26 19:00"; "-": the server needs none.
+std::string login_text(const Json& server) {
+  const std::string login = text(server, "Login");
+  if (login.empty()) return "-";
+  const Json until = member(server, "LoginUntilUSec"), logins = member(server, "Logins");
+  if (login == "present" && until.is_number_integer() && until > 0)
+    return "until " + local_time(until.get<int64_t>() / 1000);
+  if (login == "present" && logins.is_number_integer() && logins > 1)
+    return std::to_string(logins.get<int64_t>()) + " tenants";
+  return login;
+}
+
 Line line_of(const Json& server) {
   const bool known = server.contains("State");
   const size_t tools = member(server, "Tools").size();
-  return {text(server, "Name"),
-          text(server, "Kind"),
-          text(server, "Place"),
-          known ? text(server, "State") : "-",
-          known && (text(server, "State") == "idle" || tools > 0) ? std::to_string(tools) : "-",
+  return {text(server, "Name"),   text(server, "Kind"),
+          text(server, "Place"),  known ? text(server, "State") : "-",
+          login_text(server),     known && (text(server, "State") == "idle" || tools > 0) ? std::to_string(tools) : "-",
           text(server, "Problem")};
 }
 
@@ -75,8 +86,13 @@ Result<int> list_servers(const Given& given) {
   }
   std::vector<Line> lines;
   for (const Json& server : servers) lines.push_back(line_of(server));
-  const std::vector<Column> columns = {
-      {"NAME"}, {"KIND"}, {"PLACE"}, {"STATE"}, {"TOOLS", Align::right}, {"PROBLEM", Align::left, Fit::shrinks}};
+  const std::vector<Column> columns = {{"NAME"},
+                                       {"KIND"},
+                                       {"PLACE"},
+                                       {"STATE"},
+                                       {"LOGIN"},
+                                       {"TOOLS", Align::right},
+                                       {"PROBLEM", Align::left, Fit::shrinks}};
   for (const auto& line : table(columns, lines, terminal_width())) cli::print_text(stdout, line + "\n");
   return 0;
 }

@@ -18,7 +18,8 @@ TEST_CASE("a server is a command, or an address", "[upstream]") {
 
 TEST_CASE("what is wrong with an address is named", "[upstream]") {
   const std::string known =
-      "unknown key; known keys: authorities, headers, idle_s, observe, secrets, share, start_s, timeout_s, type, url";
+      "unknown key; known keys: authorities, headers, idle_s, oauth, observe, secrets, share, start_s, timeout_s, "
+      "type, url";
   auto [text, message] = GENERATE_COPY(table<std::string, std::string>({
       {R"({"url": "ftp://x/"})", "servers.a.url: the URL begins neither with http:// nor with https://"},
       {R"({"url": "http://user:pw@x/"})", "servers.a.url: the URL contains a user; write the password into a header"},
@@ -36,6 +37,44 @@ TEST_CASE("what is wrong with an address is named", "[upstream]") {
   auto servers = upstream::read_servers({{"a", Json::parse(text)}}, "servers");
   REQUIRE_FALSE(servers);
   CHECK(servers.error().what == message);
+}
+
+TEST_CASE("a server's tokens", "[upstream]") {
+  auto servers = upstream::read_servers(
+      {{"a", Json::parse(R"({"url": "https://x/", "oauth": {"grant": "authorization_code", "scopes": ["a", "b"]}})")}},
+      "servers");
+  REQUIRE(servers);
+  REQUIRE(servers->at(0).oauth);
+  CHECK(servers->at(0).oauth->scopes.size() == 2);
+  auto [text, message] = GENERATE(table<std::string, std::string>({
+      {R"({"url": "https://x/", "oauth": {}})", "servers.a.oauth.grant: missing"},
+      {R"({"url": "https://x/", "oauth": {"grant": "password"}})", "servers.a.oauth.grant: \"password\" is not one of"},
+      {R"({"url": "https://x/", "oauth": {"grant": "authorization_code", "token": "x"}})",
+       "servers.a.oauth.token: unknown"},
+      {R"({"url": "https://x/", "oauth": {"grant": "authorization_code", "scopes": ["a b"]}})",
+       "servers.a.oauth.scopes: "},
+      {R"({"url": "https://x/", "oauth": {"grant": "authorization_code", "issuer": "http://y"}})",
+       "servers.a.oauth.issuer: the URL is not https"},
+      {R"({"url": "https://x/", "oauth": {"grant": "client_credentials", "client_id": "c"}})",
+       "servers.a.oauth.grant: client_credentials needs"},
+      {R"({"url": "https://x/", "oauth": {"grant": "client_credentials", "client_id": "c", "client_secret": "/f"}})",
+       "servers.a.oauth.client_secret: needs an issuer"},
+      {R"({"url": "https://x/", "oauth": {"grant": "client_credentials", "client_id": "c", "client_secret": "text"}})",
+       "servers.a.oauth.client_secret: not the absolute path of a file"},
+      {R"({"url": "http://x/", "oauth": {"grant": "authorization_code"}})",
+       "servers.a.oauth: a token is not sent over http"},
+      {R"({"url": "unix:///s", "oauth": {"grant": "authorization_code"}})", "servers.a.oauth: a token is for a URL"},
+      {R"({"url": "https://x/", "oauth": {"grant": "authorization_code"}, "secrets": {"authorization": "/f"}})",
+       "servers.a.secrets: has Authorization"},
+      {R"({"url": "https://x/", "oauth": {"grant": "authorization_code"}, "headers": {"Authorization": "x"}})",
+       "servers.a.headers: has Authorization"},
+      {R"({"command": "/bin/x", "oauth": {"grant": "authorization_code"}})", "servers.a.oauth: unknown key"},
+  }));
+  CAPTURE(text);
+  servers = upstream::read_servers({{"a", Json::parse(text)}}, "servers");
+  REQUIRE_FALSE(servers);
+  CAPTURE(servers.error().what);
+  CHECK(servers.error().what.starts_with(message));
 }
 
 TEST_CASE("a server that starts where code may write has no secrets, unless it is said that code may take them",

@@ -1,0 +1,212 @@
+#include "supervisor/oauth/logins.h"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <algorithm>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/random.h"
+#include "supervisor/oauth/challenge.h"
+#include "supervisor/oauth/token_requests.h"
+
+namespace oauth {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLoginLimit = 10min;  // between begin() and finish()
+constexpr size_t kMostPending = 256, kMostPendingOfOwner = 8;
+constexpr size_t kRandomBytes = 32;
+constexpr size_t kLongestRedirect = 16 << 10;
+
+std::string base64url(const unsigned char* bytes, size_t size) {
+  std::string text(sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_URLSAFE_NO_PADDING), '\0');
+  sodium_bin2base64(text.data(), text.size(), bytes, size, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+  text.pop_back();  // the NUL
+  return text;
+}
+
+std::string random_text() {
+  std::array<unsigned char, kRandomBytes> bytes;
+  randombytes_buf(bytes.data(), bytes.size());
+  return base64url(bytes.data(), bytes.size());
+}
+
+std::string s256(const std::string& verifier) {
+  std::array<unsigned char, crypto_hash_sha256_BYTES> hash;
+  crypto_hash_sha256(hash.data(), reinterpret_cast<const unsigned char*>(verifier.data()), verifier.size());
+  return base64url(hash.data(), hash.size());
+}
+
+bool is_equal(const std::string& one, const std::string& other) {
+  return one.size() == other.size() && sodium_memcmp(one.data(), other.data(), one.size()) == 0;
+}
+
+std::string parameter(const std::map<std::string, std::string>& query, const char* name) {
+  const auto found = query.find(name);
+  return found == query.end() ? std::string() : found->second;
+}
+
+Error refused_login(const std::map<std::string, std::string>& query) {
+  std::string what = "the authorization server refuses the login: " + printable(parameter(query, "error"), 64);
+  if (const auto why = parameter(query, "error_description"); !why.empty()) what += " (" + printable(why, 200) + ")";
+  return Error{Code::denied, 0, std::move(what), "", ""};
+}
+
+}  // namespace
+
+struct Logins::Pending {
+  TokenTarget target;
+  std::string owner, redirect, state, verifier;
+  Discovered discovered;
+  ClientIdentity identity;
+  Monotonic::time_point since = Monotonic::now();
+
+  // The code, if the redirect belongs to this login.
+  Result<std::string> code_of(const std::string& redirected) const {
+    if (redirected.size() > kLongestRedirect || !redirected.starts_with(redirect + "?"))
+      return fail(Code::invalid, "this is not the redirect of that login",
+                  "give the whole URL of the page: " + redirect);
+    TRY(const auto query, read_query(redirected));
+    if (!is_equal(parameter(query, "state"), state))
+      return fail(Code::denied, "the redirect does not belong to this login: its state is another one",
+                  "begin again, and use the page that this login opens");
+    const std::string iss = parameter(query, "iss");
+    const bool has_iss = query.contains("iss");
+    if ((has_iss || discovered.server.says_iss) && iss != discovered.server.issuer)
+      return fail(Code::denied, "the redirect comes from another authorization server: its iss is " +
+                                    (has_iss ? "'" + printable(iss, 200) + "'" : std::string("missing")));
+    if (query.contains("error")) return tl::unexpected<Error>(refused_login(query));
+    std::string code = parameter(query, "code");
+    if (code.empty()) return fail(Code::invalid, "the redirect has no code");
+    return code;
+  }
+};
+
+Logins::Logins(std::shared_ptr<LoginBook> book) : book_(std::move(book)), tasks_(book_->loop()) {
+  tasks_.spawn(book_->read());
+}
+
+Logins::~Logins() {
+  book_->close();
+  tasks_.cancel_all();
+}
+
+std::shared_ptr<TokenSource> Logins::source(const TokenTarget& target, const std::string& owner) {
+  Source& one = sources_[{target.server, owner}];
+  const bool is_same = one.source && one.target.url == target.url && one.target.settings == target.settings &&
+                       one.target.authorities == target.authorities && one.target.headers == target.headers;
+  if (!is_same) one = {target, std::make_shared<TokenSource>(book_, target, owner)};
+  return one.source;
+}
+
+const Tokens* Logins::login(const TokenTarget& target, const std::string& owner) {
+  if (target.settings.grant == OAuthSettings::Grant::client_credentials) return nullptr;
+  return source(target, owner)->login();
+}
+
+void Logins::drop_old(const std::string& owner) {
+  const auto now = Monotonic::now();
+  std::erase_if(pending_, [now](const auto& one) { return now - one.second->since > kLoginLimit; });
+  auto oldest = pending_.end();
+  size_t of_owner = 0;
+  for (auto one = pending_.begin(); one != pending_.end(); ++one) {
+    if (one->second->owner != owner) continue;
+    of_owner++;
+    if (oldest == pending_.end() || one->second->since < oldest->second->since) oldest = one;
+  }
+  if (of_owner >= kMostPendingOfOwner) pending_.erase(oldest);
+}
+
+Task<Result<BegunLogin>> Logins::begin(TokenTarget target, std::string owner, std::string redirect,
+                                       std::vector<std::string> scopes) {
+  if (target.settings.grant == OAuthSettings::Grant::client_credentials)
+    co_return fail(Code::invalid,
+                   fmt::format("the daemon logs in to '{}' by itself (client_credentials)", target.server));
+  CO_CHECKED(check_redirect(redirect));
+  if (!std::all_of(scopes.begin(), scopes.end(), is_scope) || scopes.size() > 64)
+    co_return fail(Code::invalid, "a scope has no blanks and no quotes");
+  CO_TRY(const auto http, book_->http());
+  auto pending = std::make_shared<Pending>();
+  CO_TRY(pending->discovered, co_await discover(*http, target));
+  if (!scopes.empty()) pending->discovered.scopes = std::move(scopes);
+  const AuthorizationServer& server = pending->discovered.server;
+  if (server.authorization_endpoint.empty())
+    co_return fail(Code::denied, "the authorization server has no authorization_endpoint: nobody can log in");
+  if (!server.has_s256)
+    co_return fail(Code::denied, "the authorization server does not say that it checks PKCE with S256",
+                   "without it, a stolen code could be used: ask its operator for code_challenge_methods_supported");
+  if (target.settings.client_id.empty()) {
+    CO_TRY(pending->identity, co_await register_client(*http, target, pending->discovered, redirect));
+  } else {
+    std::string secret;
+    if (!target.settings.client_secret.empty()) {
+      CO_TRY(secret, co_await book_->read_secret(target.settings.client_secret));
+    }
+    CO_TRY(pending->identity, configured_client(target.settings, server, std::move(secret)));
+  }
+  pending->state = random_text();
+  pending->verifier = random_text();
+  FormFields query{{"response_type", "code"},
+                   {"client_id", pending->identity.id},
+                   {"redirect_uri", redirect},
+                   {"code_challenge", s256(pending->verifier)},
+                   {"code_challenge_method", "S256"},
+                   {"state", pending->state},
+                   {"resource", pending->discovered.resource}};
+  if (!pending->discovered.scopes.empty()) query.emplace_back("scope", join_scopes(pending->discovered.scopes));
+  BegunLogin begun{random_hex(16), with_query(server.authorization_endpoint, query)};
+  pending->target = std::move(target);
+  pending->owner = std::move(owner);
+  pending->redirect = std::move(redirect);
+  drop_old(pending->owner);
+  if (pending_.size() >= kMostPending) co_return fail(Code::exhausted, "too many logins are under way");
+  pending_.emplace(begun.id, std::move(pending));
+  co_return begun;
+}
+
+Task<Result<>> Logins::finish(std::string id, LoginName name, std::string redirected) {
+  const auto found = pending_.find(id);
+  const bool is_own = found != pending_.end() && found->second->target.server == name.first &&
+                      found->second->owner == name.second && Monotonic::now() - found->second->since <= kLoginLimit;
+  if (!is_own) co_return fail(Code::not_found, "no such login is under way", "begin again");
+  const auto pending = found->second;
+  CO_TRY(std::string code, pending->code_of(redirected));
+  pending_.erase(found);  // from here on, it is used up
+  CO_TRY(const auto http, book_->http());
+  CodeGrant grant{std::move(code), pending->verifier, pending->redirect};
+  auto tokens =
+      co_await tokens_by_code(*http, pending->target, pending->discovered, pending->identity, std::move(grant));
+  if (!tokens) {
+    tokens.error().rule.clear();
+    co_return tl::unexpected<Error>(std::move(tokens).error());
+  }
+  auto kept = co_await book_->keep(std::move(name), *std::move(tokens));
+  if (!kept)
+    co_return tl::unexpected<Error>(
+        std::move(kept).error().within("the login works until the daemon ends; it is not stored"));
+  co_return Result<>{};
+}
+
+Task<Result<bool>> Logins::log_out(LoginName name) {
+  std::erase_if(pending_, [&name](const auto& one) {
+    return one.second->target.server == name.first && one.second->owner == name.second;
+  });
+  auto removed = co_await book_->remove(std::move(name));
+  co_return removed;
+}
+
+void Logins::forget_owner(const std::string& owner) {
+  struct Removal {
+    static Task<> run(std::shared_ptr<LoginBook> book, LoginName name) {
+      const auto removed = co_await book->remove(std::move(name));
+      if (!removed) log_warning("a login of a removed tenant is not deleted: {}", removed.error().what);
+    }
+  };
+  std::erase_if(pending_, [&owner](const auto& one) { return one.second->owner == owner; });
+  std::erase_if(sources_, [&owner](const auto& one) { return one.first.second == owner; });
+  for (auto& name : book_->of_owner(owner)) tasks_.spawn(Removal::run(book_, std::move(name)));
+}
+
+}  // namespace oauth

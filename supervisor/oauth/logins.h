@@ -1,0 +1,60 @@
+// Logins: the logins of persons at upstream servers, and the sources of tokens for all connections.
+//   begin() --URL--> a person's browser --redirect--> the command line's loopback port --> finish()
+// A login begins and ends in this daemon: state, PKCE verifier and client secret never leave it; the redirect carries a
+// code that is worth nothing without them.
+// Source: D-Bus (supervisor/bus/logins.cc), through UpstreamServers. Errors: invalid (the redirect), denied (the
+// authorization server, or a redirect that does not belong to the login), not_found, exhausted, unavailable.
+// Facts: RFC 6749 section 4.1, RFC 7636, RFC 8252, RFC 8707, RFC 9207.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "supervisor/oauth/token_source.h"
+
+namespace oauth {
+
+// What a command line needs to show.
+struct BegunLogin {
+  std::string id;   // for finish()
+  std::string url;  // for the browser
+};
+
+class Logins {
+ public:
+  explicit Logins(std::shared_ptr<LoginBook> book);
+  ~Logins();
+
+  LoginBook& book() { return *book_; }
+  const LoginBook& book() const { return *book_; }
+  // The same source for all connections with these names and settings.
+  std::shared_ptr<TokenSource> source(const TokenTarget& target, const std::string& owner);
+  // The login of that owner that fits the settings; nullptr: none. For client_credentials always nullptr.
+  const Tokens* login(const TokenTarget& target, const std::string& owner);
+
+  // `redirect`: http://127.0.0.1:PORT/PATH. `scopes`: those of the settings if empty.
+  Task<Result<BegunLogin>> begin(TokenTarget target, std::string owner, std::string redirect,
+                                 std::vector<std::string> scopes);
+  // `redirected`: the whole URL that the browser was sent to. A login can be finished once.
+  Task<Result<>> finish(std::string id, LoginName name, std::string redirected);
+  // Whether there was a login. The tokens are deleted here; the authorization server is not told.
+  Task<Result<bool>> log_out(LoginName name);
+  // The tenant is removed: its logins, too.
+  void forget_owner(const std::string& owner);
+
+ private:
+  struct Pending;
+  void drop_old(const std::string& owner);
+
+  std::shared_ptr<LoginBook> book_;
+  std::map<std::string, std::shared_ptr<Pending>> pending_;  // by id
+  struct Source {
+    TokenTarget target;
+    std::shared_ptr<TokenSource> source;
+  };
+  std::map<LoginName, Source> sources_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace oauth

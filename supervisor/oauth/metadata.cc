@@ -1,0 +1,98 @@
+#include "supervisor/oauth/metadata.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/oauth/settings.h"
+
+namespace oauth {
+namespace {
+
+constexpr int kMetadataDepth = 8;
+constexpr size_t kMostListed = 64;
+
+Result<Json> read_document(std::string_view text) {
+  auto document = parse_json(text, kMetadataDepth);
+  if (!document || !document->is_object()) return fail(Code::denied, "its metadata is not a JSON object");
+  return document;
+}
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::vector<std::string> texts_in(const Json& object, const char* key) {
+  std::vector<std::string> all;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return all;
+  for (const Json& one : *found)
+    if (one.is_string() && all.size() < kMostListed) all.push_back(one.get<std::string>());
+  return all;
+}
+
+// Whether `path` is `parent` or below it.
+bool is_within(std::string_view path, std::string_view parent) {
+  return path.starts_with(parent) && (path.size() == parent.size() || path[parent.size()] == '/');
+}
+
+Result<std::string> endpoint_in(const Json& object, const char* key, Plain plain) {
+  std::string url = text_in(object, key);
+  if (url.empty()) return url;
+  auto fits = check_endpoint(url, plain);
+  if (!fits) return fail(Code::denied, fmt::format("its metadata has a wrong {}: {}", key, fits.error().what));
+  return url;
+}
+
+bool flag_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && *found == true;
+}
+
+}  // namespace
+
+Result<ProtectedResource> read_protected_resource(std::string_view text, std::string_view server_url) {
+  TRY(const Json document, read_document(text));
+  ProtectedResource all;
+  all.resource = text_in(document, "resource");
+  const Plain plain = plain_for(server_url);
+  const bool fits = check_endpoint(all.resource, plain).has_value() &&
+                    origin_of(all.resource) == origin_of(server_url) && all.resource.find('?') == std::string::npos &&
+                    is_within(path_of_url(server_url), path_of_url(all.resource));
+  if (!fits)
+    return fail(Code::denied, fmt::format("its metadata is about another resource: '{}'", printable(all.resource, 200)),
+                "a token for another resource is not asked for: correct the server's metadata, or its URL");
+  for (auto& issuer : texts_in(document, "authorization_servers"))
+    if (check_endpoint(issuer, plain)) all.authorization_servers.push_back(std::move(issuer));
+  if (all.authorization_servers.empty())
+    return fail(Code::denied, "its metadata names no authorization server with https",
+                "write the URL of the authorization server into `oauth.issuer`");
+  for (auto& scope : texts_in(document, "scopes_supported"))
+    if (is_scope(scope)) all.scopes.push_back(std::move(scope));
+  return all;
+}
+
+Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, Plain plain) {
+  TRY(const Json document, read_document(text));
+  AuthorizationServer all;
+  all.issuer = text_in(document, "issuer");
+  if (all.issuer != issuer)
+    return fail(Code::denied, fmt::format("its metadata is of another issuer: '{}'", printable(all.issuer, 200)),
+                "the metadata of an authorization server must name the issuer that it was asked for");
+  TRY(all.authorization_endpoint, endpoint_in(document, "authorization_endpoint", plain));
+  TRY(all.token_endpoint, endpoint_in(document, "token_endpoint", plain));
+  TRY(all.registration_endpoint, endpoint_in(document, "registration_endpoint", plain));
+  if (all.token_endpoint.empty()) return fail(Code::denied, "its metadata has no token_endpoint");
+  all.token_auth_methods = texts_in(document, "token_endpoint_auth_methods_supported");
+  if (all.token_auth_methods.empty()) all.token_auth_methods = {"client_secret_basic"};  // RFC 8414, section 2
+  const auto methods = texts_in(document, "code_challenge_methods_supported");
+  all.has_s256 = std::find(methods.begin(), methods.end(), "S256") != methods.end();
+  all.says_iss = flag_in(document, "authorization_response_iss_parameter_supported");
+  return all;
+}
+
+}  // namespace oauth

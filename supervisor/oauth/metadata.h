@@ -1,0 +1,36 @@
+// Metadata of a protected resource and of an authorization server: read and checked. Pure functions.
+// Source: JSON documents from servers, which are not trusted. Used by: discovery.cc. Errors: denied, naming the member
+// and why the document is not used.
+// Facts: RFC 9728 sections 2 and 3.3, RFC 8414 sections 2 and 3.3, RFC 7636 section 4.2, RFC 9207 section 3; MCP
+// 2025-11-25 and 2026-07-28, basic/authorization.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/base/result.h"
+#include "supervisor/oauth/urls.h"
+
+namespace oauth {
+
+constexpr size_t kMostMetadata = 256 << 10;  // bytes of one document
+
+struct ProtectedResource {
+  std::string resource;                            // the value of `resource` in requests (RFC 8707)
+  std::vector<std::string> authorization_servers;  // issuers, checked; one at least
+  std::vector<std::string> scopes;                 // that it knows; 64 at most
+};
+
+struct AuthorizationServer {
+  std::string issuer, authorization_endpoint, token_endpoint, registration_endpoint;  // empty: it has none
+  std::vector<std::string> token_auth_methods;  // how clients authenticate at the token endpoint
+  bool has_s256 = false;                        // PKCE with S256
+  bool says_iss = false;                        // redirects carry `iss` (RFC 9207)
+};
+
+// `server_url`: of the MCP server. Its resource must be that URL, or a parent path at the same origin.
+Result<ProtectedResource> read_protected_resource(std::string_view text, std::string_view server_url);
+// The document's issuer must be `issuer`, to the byte.
+Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, Plain plain);
+
+}  // namespace oauth

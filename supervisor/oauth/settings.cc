@@ -1,0 +1,55 @@
+#include "supervisor/oauth/settings.h"
+
+#include <algorithm>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/oauth/urls.h"
+
+namespace oauth {
+namespace {
+
+constexpr size_t kMostScopes = 64, kLongestScope = 256, kLongestClient = 1024;
+
+}  // namespace
+
+bool is_scope(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestScope && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return c > ' ' && c < 0x7f && c != '"' && c != '\\';
+  });
+}
+
+Result<OAuthSettings> read_settings(const Json& object, const std::string& path) {
+  Fields in(object, path);
+  OAuthSettings settings;
+  TRY(const std::string grant, in.one_of("grant", {"authorization_code", "client_credentials"}));
+  if (grant == "client_credentials") settings.grant = OAuthSettings::Grant::client_credentials;
+  TRY(settings.client_id, in.string_or("client_id", "", kLongestClient));
+  TRY(settings.client_secret, in.string_or("client_secret", ""));
+  TRY(settings.scopes, in.strings_or("scopes", {}));
+  TRY(settings.issuer, in.string_or("issuer", ""));
+  CHECKED(in.done());
+  if (!std::all_of(settings.client_id.begin(), settings.client_id.end(),
+                   [](unsigned char c) { return c >= ' ' && c < 0x7f; }))
+    return fail(Code::invalid, path + ".client_id: has a character that is no visible ASCII");
+  if (settings.scopes.size() > kMostScopes || !std::all_of(settings.scopes.begin(), settings.scopes.end(), is_scope))
+    return fail(Code::invalid, path + ".scopes: not a list of at most 64 scopes, each without blanks and quotes");
+  if (!settings.client_secret.empty() && settings.client_secret.front() != '/')
+    return fail(Code::invalid, path + ".client_secret: not the absolute path of a file",
+                "write the secret to a file, and its path here: the configuration must not contain secrets");
+  if (!settings.client_secret.empty() && settings.client_id.empty())
+    return fail(Code::invalid, path + ".client_secret: needs a client_id");
+  if (!settings.client_secret.empty() && settings.issuer.empty())
+    return fail(Code::invalid,
+                path + ".client_secret: needs an issuer, because otherwise the server chooses who gets the secret",
+                "write the URL of the authorization server into `issuer`");
+  if (settings.grant == OAuthSettings::Grant::client_credentials && settings.client_secret.empty())
+    return fail(Code::invalid, path + ".grant: client_credentials needs client_id and client_secret");
+  if (!settings.issuer.empty()) {
+    auto fits = check_endpoint(settings.issuer, Plain::loopback);
+    if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(path + ".issuer"));
+  }
+  return settings;
+}
+
+}  // namespace oauth

@@ -1,0 +1,148 @@
+#include "supervisor/oauth/urls.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "supervisor/http/client.h"
+
+namespace oauth {
+namespace {
+
+constexpr size_t kMostFields = 64;
+
+std::string lower(std::string_view text) {
+  std::string all(text);
+  std::transform(all.begin(), all.end(), all.begin(), [](unsigned char c) { return std::tolower(c); });
+  return all;
+}
+
+bool is_loopback(std::string_view host) {
+  if (host == "localhost" || host == "::1") return true;
+  // 127.0.0.1 and its like, in the usual form alone: four numbers.
+  if (!host.starts_with("127.") || std::count(host.begin(), host.end(), '.') != 3) return false;
+  return host.find_first_not_of("0123456789.") == host.npos;
+}
+
+void escape(std::string& to, std::string_view text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  for (const unsigned char c : text) {
+    if (std::isalnum(c) || c == '-' || c == '.' || c == '_' || c == '~') {
+      to += static_cast<char>(c);
+    } else {
+      to += {'%', kDigits[c >> 4], kDigits[c & 15]};
+    }
+  }
+}
+
+Result<std::string> unescaped(std::string_view text) {
+  std::string all;
+  for (size_t i = 0; i < text.size(); i++) {
+    if (text[i] != '%') {
+      all += text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    unsigned value = 0;
+    const char* begin = text.data() + i + 1;
+    if (text.size() - i < 3) return fail(Code::invalid, "the URL has a wrong %-escape");
+    const auto [end, error] = std::from_chars(begin, begin + 2, value, 16);
+    if (error != std::errc() || end != begin + 2) return fail(Code::invalid, "the URL has a wrong %-escape");
+    all += static_cast<char>(value);
+    i += 2;
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<> check_endpoint(std::string_view url, Plain plain) {
+  TRY(const auto place, http::parse_url(url));
+  if (url.find('#') != url.npos) return fail(Code::invalid, "the URL has a fragment");
+  if (place.secure) return {};
+  if (plain == Plain::loopback && is_loopback(lower(place.host))) return {};
+  return fail(Code::invalid, "the URL is not https");
+}
+
+Plain plain_for(std::string_view server_url) {
+  return server_url.starts_with("http://") ? Plain::loopback : Plain::never;
+}
+
+std::string origin_of(std::string_view url) {
+  const auto place = http::parse_url(url);
+  if (!place) return {};
+  const bool is_v6 = place->host.find(':') != std::string::npos;
+  const std::string host = lower(place->host);
+  return (place->secure ? "https://" : "http://") + (is_v6 ? "[" + host + "]" : host) + ":" + place->port;
+}
+
+std::string path_of_url(std::string_view url) {
+  const size_t mark = url.find("://");
+  const size_t begin = mark == url.npos ? url.npos : url.find('/', mark + 3);
+  if (begin == url.npos || url.find_first_of("?#") < begin) return {};
+  std::string path(url.substr(begin, url.find_first_of("?#") - begin));
+  while (path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+Result<> check_redirect(std::string_view url) {
+  CHECKED(check_endpoint(url, Plain::loopback));
+  if (!url.starts_with("http://") || url.find('?') != url.npos)
+    return fail(Code::invalid, "the redirect is not a URL like http://127.0.0.1:PORT/PATH");
+  return {};
+}
+
+// Of "https://host:443/a" as "https://host:443": the text of the origin as it was written, not in lower case.
+static std::string_view written_origin(std::string_view url) {
+  return url.substr(0, url.find_first_of("/?#", url.find("://") + 3));
+}
+
+std::vector<std::string> resource_metadata_places(std::string_view server_url) {
+  const std::string begin = std::string(written_origin(server_url)) + "/.well-known/oauth-protected-resource";
+  const std::string path = path_of_url(server_url);
+  if (path.empty()) return {begin};
+  return {begin + path, begin};
+}
+
+std::vector<std::string> issuer_metadata_places(std::string_view issuer) {
+  const std::string origin(written_origin(issuer)), path = path_of_url(issuer);
+  std::vector<std::string> places = {origin + "/.well-known/oauth-authorization-server" + path,
+                                     origin + "/.well-known/openid-configuration" + path};
+  if (!path.empty()) places.push_back(origin + path + "/.well-known/openid-configuration");
+  return places;
+}
+
+std::string write_form(const FormFields& fields) {
+  std::string all;
+  for (const auto& [name, value] : fields) {
+    if (!all.empty()) all += '&';
+    escape(all, name);
+    all += '=';
+    escape(all, value);
+  }
+  return all;
+}
+
+std::string with_query(std::string_view url, const FormFields& fields) {
+  return std::string(url) + (url.find('?') == url.npos ? '?' : '&') + write_form(fields);
+}
+
+Result<std::map<std::string, std::string>> read_query(std::string_view url) {
+  std::map<std::string, std::string> all;
+  const size_t mark = url.find('?');
+  if (mark == url.npos) return all;
+  std::string_view query = url.substr(mark + 1);
+  query = query.substr(0, query.find('#'));
+  while (!query.empty()) {
+    const std::string_view field = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(field.size() + 1, query.size()));
+    if (field.empty()) continue;
+    const size_t equals = std::min(field.find('='), field.size());
+    TRY(std::string name, unescaped(field.substr(0, equals)));
+    TRY(std::string value, unescaped(field.substr(std::min(equals + 1, field.size()))));
+    if (all.size() >= kMostFields) return fail(Code::invalid, "the URL has too many parameters");
+    if (!all.emplace(std::move(name), std::move(value)).second)
+      return fail(Code::invalid, "the URL has a parameter twice");
+  }
+  return all;
+}
+
+}  // namespace oauth

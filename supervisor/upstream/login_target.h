@@ -1,0 +1,22 @@
+// What a login of one upstream server is for, in the words of oauth/. Used by: upstream_servers.cc, logins.cc.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "supervisor/oauth/discovery.h"
+#include "supervisor/upstream/server_config.h"
+
+namespace upstream {
+
+// For a server with `oauth`.
+inline oauth::TokenTarget target_of(const ServerConfig& config) {
+  return {config.name, config.url, config.authorities, {config.headers.begin(), config.headers.end()}, *config.oauth};
+}
+
+// The owner of the login that a caller uses: the account of the tenant, without its workspace; empty: all tenants.
+inline std::string login_owner(const ServerConfig& config, std::string_view tenant) {
+  if (config.sharing == ServerConfig::Sharing::everybody) return {};
+  return std::string(tenant.substr(0, tenant.find('/')));
+}
+
+}  // namespace upstream

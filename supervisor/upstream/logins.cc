@@ -1,0 +1,83 @@
+// UpstreamServers: logins of persons, and what administrators see of them.
+#include <fmt/format.h>
+
+#include "supervisor/base/log.h"
+#include "supervisor/upstream/login_target.h"
+#include "supervisor/upstream/upstream_servers.h"
+
+namespace upstream {
+
+Result<UpstreamServers::ServerPtr> UpstreamServers::server_with_login(std::string_view name) const {
+  const ServerPtr server = find(name);
+  if (!server)
+    return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)),
+                "warder servers list shows the servers");
+  if (!server->config.oauth)
+    return fail(Code::invalid, fmt::format("nobody logs in to server '{}': its configuration has no `oauth`", name));
+  if (!logins_) return fail(Code::unavailable, "logins need a daemon that can store them");
+  return server;
+}
+
+Result<bool> UpstreamServers::is_login_shared(std::string_view server) const {
+  TRY(const ServerPtr found, server_with_login(server));
+  return found->config.sharing == ServerConfig::Sharing::everybody;
+}
+
+Task<Result<std::pair<std::string, std::string>>> UpstreamServers::begin_login(std::string server, std::string owner,
+                                                                               std::string redirect,
+                                                                               std::vector<std::string> scopes) {
+  CO_TRY(const ServerPtr found, server_with_login(server));
+  auto target = target_of(found->config);
+  auto begun = co_await logins_->begin(std::move(target), std::move(owner), std::move(redirect), std::move(scopes));
+  if (!begun) co_return tl::unexpected<Error>(std::move(begun).error().within(fmt::format("server '{}'", server)));
+  co_return std::pair(begun->id, begun->url);
+}
+
+Task<Result<>> UpstreamServers::finish_login(std::string server, std::string owner, std::string id,
+                                             std::string redirected) {
+  CO_TRY(const ServerPtr found, server_with_login(server));
+  oauth::LoginName name(server, owner);
+  auto finished = co_await logins_->finish(std::move(id), std::move(name), std::move(redirected));
+  if (!finished)
+    co_return tl::unexpected<Error>(std::move(finished).error().within(fmt::format("server '{}'", server)));
+  Caller caller = settings_.nobody;
+  caller.tenant = owner;
+  if (!make_room_for(*found, caller)) co_return Result<>{};
+  ServerConnection& connection = connection_of(*found, caller);
+  connection.forget_failures();
+  auto how = start_of(*found, caller);
+  auto started = co_await connection.ready(std::move(how));
+  if (!started) log_warning("upstream server {}: logged in, but: {}", server, started.error().what);
+  co_return Result<>{};
+}
+
+Task<Result<bool>> UpstreamServers::log_out(std::string server, std::string owner) {
+  CO_TRY(const ServerPtr found, server_with_login(server));
+  oauth::LoginName name(server, owner);
+  auto removed = co_await logins_->log_out(std::move(name));
+  for (auto& [tenant, connection] : found->connections)
+    if (login_owner(found->config, tenant) == owner) connection->rest();
+  co_return removed;
+}
+
+void UpstreamServers::forget_logins_of(const std::string& account) {
+  if (logins_ && !account.empty()) logins_->forget_owner(account);
+}
+
+void UpstreamServers::note_login(const Server& server, ServerStatus& status) const {
+  if (!server.config.oauth || !logins_) return;
+  using Login = ServerStatus::Login;
+  if (server.config.oauth->grant == oauth::OAuthSettings::Grant::client_credentials) {
+    status.login = Login::own_account;
+    return;
+  }
+  status.logins = static_cast<uint32_t>(logins_->book().count_of(server.config.name));
+  status.login = status.logins > 0 ? Login::present : Login::needed;
+  if (server.config.sharing != ServerConfig::Sharing::everybody) return;
+  const oauth::Tokens* tokens = logins_->login(target_of(server.config), "");
+  if (!tokens) status.login = Login::needed;
+  // With a refresh token, the login lasts beyond the end of the token.
+  if (tokens && tokens->refresh.empty()) status.login_until_s = static_cast<uint64_t>(tokens->expires_at);
+}
+
+}  // namespace upstream

@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""Logins at upstream servers (OAuth): by a person, by the daemon's own account, and authorization servers that mean no good."""
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from authorization_server import CLIENT, CLIENT_SECRET, AuthorizationServer
+from bus_harness import Admin, Bus, BusDaemon, as_user
+from harness import ORDINARY_USER, PATIENCE, ROOT, Client
+from remote import Server
+
+WARDER = os.environ["WARDER"]
+REDIRECT = "http://127.0.0.1:47115/callback"
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+def browse(url):
+    """Where the authorization server sends the browser to."""
+    try:
+        urllib.request.build_opener(NoRedirect).open(url, timeout=PATIENCE)
+    except urllib.error.HTTPError as reply:
+        return reply.headers["Location"]
+    raise AssertionError("no redirect")
+
+
+class LoginTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-login-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder.chmod(0o755)
+        self.bus = self.enterContext(Bus())
+        self.issuer = self.enterContext(AuthorizationServer())
+        self.server = self.issuer.guards(self.enterContext(Server()))
+
+    def begin(self, share="everybody", **oauth):
+        entry = {"url": self.server.url, "share": share, "oauth": {"grant": "authorization_code", **oauth}}
+        self.daemon = self.enterContext(BusDaemon(self.bus, configuration={"servers": {"far": entry}}))
+        self.client = self.enterContext(Client(self.daemon.socket))
+        self.admin = self.enterContext(Admin(self.bus))
+
+    def call(self, tool="add", client=None, **arguments):
+        arguments = arguments or {"a": 1, "b": 2}
+        return (client or self.client).call("call_tool", {"name": f"far.{tool}", "arguments": arguments})["structuredContent"]
+
+    def log_in(self, redirected=None):
+        """Over D-Bus, with a browser of the test."""
+        identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
+        self.admin.call("FinishLogin", "ssss", "far", "", identity, redirected or browse(url))
+
+    def listed(self):
+        (server,) = self.admin.call("ListServers")
+        return server
+
+    def state_files(self):
+        return [file for file in pathlib.Path(self.daemon.state).rglob("*") if file.is_file() and not file.is_symlink()]
+
+    def assert_no_token_is_seen(self, *texts):
+        for token in self.issuer.secrets():
+            self.assertNotIn(token, self.daemon.log_text())
+            for text in texts:
+                self.assertNotIn(token, text)
+            for file in self.state_files():
+                self.assertNotIn(token.encode(), file.read_bytes(), file)
+
+
+class ByAPerson(LoginTest):
+    def test_a_login_by_the_command_line(self):
+        self.begin()
+        refused = self.call()
+        self.assertIn("nobody has logged in", refused["error"])
+        self.assertEqual(self.listed()["Login"], "needed")
+        login = subprocess.Popen([WARDER, "servers", "login", "far", "--no-browser", "--bus", self.bus.address],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (login.kill(), login.communicate()))
+        url = login.stdout.readline().strip()
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
+        self.assertEqual((query["response_type"], query["code_challenge_method"], query["resource"], query["scope"]),
+                         ("code", "S256", self.server.url, "files:read"))
+        self.assertEqual(self.issuer.registered[0]["redirect_uris"], [query["redirect_uri"]])
+        # Somebody else's request to the port, with another state, is not taken.
+        for target, status in (("?code=evil&state=other", 400), ("/../x", 404)):
+            with self.assertRaises(urllib.error.HTTPError) as raised:
+                urllib.request.urlopen(query["redirect_uri"] + target, timeout=PATIENCE)
+            self.assertEqual(raised.exception.code, status)
+        self.assertIn(b"close this page", urllib.request.urlopen(url, timeout=PATIENCE).read())
+        out, errors = login.communicate(timeout=PATIENCE)
+        self.assertEqual((login.returncode, out), (0, ""), errors)
+        self.assertIn("logged in to far", errors)
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+        self.assertEqual(self.listed()["Login"], "present")
+        self.assertEqual(self.call("headers", where="x")["result"]["Authorization"], "Bearer [secret token]")
+        (sealed,) = [file for file in self.state_files() if file.name.endswith(".sealed")]
+        self.assertEqual(stat.S_IMODE(sealed.stat().st_mode), 0o600)
+        self.assert_no_token_is_seen(errors, json.dumps(self.listed(), default=str))
+        self.assertTrue(self.issuer.requests[0][0]["code_verifier"])
+
+    def test_by_a_pasted_address_and_out_again(self):
+        self.begin()
+        login = subprocess.Popen([WARDER, "servers", "login", "far", "--paste", "--scope", "a b", "--bus", self.bus.address],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (login.kill(), login.communicate()))
+        url = login.stdout.readline().strip()
+        self.assertEqual(dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))["scope"], "a b")
+        _, errors = login.communicate(browse(url) + "\n", timeout=PATIENCE)
+        self.assertEqual(login.returncode, 0, errors)
+        self.assertEqual(self.call(), {"result": {"sum": 3}})
+        done = subprocess.run([WARDER, "servers", "logout", "far", "--bus", self.bus.address], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (0, "logged out of far\n"), done.stderr)
+        self.assertEqual([file for file in self.state_files() if file.name.endswith(".sealed")], [])
+        self.assertIn("nobody has logged in", self.call()["error"])
+        self.assertFalse(self.admin.call("LogOut", "ss", "far", ""))
+
+    def test_tokens_are_renewed_and_survive_a_restart(self):
+        self.begin()
+        self.log_in()
+        self.assertEqual(self.call(), {"result": {"sum": 3}})
+        self.issuer.valid.clear()  # refused with 401: renewed once, and the call is sent again
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+        self.assertEqual([form["grant_type"] for form, _ in self.issuer.requests], ["authorization_code", "refresh_token"])
+        self.client.close()
+        self.daemon.stop()
+        self.daemon.start()
+        client = self.enterContext(Client(self.daemon.socket))
+        self.assertEqual(self.call(client=client), {"result": {"sum": 3}}, self.daemon.log_text())
+        # A refresh token that is no longer good ends the login.
+        self.issuer.valid.clear()
+        self.issuer.refresh.clear()
+        refused = self.call(client=client)
+        self.assertIn("its login has ended", refused["error"])
+        self.assertEqual(refused["remedy"], "warder servers login far")
+        self.assert_no_token_is_seen(json.dumps(refused))
+
+    def test_a_token_that_is_refused_at_once_is_renewed_once(self):
+        self.begin()
+        self.log_in()
+        self.issuer.answer = {}
+        asked = len(self.issuer.requests)
+        guard = self.server.guard
+        self.server.guard = lambda handler: (self.issuer.valid.clear(), guard(handler))[1]
+        refused = self.call()
+        self.assertEqual(refused["remedy"], "warder servers login far")
+        self.assertIn("HTTP status 401", refused["error"])
+        self.call()
+        self.assertEqual(len(self.issuer.requests) - asked, 1)  # and not again at each call
+
+    def test_more_rights_are_never_asked_for_by_themselves(self):
+        self.begin()
+        self.log_in()
+        self.call()
+        asked = len(self.issuer.requests), len(self.issuer.asked)
+        self.issuer.wrong = "step up"
+        refused = self.call()
+        self.assertIn("wants more rights than the login has: the scopes files:write admin", refused["error"])
+        self.assertEqual(refused["remedy"], "warder servers login far --scope 'files:write admin', if you want to allow it")
+        self.assertEqual((len(self.issuer.requests), len(self.issuer.asked)), asked)
+
+    @unittest.skipUnless(ROOT, "needs root, to be somebody else")
+    def test_each_tenant_has_its_own_login(self):
+        self.begin(share="tenant")
+        other = self.enterContext(as_user(ORDINARY_USER, lambda: Client(self.daemon.socket)))
+        self.log_in()  # as root's own tenant
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+        self.assertIn("nobody has logged in", self.call(client=other)["error"])
+        begin = ["call", "org.warder.Warder1", "/org/warder/Warder1", "org.warder.Warder1.Manager", "BeginLogin", "sssas", "far"]
+        done = self.bus.busctl(*begin, "uid-0", REDIRECT, "0", user=ORDINARY_USER, check=False)
+        self.assertIn("has no permission", done.stderr)
+        answered = self.bus.busctl("--json=short", *begin, "", REDIRECT, "0", user=ORDINARY_USER)
+        identity, url = json.loads(answered)["data"]
+        # The login of another owner cannot be finished in one's own name.
+        redirected = browse(url)
+        kind, _ = self.admin.error("FinishLogin", "ssss", "far", "uid-0", identity, redirected)
+        self.assertEqual(kind, "NotFound")
+        self.bus.busctl(*[word if word != "BeginLogin" else "FinishLogin" for word in begin[:5]], "ssss", "far", "", identity,
+                        redirected, user=ORDINARY_USER)
+        self.assertEqual(self.call(client=other), {"result": {"sum": 3}}, self.daemon.log_text())
+        self.assertEqual(self.listed()["Logins"], 2)
+        used = {headers["Authorization"] for headers in self.server.seen("tools/call")}
+        self.assertEqual(len(used), 2)
+
+    @unittest.skipUnless(ROOT, "needs root, to be somebody else")
+    def test_a_shared_login_is_for_administrators(self):
+        self.begin()
+        done = self.bus.busctl("call", "org.warder.Warder1", "/org/warder/Warder1", "org.warder.Warder1.Manager", "BeginLogin",
+                               "sssas", "far", "", REDIRECT, "0", user=ORDINARY_USER, check=False)
+        self.assertIn("has no permission", done.stderr)
+        self.assertEqual(self.issuer.registered, [])
+
+
+class ByTheDaemon(LoginTest):
+    def start(self, methods):
+        self.issuer.methods = methods
+        file = self.folder / "secret"
+        file.write_text(CLIENT_SECRET + "\n")
+        file.chmod(0o644)
+        self.begin(grant="client_credentials", client_id=CLIENT, client_secret=str(file), issuer=self.issuer.issuer,
+                   scopes=["one"])
+
+    def test_with_either_way_of_authentication(self):
+        self.start(["client_secret_basic"])
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+        self.assertEqual(self.listed()["Login"], "own account")
+        self.issuer.methods = ["client_secret_post"]
+        form, authorization = self.issuer.requests[0]
+        self.assertEqual((form["scope"], form["resource"]), ("one", self.server.url))
+        self.assertTrue(authorization.startswith("Basic "))
+        self.assertNotIn("client_secret", form)
+        self.assertNotIn(CLIENT_SECRET, self.daemon.log_text())
+        self.assertEqual([file for file in self.state_files() if file.name.endswith(".sealed")], [])
+        self.assertIn("by itself", self.admin.error("BeginLogin", "sssas", "far", "", REDIRECT, [])[1])
+        self.assert_no_token_is_seen()
+
+    def test_with_the_secret_in_the_body(self):
+        self.start(["client_secret_post"])
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+        self.assertEqual(self.issuer.requests[0][0]["client_secret"], CLIENT_SECRET)
+        self.assertIsNone(self.issuer.requests[0][1])
+
+    def test_a_wrong_secret_is_said_without_it(self):
+        self.issuer.methods = ["client_secret_post"]
+        file = self.folder / "secret"
+        file.write_text("wrong-s3cret-text")
+        self.begin(grant="client_credentials", client_id=CLIENT, client_secret=str(file), issuer=self.issuer.issuer)
+        refused = self.call()
+        self.assertIn("invalid_client (because of the test)", refused["error"])
+        self.assertNotIn("wrong-s3cret-text", json.dumps(refused) + self.daemon.log_text())
+
+
+class Hostile(LoginTest):
+    def test_metadata_that_means_no_good(self):
+        self.begin()
+        for wrong, says in (
+                ("issuer", "its metadata is of another issuer: 'https://evil.example'"),
+                ("http", "its metadata has a wrong token_endpoint: the URL is not https"),
+                ("fragment", "wrong authorization_endpoint: the URL has a fragment"),
+                ("plain", "does not say that it checks PKCE with S256"),
+                ("no registration", "registers no clients by itself"),
+                ("redirect", "redirects are not followed"),
+                ("huge", "the reply is larger than 262144 bytes"), ("endless", "the reply is larger than 262144 bytes"),
+                ("deep", "its metadata is not a JSON object"),
+                ("resource", "its metadata is about another resource: 'https://evil.example/mcp'"),
+                ("http issuer", "names no authorization server with https"),
+                ("other place", "names metadata at another place than its own")):
+            with self.subTest(wrong):
+                self.issuer.wrong = wrong
+                _, text = self.admin.error("BeginLogin", "sssas", "far", "", REDIRECT, [])
+                self.assertIn(says, text)
+        self.assertEqual((self.issuer.asked, self.issuer.registered, self.issuer.requests), ([], [], []))
+        self.issuer.wrong = None
+        for redirect in ("https://evil.example/x", "http://evil.example/x", REDIRECT + "?x=1", REDIRECT + "#x", "nothing"):
+            self.assertEqual(self.admin.error("BeginLogin", "sssas", "far", "", redirect, [])[0], "Invalid")
+
+    def test_redirects_that_do_not_belong_to_the_login(self):
+        self.begin()
+        for wrong, says in (("state", "its state is another one"), ("iss", "its iss is 'https://evil.example'"),
+                            ("no iss", "its iss is missing"), ("no code", "the redirect has no code")):
+            with self.subTest(wrong):
+                self.issuer.wrong = wrong
+                identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
+                _, text = self.admin.error("FinishLogin", "ssss", "far", "", identity, browse(url))
+                self.assertIn(says, text)
+        self.issuer.wrong = None
+        identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
+        good = browse(url)
+        for text in ("http://evil.example/callback?" + good.partition("?")[2], REDIRECT, good + "&code=other", good + "&x=%zz",
+                     REDIRECT + "x?" + good.partition("?")[2]):
+            with self.subTest(text):
+                self.admin.error("FinishLogin", "ssss", "far", "", identity, text)
+        self.assertEqual(self.issuer.requests, [])
+        self.admin.call("FinishLogin", "ssss", "far", "", identity, good)
+        self.assertEqual(self.admin.error("FinishLogin", "ssss", "far", "", identity, good)[0], "NotFound")  # once
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+
+    def test_tokens_that_are_no_tokens(self):
+        self.begin()
+        for answer, says in (({"token_type": "MAC"}, "not of the type Bearer"), ({"token_type": None}, "not of the type Bearer"),
+                             ({"expires_in": -5}, "wrong expires_in"), ({"expires_in": "soon"}, "wrong expires_in"),
+                             ({"expires_in": 1e300}, "wrong expires_in"),
+                             ({"scope": "files:read admin"}, "has the scope 'admin', which was not asked for"),
+                             ({"access_token": "a\r\nX-Evil: 1"}, "no usable access_token"),
+                             ({"access_token": ""}, "no usable access_token"), ({"access_token": 7}, "no usable access_token"),
+                             ({"access_token": "x" * 20_000}, "no usable access_token"),
+                             ({"refresh_token": "r\n"}, "no usable refresh_token")):
+            with self.subTest(answer):
+                self.issuer.answer = answer
+                identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
+                _, text = self.admin.error("FinishLogin", "ssss", "far", "", identity, browse(url))
+                self.assertIn(says, text)
+        self.assertIn("nobody has logged in", self.call()["error"])
+        self.issuer.answer = {"expires_in": 2**63}  # shortened to a year
+        self.log_in()
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+
+    def test_a_refusal_of_the_person_is_told(self):
+        self.begin()
+        self.issuer.wrong = "error"
+        identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
+        redirected = browse(url)
+        _, text = self.admin.error("FinishLogin", "ssss", "far", "", identity, redirected)
+        self.assertIn("iss is missing", text)  # RFC 9207: errors have it, too
+        _, text = self.admin.error("FinishLogin", "ssss", "far", "", identity,
+                                   redirected + "&" + urllib.parse.urlencode({"iss": self.issuer.issuer}))
+        self.assertIn("refuses the login: access_denied (not today)", text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
