@@ -348,7 +348,7 @@ Result<Assignment> Store::tenant_of(const CallerCredentials& caller) const {
 void Store::set_token_rules(const std::vector<TokenRule>& rules) {
   set_.token_rules.clear();
   for (const auto& rule : rules)
-    if (rule.exists()) set_.token_rules[rule.token] = rule;
+    if (rule.exists()) set_.token_rules.emplace(rule.token, rule);  // the first of a name, as in TokenTable
 }
 
 std::shared_ptr<const Policy> Store::find(std::string_view name) const {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 
@@ -193,12 +194,23 @@ Result<JsonWebKeys> read_jwks(std::string_view text) {
   return keys;
 }
 
-Result<JsonWebKeys> read_jwks_file(const std::string& path) {
+bool has_lost_keys(std::string_view before, std::string_view now) {
+  const auto keys_of = [](std::string_view text) {
+    const auto document = parse_json(text, 8);
+    return document && document->is_object() ? document->value("keys", Json::array()) : Json::array();
+  };
+  const Json kept = keys_of(now), former = keys_of(before);
+  return std::any_of(former.begin(), former.end(),
+                     [&kept](const Json& key) { return std::find(kept.begin(), kept.end(), key) == kept.end(); });
+}
+
+Result<JsonWebKeys> read_jwks_file(const std::string& path, std::string* text_of_file) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open " + path, Code::invalid);
   TRY(const std::string text, read_whole(file.get(), kMostJwksBytes));
   auto keys = read_jwks(text);
   if (!keys) return tl::unexpected<Error>(std::move(keys).error().within(path));
+  if (text_of_file) *text_of_file = text;
   return keys;
 }
 

@@ -42,8 +42,11 @@ std::string_view algorithm_name(JsonWebKey::Algorithm algorithm);
 // are skipped, because a document may have them for other programs; a key that is damaged, or two keys with one id, are
 // errors. No usable key at all is an error.
 Result<JsonWebKeys> read_jwks(std::string_view text);
-// The same of a file, of at most 256 KiB.
-Result<JsonWebKeys> read_jwks_file(const std::string& path);
+// The same of a file, of at most 256 KiB. `text`: gets the document.
+Result<JsonWebKeys> read_jwks_file(const std::string& path, std::string* text = nullptr);
+// Whether the document `now` lacks a key of `before`, another one being a lack, too: tokens that were signed with it
+// are no longer good.
+bool has_lost_keys(std::string_view before, std::string_view now);
 
 // Bytes of base64url without padding (RFC 7515, appendix C). Errors: invalid; also a text that is not the one text of
 // its bytes.

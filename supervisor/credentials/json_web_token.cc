@@ -182,7 +182,9 @@ tl::expected<JwtClaims, std::string_view> verify_jwt(const JwtSettings& settings
   if (const auto problem = problem_of_times(*claims, now); !problem.empty()) return Refused(problem);
   const Json* subject = find(*claims, "sub");
   if (!subject || !subject->is_string()) return Refused("it has no subject");
-  JwtClaims read{subject->get<std::string>(), claim_of(*claims, settings.tenant_claim)};
+  const auto expires = static_cast<int64_t>(*time_of(find(*claims, "exp")));  // problem_of_times() has looked at it
+  JwtClaims read{subject->get<std::string>(), claim_of(*claims, settings.tenant_claim),
+                 WallTime(std::chrono::seconds(expires)) + kClockSkew};
   const bool is_printable =
       std::all_of(read.subject.begin(), read.subject.end(), [](char c) { return c > 32 && c < 127; });
   if (read.subject.empty() || read.subject.size() > kMostSubject || !is_printable)

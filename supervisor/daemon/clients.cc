@@ -79,22 +79,35 @@ Result<> DaemonParts::listen_for_http(mcp::Listener::Admit admit) {
   return {};
 }
 
-// The bearers of a token that was removed, or replaced by another of its name, are disconnected: their event streams
-// and sessions end, too. So are all subjects of JWTs, if the issuer is another one; a JWT itself is judged at each
-// request.
+// The bearers of a token that was removed, that has expired, or that was replaced by another of its name, are
+// disconnected: their event streams and sessions end, too. So are all subjects of JWTs, if the rules for JWTs are
+// others, or a key is gone: clients with a good JWT come again. HttpEndpoint ends those that expire later.
 void DaemonParts::adopt_tokens() {
   const credentials::TokenTable before = tokens_in_force_->tokens();
-  const bool has_other_issuer = tokens_in_force_->jwt().issuer != prepared_.options.jwt.issuer ||
-                                tokens_in_force_->jwt().tenant_claim != prepared_.options.jwt.tenant_claim;
+  const credentials::JwtSettings &old_jwt = tokens_in_force_->jwt(), &new_jwt = prepared_.options.jwt;
+  const bool has_other_rules = old_jwt.issuer != new_jwt.issuer || old_jwt.audience != new_jwt.audience ||
+                               old_jwt.tenant_claim != new_jwt.tenant_claim ||
+                               credentials::has_lost_keys(old_jwt.keys_text, new_jwt.keys_text);
   tokens_in_force_->set_jwt(prepared_.options.jwt);
   tokens_in_force_->set_tokens(credentials::TokenTable(prepared_.tokens()));
+  if (http_)
+    for (const auto& token : tokens_in_force_->tokens().all())
+      http_->set_good_until(mcp::Principal::of_token(token.name).name(), token.expires);
+  for (const auto& token : prepared_.credential_tokens) {
+    const auto* used = tokens_in_force_->tokens().named(token.name);
+    if (!used || used->hash != token.hash)
+      log_warning(
+          "token '{}' of the credential warder.tokens is not used: the configuration has a token of this name, "
+          "or with this secret",
+          token.name);
+  }
   const credentials::TokenTable& now = tokens_in_force_->tokens();
   disconnect_if([&](const std::shared_ptr<mcp::ConnectionUser>& user) {
     const mcp::Principal& principal = tenants::member_of(user).principal;
-    if (principal.kind() == mcp::Principal::Kind::subject) return has_other_issuer;
+    if (principal.kind() == mcp::Principal::Kind::subject) return has_other_rules;
     if (principal.kind() != mcp::Principal::Kind::token) return false;
     const auto *old = before.named(principal.token()), *kept = now.named(principal.token());
-    return !kept || !old || old->hash != kept->hash;
+    return !kept || !old || old->hash != kept->hash || kept->is_expired(credentials::wall_now());
   });
 }
 

@@ -11,17 +11,18 @@
 #include "policies/store.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/configuration/in_force.h"
-#include "supervisor/credentials/stored_token.h"
+#include "supervisor/credentials/token_table.h"
 #include "supervisor/privileges.h"
 #include "supervisor/systemd/service_manager.h"
 #include "supervisor/tenants/master_key.h"
 
 struct Prepared {
-  // All tokens in force: those of the files, then those of the credential.
+  // All tokens in force: those of the files, then those of the credential. An entry of the credential with the name or
+  // the secret of a token of the files is left out: with the name, it would give that token its tenant.
   std::vector<credentials::StoredToken> tokens() const {
     std::vector<credentials::StoredToken> all = options.tokens;
     all.insert(all.end(), credential_tokens.begin(), credential_tokens.end());
-    return all;
+    return credentials::TokenTable(std::move(all)).all();
   }
 
   Options options;

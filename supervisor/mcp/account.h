@@ -31,12 +31,13 @@ class Accounts {
   explicit Accounts(std::shared_ptr<UnreadBudget> unread) : unread_(std::move(unread)) {}
   // The account of the principal with this name. A new account when no connection or request holds an earlier one.
   std::shared_ptr<Account> of(const Principal& principal) {
-    std::weak_ptr<Account>& known = accounts_[principal.name()];
-    auto account = known.lock();
+    const auto found = accounts_.find(principal.name());
+    auto account = found == accounts_.end() ? nullptr : found->second.lock();
     if (!account) {
+      std::erase_if(accounts_, [](const auto& one) { return one.second.expired(); });
       account = std::make_shared<Account>();
       account->unread = std::make_shared<UnreadAccount>(unread_);
-      known = account;
+      accounts_[principal.name()] = account;
     }
     return account;
   }

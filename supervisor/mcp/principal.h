@@ -4,6 +4,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -54,6 +55,10 @@ class Principal {
     return bearer;
   }
 
+  // Credentials that expire: they are refused from then on. No part of the name.
+  void set_good_until(std::chrono::sys_seconds until) { good_until_ = until; }
+  const std::optional<std::chrono::sys_seconds>& good_until() const { return good_until_; }
+
   Kind kind() const { return kind_; }
   // "uid:1000", "token:ci", "sub:ada@https://idp.example": equal for all connections of the principal, and for no other
   // principal. The key of its account, and what records and lists show.
@@ -75,6 +80,7 @@ class Principal {
   Kind kind_ = Kind::none;
   std::string name_, shown_, token_, subject_, claim_;
   std::optional<PeerProcess> peer_;
+  std::optional<std::chrono::sys_seconds> good_until_;
 };
 
 }  // namespace mcp

@@ -120,7 +120,8 @@ Task<Result<Discovered>> discover(http::HttpClient& client, const TokenTarget& t
                    has_resource || !settings.issuer.empty()
                        ? std::string()
                        : "write the URL of the authorization server into `oauth.issuer`");
-  auto server = read_authorization_server(*text, issuer, plain);
+  auto server = read_authorization_server(*text, issuer, plain,
+                                          settings.issuer.empty() ? NamedBy::server : NamedBy::administrator);
   if (!server)
     co_return tl::unexpected<Error>(
         std::move(server).error().within("the authorization server " + printable(issuer, 200)));

@@ -68,12 +68,13 @@ size_t LoginBook::count_of(std::string_view server) const {
 Task<Result<>> LoginBook::keep(LoginName name, Tokens tokens) {
   auto shared = std::make_shared<const Tokens>(tokens);
   const WorkerThread::Job job = [files = files_, name, shared] { return files->write(name, *shared); };
+  known_.insert_or_assign(std::move(name), std::move(tokens));  // first: a removal meanwhile must find it
   auto written = co_await run(job);
-  known_.insert_or_assign(std::move(name), std::move(tokens));
   co_return written;
 }
 
 Task<Result<bool>> LoginBook::remove(LoginName name) {
+  co_await ready();  // else what is read later would come back
   const bool was_there = known_.erase(name) > 0;
   const WorkerThread::Job job = [files = files_, name] { return files->remove(name); };
   auto removed = co_await run(job);

@@ -62,6 +62,8 @@ struct Logins::Pending {
   Discovered discovered;
   ClientIdentity identity;
   Monotonic::time_point since = Monotonic::now();
+  bool has_begun = false;  // its page is known
+  bool is_used = false;    // its code was sent
 
   // The code, if the redirect belongs to this login.
   Result<std::string> code_of(const std::string& redirected) const {
@@ -106,17 +108,18 @@ const Tokens* Logins::login(const TokenTarget& target, const std::string& owner)
   return source(target, owner)->login();
 }
 
-void Logins::drop_old(const std::string& owner) {
+// The place of one more login of `owner`. It is taken before the authorization server is asked: so nobody can make the
+// daemon register many clients there.
+Result<> Logins::take_place(const std::string& id, std::shared_ptr<Pending> pending) {
   const auto now = Monotonic::now();
   std::erase_if(pending_, [now](const auto& one) { return now - one.second->since > kLoginLimit; });
-  auto oldest = pending_.end();
-  size_t of_owner = 0;
-  for (auto one = pending_.begin(); one != pending_.end(); ++one) {
-    if (one->second->owner != owner) continue;
-    of_owner++;
-    if (oldest == pending_.end() || one->second->since < oldest->second->since) oldest = one;
-  }
-  if (of_owner >= kMostPendingOfOwner) pending_.erase(oldest);
+  const auto of_owner = std::count_if(pending_.begin(), pending_.end(),
+                                      [&](const auto& one) { return one.second->owner == pending->owner; });
+  if (static_cast<size_t>(of_owner) >= kMostPendingOfOwner || pending_.size() >= kMostPending)
+    return fail(Code::exhausted, "too many logins were begun and not finished",
+                "finish one of them, or log out, or try again in 10 minutes");
+  pending_.emplace(id, std::move(pending));
+  return {};
 }
 
 Task<Result<BegunLogin>> Logins::begin(TokenTarget target, std::string owner, std::string redirect,
@@ -127,8 +130,27 @@ Task<Result<BegunLogin>> Logins::begin(TokenTarget target, std::string owner, st
   CO_CHECKED(check_redirect(redirect));
   if (!std::all_of(scopes.begin(), scopes.end(), is_scope) || scopes.size() > 64)
     co_return fail(Code::invalid, "a scope has no blanks and no quotes");
-  CO_TRY(const auto http, book_->http());
   auto pending = std::make_shared<Pending>();
+  pending->target = std::move(target);
+  pending->owner = std::move(owner);
+  pending->redirect = std::move(redirect);
+  const std::string id = random_hex(16);
+  CO_CHECKED(take_place(id, pending));
+  auto page = co_await prepare(pending, std::move(scopes));
+  if (!page) {
+    pending_.erase(id);
+    co_return tl::unexpected<Error>(std::move(page).error());
+  }
+  if (!pending_.contains(id)) co_return fail(Code::denied, "the login was ended by a logout", "begin again");
+  pending->has_begun = true;
+  BegunLogin begun{id, *std::move(page)};
+  co_return begun;
+}
+
+// The URL of the page on which the person logs in.
+Task<Result<std::string>> Logins::prepare(std::shared_ptr<Pending> pending, std::vector<std::string> scopes) {
+  const TokenTarget& target = pending->target;
+  CO_TRY(const auto http, book_->http());
   CO_TRY(pending->discovered, co_await discover(*http, target));
   if (!scopes.empty()) pending->discovered.scopes = std::move(scopes);
   const AuthorizationServer& server = pending->discovered.server;
@@ -138,7 +160,7 @@ Task<Result<BegunLogin>> Logins::begin(TokenTarget target, std::string owner, st
     co_return fail(Code::denied, "the authorization server does not say that it checks PKCE with S256",
                    "without it, a stolen code could be used: ask its operator for code_challenge_methods_supported");
   if (target.settings.client_id.empty()) {
-    CO_TRY(pending->identity, co_await register_client(*http, target, pending->discovered, redirect));
+    CO_TRY(pending->identity, co_await register_client(*http, target, pending->discovered, pending->redirect));
   } else {
     std::string secret;
     if (!target.settings.client_secret.empty()) {
@@ -150,34 +172,31 @@ Task<Result<BegunLogin>> Logins::begin(TokenTarget target, std::string owner, st
   pending->verifier = random_text();
   FormFields query{{"response_type", "code"},
                    {"client_id", pending->identity.id},
-                   {"redirect_uri", redirect},
+                   {"redirect_uri", pending->redirect},
                    {"code_challenge", s256(pending->verifier)},
                    {"code_challenge_method", "S256"},
                    {"state", pending->state},
                    {"resource", pending->discovered.resource}};
   if (!pending->discovered.scopes.empty()) query.emplace_back("scope", join_scopes(pending->discovered.scopes));
-  BegunLogin begun{random_hex(16), with_query(server.authorization_endpoint, query)};
-  pending->target = std::move(target);
-  pending->owner = std::move(owner);
-  pending->redirect = std::move(redirect);
-  drop_old(pending->owner);
-  if (pending_.size() >= kMostPending) co_return fail(Code::exhausted, "too many logins are under way");
-  pending_.emplace(begun.id, std::move(pending));
-  co_return begun;
+  co_return with_query(server.authorization_endpoint, query);
 }
 
 Task<Result<>> Logins::finish(std::string id, LoginName name, std::string redirected) {
   const auto found = pending_.find(id);
   const bool is_own = found != pending_.end() && found->second->target.server == name.first &&
-                      found->second->owner == name.second && Monotonic::now() - found->second->since <= kLoginLimit;
+                      found->second->owner == name.second && !found->second->is_used && found->second->has_begun &&
+                      Monotonic::now() - found->second->since <= kLoginLimit;
   if (!is_own) co_return fail(Code::not_found, "no such login is under way", "begin again");
   const auto pending = found->second;
   CO_TRY(std::string code, pending->code_of(redirected));
-  pending_.erase(found);  // from here on, it is used up
+  pending->is_used = true;
   CO_TRY(const auto http, book_->http());
   CodeGrant grant{std::move(code), pending->verifier, pending->redirect};
   auto tokens =
       co_await tokens_by_code(*http, pending->target, pending->discovered, pending->identity, std::move(grant));
+  // A logout, or the removal of the tenant, has taken the entry meanwhile.
+  const bool is_wanted = std::erase_if(pending_, [&](const auto& one) { return one.second == pending; }) > 0;
+  if (!is_wanted) co_return fail(Code::denied, "the login was ended by a logout before it was done", "begin again");
   if (!tokens) {
     tokens.error().rule.clear();
     co_return tl::unexpected<Error>(std::move(tokens).error());

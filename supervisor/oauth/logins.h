@@ -45,7 +45,8 @@ class Logins {
 
  private:
   struct Pending;
-  void drop_old(const std::string& owner);
+  Result<> take_place(const std::string& id, std::shared_ptr<Pending> pending);
+  Task<Result<std::string>> prepare(std::shared_ptr<Pending> pending, std::vector<std::string> scopes);
 
   std::shared_ptr<LoginBook> book_;
   std::map<std::string, std::shared_ptr<Pending>> pending_;  // by id

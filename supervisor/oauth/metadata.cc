@@ -76,7 +76,21 @@ Result<ProtectedResource> read_protected_resource(std::string_view text, std::st
   return all;
 }
 
-Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, Plain plain) {
+// Else a hostile server could send people to the login page of an honest one, and get the code at its own
+// token_endpoint (mix-up, RFC 9700, section 4.4).
+Result<> expect_origin_of_issuer(const AuthorizationServer& server) {
+  for (const auto& [key, url] : {std::pair{"authorization_endpoint", &server.authorization_endpoint},
+                                 std::pair{"registration_endpoint", &server.registration_endpoint}})
+    if (!url->empty() && origin_of(*url) != origin_of(server.issuer))
+      return fail(
+          Code::denied,
+          fmt::format("its metadata has an {} of another origin than its issuer: '{}'", key, printable(*url, 200)),
+          "if the issuer is the right one, write it into `oauth.issuer`");
+  return {};
+}
+
+Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, Plain plain,
+                                                      NamedBy named_by) {
   TRY(const Json document, read_document(text));
   AuthorizationServer all;
   all.issuer = text_in(document, "issuer");
@@ -86,6 +100,7 @@ Result<AuthorizationServer> read_authorization_server(std::string_view text, std
   TRY(all.authorization_endpoint, endpoint_in(document, "authorization_endpoint", plain));
   TRY(all.token_endpoint, endpoint_in(document, "token_endpoint", plain));
   TRY(all.registration_endpoint, endpoint_in(document, "registration_endpoint", plain));
+  if (named_by == NamedBy::server) CHECKED(expect_origin_of_issuer(all));
   if (all.token_endpoint.empty()) return fail(Code::denied, "its metadata has no token_endpoint");
   all.token_auth_methods = texts_in(document, "token_endpoint_auth_methods_supported");
   if (all.token_auth_methods.empty()) all.token_auth_methods = {"client_secret_basic"};  // RFC 8414, section 2

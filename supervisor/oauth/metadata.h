@@ -30,7 +30,10 @@ struct AuthorizationServer {
 
 // `server_url`: of the MCP server. Its resource must be that URL, or a parent path at the same origin.
 Result<ProtectedResource> read_protected_resource(std::string_view text, std::string_view server_url);
-// The document's issuer must be `issuer`, to the byte.
-Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, Plain plain);
+// The document's issuer must be `issuer`, to the byte. If the MCP server named it, and not the administrator, people
+// and registrations go to that issuer's origin only.
+enum class NamedBy { administrator, server };
+Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, Plain plain,
+                                                      NamedBy named_by);
 
 }  // namespace oauth

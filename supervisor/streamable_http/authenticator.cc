@@ -41,13 +41,17 @@ tl::expected<mcp::Principal, Denial> TokenAuthenticator::authenticate(const http
   const credentials::StoredToken* known = tokens_.find(token);
   if (!known) return tl::unexpected(Denial{DenialReason::unknown, {}});
   if (known->is_expired(credentials::wall_now())) return tl::unexpected(Denial{DenialReason::expired, known->name});
-  return mcp::Principal::of_token(known->name);
+  mcp::Principal bearer = mcp::Principal::of_token(known->name);
+  if (known->expires) bearer.set_good_until(*known->expires);
+  return bearer;
 }
 
 tl::expected<mcp::Principal, Denial> TokenAuthenticator::authenticate_jwt(std::string_view text) const {
   const auto claims = credentials::verify_jwt(jwt_, text, credentials::wall_now());
   if (!claims) return tl::unexpected(Denial{DenialReason::bad_jwt, std::string(claims.error())});
-  return mcp::Principal::of_subject(claims->subject, claims->claim, jwt_.issuer);
+  mcp::Principal bearer = mcp::Principal::of_subject(claims->subject, claims->claim, jwt_.issuer);
+  bearer.set_good_until(claims->good_until);
+  return bearer;
 }
 
 std::string TokenAuthenticator::challenge() const {

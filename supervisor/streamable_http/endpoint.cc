@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "supervisor/base/json_value.h"
@@ -13,6 +14,8 @@
 
 namespace streamable_http {
 namespace {
+
+constexpr std::chrono::minutes kLookAtClock{1};
 
 HttpAnswer refusal(int status, std::string why, std::string headers = {}) {
   return {status, mcp::error_line({}, {mcp::ErrorCode::invalid_request, std::move(why), {}}), std::move(headers)};
@@ -77,7 +80,11 @@ void HttpEndpoint::serve_tcp(Fd socket, std::shared_ptr<const Authenticator> aut
 }
 
 void HttpEndpoint::start(HttpConnection::Accepted accepted) {
-  if (connections_.size() >= limits_.connections && !make_room()) return;  // closes the socket
+  const bool is_peer = accepted.own_address.empty();
+  const auto is_unknown = [](const auto& one) { return one && !one->client(); };
+  const bool is_crowded = !is_peer && static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                                                        is_unknown)) >= limits_.unknown_connections;
+  if ((is_crowded || connections_.size() >= limits_.connections) && !make_room(is_peer)) return;  // closes the socket
   // The list has the entry before the connection opens, because a connection may end while it opens.
   const auto place = connections_.emplace(connections_.end());
   auto on_end = [this, place] { connections_.erase(place); };
@@ -90,12 +97,18 @@ void HttpEndpoint::start(HttpConnection::Accepted accepted) {
 }
 
 // Ends the oldest connection that waits for its client, so that a client that sends its request at once is served,
-// however many others only wait. False: each connection waits for its answer.
-bool HttpEndpoint::make_room() {
-  for (const auto& connection : connections_) {
-    if (!connection || !connection->is_waiting() || connection->is_ending()) continue;
-    connection->close();
-    return true;
+// however many others only wait. First those without credentials; a connection over TCP never ends one of a Unix
+// socket, and no connection ends another one's request. False: there is none to end.
+bool HttpEndpoint::make_room(bool for_peer) {
+  for (const bool of_known : {false, true}) {
+    for (const auto& connection : connections_) {
+      if (!connection || !connection->is_waiting() || connection->is_ending()) continue;
+      const bool is_known = connection->client().has_value();
+      if (is_known != of_known) continue;
+      if (is_known && (connection->is_in_request() || (connection->own_address().empty() && !for_peer))) continue;
+      connection->close();
+      return true;
+    }
   }
   return false;
 }
@@ -132,17 +145,58 @@ mcp::Conversation::Client HttpEndpoint::admitted(mcp::Principal principal) {
   mcp::Conversation::Client client;
   client.principal = std::move(principal);
   client.account = server_.accounts().of(client.principal);
-  std::erase_if(users_, [](const auto& one) { return one.second.expired(); });
+  std::erase_if(users_, [](const auto& one) { return one.second.user.expired(); });
   const auto known = users_.find(client.principal.name());
-  client.user = known == users_.end() ? nullptr : known->second.lock();
+  client.user = known == users_.end() ? nullptr : known->second.user.lock();
   if (client.user) return client;
   if (auto user = admit_(client.principal)) {
     client.user = *std::move(user);
-    users_[client.principal.name()] = client.user;
+    users_[client.principal.name()].user = client.user;
+    set_good_until(client.principal.name(), client.principal.good_until());
   } else {
     client.refusal = std::move(user).error();
   }
   return client;
+}
+
+// A client may have a newer JWT before the old one expires, and requests with the old one still under way.
+void HttpEndpoint::note_validity(const HttpConnection& connection, const mcp::Principal& principal) {
+  const auto known = users_.find(principal.name());
+  if (known == users_.end() || connection.own_address().empty()) return;
+  const auto& until = known->second.good_until;
+  const bool is_newer = principal.kind() != mcp::Principal::Kind::subject || until < principal.good_until();
+  if (is_newer) set_good_until(principal.name(), principal.good_until());
+}
+
+void HttpEndpoint::set_good_until(const std::string& principal, std::optional<std::chrono::sys_seconds> until) {
+  const auto known = users_.find(principal);
+  if (known == users_.end()) return;
+  known->second.good_until = until;
+  if (!until || (next_expiry_ && *next_expiry_ <= *until)) return;
+  next_expiry_ = until;
+  look_at_clock_after(std::chrono::milliseconds(0));  // not now: a request is on the stack
+}
+
+void HttpEndpoint::look_at_clock_after(std::chrono::milliseconds time) {
+  expiry_ = Deadline(loop_, time, [this] { end_expired(); });
+}
+
+// What a client began with credentials ends with them: event streams, sessions, requests. The system's clock decides,
+// which may be set: so it is looked at once a minute at least.
+void HttpEndpoint::end_expired() {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  next_expiry_.reset();
+  std::set<std::shared_ptr<mcp::ConnectionUser>> expired;
+  for (const auto& [name, one] : users_) {
+    if (!one.good_until) continue;
+    if (*one.good_until > now) {
+      next_expiry_ = std::min(next_expiry_.value_or(*one.good_until), *one.good_until);
+    } else if (auto user = one.user.lock()) {
+      expired.insert(std::move(user));
+    }
+  }
+  if (next_expiry_) look_at_clock_after(std::min<std::chrono::milliseconds>(*next_expiry_ - now, kLookAtClock));
+  if (!expired.empty()) close_if([&expired](const auto& user) { return expired.contains(user); });
 }
 
 // The answer is the same for each reason.
@@ -169,8 +223,9 @@ std::optional<HttpConnection::Host::Refusal> HttpEndpoint::check_caller(HttpConn
   auto principal = connection.authenticator().authenticate(head);
   if (!principal) return refuse_caller(connection, principal.error());
   if (!connection.client() || connection.client()->principal.name() != principal->name()) {
-    connection.set_client(admitted(*std::move(principal)));
+    connection.set_client(admitted(*principal));
   }
+  note_validity(connection, *principal);
   const mcp::Conversation::Client& client = *connection.client();
   if (client.refusal) return refusal(403, *client.refusal);
   if (const size_t own = client.account->http_connections; own > limits_.connections_per_principal)
@@ -217,7 +272,7 @@ void HttpEndpoint::close_if(const std::function<bool(const std::shared_ptr<mcp::
   }
   sessions_.end_if(chosen);
   std::erase_if(users_, [&chosen](const auto& one) {  // a connection that ends may hold it for another moment
-    const auto user = one.second.lock();
+    const auto user = one.second.user.lock();
     return !user || chosen(user);
   });
 }

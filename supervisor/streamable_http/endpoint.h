@@ -3,10 +3,12 @@
 // Source of connections: mcp::Listener, for clients of its Unix socket whose first byte begins an HTTP request, and
 // HttpListener, for TCP. Used by: supervisor/daemon, tests. Errors: of clients: answered with a status.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ struct HttpSettings {
 struct EndpointLimits {
   size_t connections = 4096;
   size_t connections_per_principal = 2048;
+  size_t unknown_connections = 1024;  // over TCP, before a request with good credentials
   HttpLimits connection;
   SessionLimits session;
   AttemptLimits attempts;
@@ -55,6 +58,8 @@ class HttpEndpoint : private HttpConnection::Host {
   void pause();
   // Ends each connection and each session for which `chosen` returns true; `user` is the data that `admit` returned.
   void close_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
+  // The credentials of a principal over TCP expire then; nullopt: not at all. What it began with them ends, too.
+  void set_good_until(const std::string& principal, std::optional<std::chrono::sys_seconds> until);
   size_t connections() const { return connections_.size(); }
   size_t sessions() const { return sessions_.count(); }
   const FailedAttempts& failed_attempts() const { return failed_; }
@@ -68,8 +73,11 @@ class HttpEndpoint : private HttpConnection::Host {
   std::unique_ptr<Responder> respond_with_session(const http::IncomingRequest& request, const mcp::Principal& principal,
                                                   ServerReply& reply);
   mcp::Conversation::Client admitted(mcp::Principal principal);
+  void look_at_clock_after(std::chrono::milliseconds time);
+  void note_validity(const HttpConnection& connection, const mcp::Principal& principal);
+  void end_expired();
   void start(HttpConnection::Accepted accepted);
-  bool make_room();
+  bool make_room(bool for_peer);
 
   Loop& loop_;
   mcp::Server& server_;
@@ -78,8 +86,14 @@ class HttpEndpoint : private HttpConnection::Host {
   const EndpointLimits limits_;
   HttpSessions sessions_;
   FailedAttempts failed_;
-  std::map<std::string, std::weak_ptr<mcp::ConnectionUser>> users_;  // over TCP, by the principal's name
-  std::list<std::unique_ptr<HttpConnection>> connections_;           // the oldest first
+  struct TcpUser {
+    std::weak_ptr<mcp::ConnectionUser> user;
+    std::optional<std::chrono::sys_seconds> good_until;  // of its newest credentials; nullopt: they do not expire
+  };
+  std::map<std::string, TcpUser> users_;                    // by the principal's name
+  std::optional<std::chrono::sys_seconds> next_expiry_;     // of one of them
+  Deadline expiry_;                                         // the next look at the clock
+  std::list<std::unique_ptr<HttpConnection>> connections_;  // the oldest first
 };
 
 }  // namespace streamable_http

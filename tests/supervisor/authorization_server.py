@@ -97,6 +97,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.reply({"client_id": f"registered-{len(server.registered)}", "token_endpoint_auth_method": "none"}, 201)
         form = dict(urllib.parse.parse_qsl(body))
         server.requests.append((form, self.headers["Authorization"]))
+        if server.wrong == "slow":
+            server.go_on.wait(60)
         refusal = self.refusal(form)
         if refusal:
             return self.reply({"error": refusal, "error_description": "because of the test"}, 400)

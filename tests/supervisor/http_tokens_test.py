@@ -178,10 +178,13 @@ class Tokens(TokenTest):
         self.assertEqual(self.status(ci), 401)
         self.assertIn("no token is named 'x'", self.warder("token", "remove", "x", status=1).stderr)
 
-    def test_an_expired_token_is_refused_at_the_next_request_on_the_same_connection(self):
+    def test_an_expired_token_is_refused_at_the_next_request_and_its_streams_end(self):
         token = self.add("ci", "--expires", "1m")
         client = self.client()
         self.assertEqual(self.ask(token, call("execute_code", {"code": "1"}), client)[0], 200)
+        stream = self.client()
+        stream.request("GET", "/mcp", headers=self.session(token))
+        self.assertEqual(stream.getresponse().status, 200)
         file = pathlib.Path(f"{self.daemon.file}.d/50-token-ci.json")
         entry = json.loads(file.read_text())
         entry["tokens"]["ci"]["expires"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 2))
@@ -191,6 +194,9 @@ class Tokens(TokenTest):
         while (status := self.ask(token, call("execute_code", {"code": "1"}), client)[0]) == 200:
             self.assertLess(time.monotonic(), until)
         self.assertEqual(status, 401)
+        stream.sock.settimeout(PATIENCE)
+        while stream.sock.recv(4096):
+            pass  # until the end of the stream
         self.assertIn("its token has expired (ci)", self.daemon.log_text())
         self.assertEqual(self.sample('warder_http_refused_total{reason="expired"')['warder_http_refused_total{reason="expired"}'], 1)
         self.assertIn("(expired)", self.warder("token", "list").stdout)
@@ -253,6 +259,11 @@ class Credential(TokenTest):
         self.assertEqual(self.run_code(token, "result = 1")["result"], 1)
         self.reload()
         self.assertEqual(self.run_code(token, "result = 2")["result"], 2)
+        # A token of the files keeps its tenant, whatever the credential says of its name.
+        named = self.add("fleet", tenant="builds")
+        self.assertEqual(self.run_code(named, "result = 3")["result"], 3)
+        self.assertNotIn("tenant fleet python started", self.daemon.log_text().split("reloaded")[-1])
+        self.assertIn("token 'fleet' of the credential warder.tokens is not used", self.daemon.log_text())
         self.daemon.stop()
         (folder / "warder.tokens").write_text("nonsense")
         self.daemon.start()

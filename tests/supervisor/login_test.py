@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import threading
 import unittest
 import urllib.error
 import urllib.parse
@@ -14,7 +15,7 @@ import urllib.request
 
 from authorization_server import CLIENT, CLIENT_SECRET, AuthorizationServer
 from bus_harness import Admin, Bus, BusDaemon, as_user
-from harness import ORDINARY_USER, PATIENCE, ROOT, Client
+from harness import ORDINARY_USER, PATIENCE, ROOT, Client, eventually
 from remote import Server
 
 WARDER = os.environ["WARDER"]
@@ -122,6 +123,30 @@ class ByAPerson(LoginTest):
         self.assertEqual([file for file in self.state_files() if file.name.endswith(".sealed")], [])
         self.assertIn("nobody has logged in", self.call()["error"])
         self.assertFalse(self.admin.call("LogOut", "ss", "far", ""))
+
+    def test_a_logout_wins_over_a_login_that_is_being_finished(self):
+        self.begin()
+        identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
+        redirected = browse(url)
+        self.issuer.go_on, self.issuer.wrong = threading.Event(), "slow"
+        self.addCleanup(self.issuer.go_on.set)
+        other, refusals = self.enterContext(Admin(self.bus)), []
+
+        def finish():
+            try:
+                other.call("FinishLogin", "ssss", "far", "", identity, redirected)
+            except Exception as refused:  # whatever the bus of this test raises
+                refusals.append(str(refused))
+
+        finishing = threading.Thread(target=finish)
+        finishing.start()
+        eventually(lambda: self.issuer.requests, "the daemon asks for the tokens")
+        self.assertFalse(self.admin.call("LogOut", "ss", "far", ""))
+        self.issuer.go_on.set()
+        finishing.join(PATIENCE)
+        self.assertIn("ended by a logout", "".join(refusals))
+        self.assertEqual([file for file in self.state_files() if file.name.endswith(".sealed")], [])
+        self.assertIn("nobody has logged in", self.call()["error"])
 
     def test_tokens_are_renewed_and_survive_a_restart(self):
         self.begin()

@@ -5,6 +5,12 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
 
 #include "supervisor/base/loopback.h"
 
@@ -41,6 +47,39 @@ std::string read_target(int client) {
   if (!line.starts_with("GET ") || !line.ends_with(" HTTP/1.1")) return {};
   const std::string target = line.substr(4, line.size() - 4 - 9);
   return target.find(' ') == target.npos ? target : std::string();
+}
+
+// The user whose process has the other end of a connection over IPv4 loopback: the column "uid" of proc_net_tcp(5).
+std::optional<uid_t> user_of_peer(int client) {
+  sockaddr_in peer{}, own{};
+  socklen_t size = sizeof peer;
+  if (::getpeername(client, reinterpret_cast<sockaddr*>(&peer), &size) < 0) return {};
+  size = sizeof own;
+  if (::getsockname(client, reinterpret_cast<sockaddr*>(&own), &size) < 0) return {};
+  const auto text_of = [](const sockaddr_in& address) {
+    return fmt::format("{:08X}:{:04X}", address.sin_addr.s_addr, ntohs(address.sin_port));
+  };
+  const std::string from = text_of(peer), to = text_of(own);
+  std::ifstream table("/proc/net/tcp");
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream fields(line);
+    std::string number, local, remote, state, queues, timer, retransmits;
+    uid_t uid = 0;
+    if (fields >> number >> local >> remote >> state >> queues >> timer >> retransmits >> uid && local == from &&
+        remote == to)
+      return uid;
+  }
+  return {};
+}
+
+// Who may finish the login: this user, root, and the user who called sudo. Another user of the machine may have seen
+// the page's URL in the list of processes, and could log in with another account.
+bool is_own_user(int client) {
+  const auto user = user_of_peer(client);
+  if (!user) return false;
+  if (*user == ::geteuid() || *user == 0) return true;
+  const char* caller = ::geteuid() == 0 ? ::getenv("SUDO_UID") : nullptr;
+  return caller && std::to_string(*user) == caller;
 }
 
 void answer(int client, const char* status, std::string_view text) {
@@ -85,6 +124,10 @@ Result<std::string> RedirectListener::wait(const std::string& state, std::chrono
   while (is_readable_before(socket_.get(), until)) {
     const Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!client) continue;
+    if (!is_own_user(client.get())) {  // not read: it could also hold up the right one
+      answer(client.get(), "403 Forbidden", "Only the user who began this login can finish it.\n");
+      continue;
+    }
     const std::string target = read_target(client.get());
     const bool is_redirect = target.starts_with(std::string(kCallback) + "?");
     if (!is_redirect || state.empty() || state_in(target) != state) {

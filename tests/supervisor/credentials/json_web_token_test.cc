@@ -276,3 +276,13 @@ TEST_CASE("a JWKS file with a damaged key is refused, keys of other kinds are sk
   std::ofstream(folder.path() / "jwks.json") << provider.jwks();
   CHECK(read_jwks_file(folder.path() / "jwks.json")->size() == 1);
 }
+
+TEST_CASE("keys that are gone are told from keys that came", "[credentials]") {
+  const std::string one = R"({"keys": [{"kid": "a", "x": "1"}]})";
+  const std::string two = R"({"keys": [{"kid": "b", "x": "2"}, {"x": "1", "kid": "a"}]})";
+  CHECK_FALSE(credentials::has_lost_keys(one, two));
+  CHECK(credentials::has_lost_keys(two, one));
+  CHECK(credentials::has_lost_keys(one, R"({"keys": [{"kid": "a", "x": "3"}]})"));  // another key with its id
+  CHECK(credentials::has_lost_keys(one, ""));
+  CHECK_FALSE(credentials::has_lost_keys("", one));
+}

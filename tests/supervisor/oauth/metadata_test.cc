@@ -36,7 +36,7 @@ TEST_CASE("a remote server names no authorization server at this machine", "[oau
 TEST_CASE("an authorization server says who it is, and has a token endpoint", "[oauth]") {
   Json document{{"issuer", "https://a.example"}, {"token_endpoint", "https://b.example/token"}};
   const auto read = [&document](const char* issuer) {
-    return oauth::read_authorization_server(dump_json(document), issuer, Plain::never);
+    return oauth::read_authorization_server(dump_json(document), issuer, Plain::never, oauth::NamedBy::server);
   };
   auto server = read("https://a.example");
   REQUIRE(server);
@@ -51,8 +51,16 @@ TEST_CASE("an authorization server says who it is, and has a token endpoint", "[
   document["registration_endpoint"] = "http://127.0.0.1/register";
   CHECK_FALSE(read("https://a.example"));
   document.erase("registration_endpoint");
+  for (const char* key : {"authorization_endpoint", "registration_endpoint"}) {  // of an honest server
+    document[key] = "https://b.example/x";
+    CHECK_FALSE(read("https://a.example"));
+    CHECK(oauth::read_authorization_server(dump_json(document), "https://a.example", Plain::never,
+                                           oauth::NamedBy::administrator));
+    document[key] = "https://a.example/x";
+    CHECK(read("https://a.example"));
+  }
   document["token_endpoint"] = 7;
   CHECK_FALSE(read("https://a.example"));
   for (const char* text : {"", "[]", "null", "{", "\"x\""})
-    CHECK_FALSE(oauth::read_authorization_server(text, "https://a.example", Plain::never));
+    CHECK_FALSE(oauth::read_authorization_server(text, "https://a.example", Plain::never, oauth::NamedBy::server));
 }

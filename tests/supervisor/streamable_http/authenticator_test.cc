@@ -224,3 +224,46 @@ TEST_CASE("sessions and events of another token look as if they were unknown") {
   CHECK(ask(post(ping, foreign + "Mcp-Session-Id: " + session + "\r\n")).first == 404);
   CHECK(ask(post(ping, own + "Mcp-Session-Id: " + session + "\r\n")).first == 200);  // it is still there
 }
+
+TEST_CASE("what a client began with a token ends when the token expires") {
+  TokenFixture fixture;
+  const auto table = [&](std::optional<credentials::WallTime> expires) {
+    auto ci = stored("ci", fixture.ci);
+    ci.expires = expires;
+    fixture.tokens->set_tokens(credentials::TokenTable({ci, stored("ops", fixture.ops)}));
+  };
+  table(credentials::wall_now() + 2s);
+  const std::string own = "Authorization: Bearer " + fixture.ci + "\r\n";
+  const std::string other = "Authorization: Bearer " + fixture.ops + "\r\n";
+  auto client = fixture.connect(), stream = fixture.connect(), stays = fixture.connect();
+  const std::string session = fixture.begin_session(*client, "2025-11-25", own);
+  const std::string others = fixture.begin_session(*stays, "2025-11-25", other);
+  stream->write(get(session, own));
+  CHECK(fixture.http().sessions() == 2);
+  wait_until(fixture.loop, [&] { return fixture.http().sessions() == 1; });
+  CHECK(stream->at_end());
+  stays->write(post(R"({"jsonrpc":"2.0","id":2,"method":"ping"})", other + "Mcp-Session-Id: " + others + "\r\n"));
+  CHECK(stays->answer().status == 200);
+}
+
+TEST_CASE("clients without credentials over TCP take no place of others") {
+  TokenFixture fixture;
+  fixture.http_limits.unknown_connections = 2;
+  fixture.http_limits.connections = 5;
+  auto peer = fixture.connect_http(), second_peer = fixture.connect_http();
+  auto first = fixture.connect(), second = fixture.connect(), third = fixture.connect();
+  CHECK(first->at_end());
+  second->write(list_tools(fixture.ci));
+  CHECK(second->answer().status == 200);  // known from now on
+  third->write(list_tools(fixture.ci));
+  CHECK(third->answer().status == 200);
+  auto fourth = fixture.connect();
+  auto fifth = fixture.connect();
+  CHECK(fourth->at_end());  // the one without credentials, although others wait longer
+  peer->write(list_tools());
+  CHECK(peer->answer().status == 200);
+  auto third_peer = fixture.connect_http();
+  CHECK(fifth->at_end());
+  third_peer->write(list_tools());
+  CHECK(third_peer->answer().status == 200);
+}
