@@ -1,18 +1,21 @@
 #include "supervisor/mcp/task_calls.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <utility>
 #include <vector>
 
+#include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
 
 namespace mcp {
 namespace {
 
+// With milliseconds: a task may change more than once in a second.
 std::string task_time(int64_t ms) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(ms / 1000)), ms % 1000);
+  std::string text = iso_time(ms * 1'000'000);
+  if (!text.empty()) text.back() = '.';  // of "12:34:56Z"
+  return text + fmt::format("{:03}Z", ms % 1000);
 }
 
 void append_number(std::string& members, std::string_view key, int64_t number) {
