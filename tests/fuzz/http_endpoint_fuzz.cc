@@ -130,7 +130,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   endpoint.reset();
   for (int i = 0; i < 8; i++) uv_run(world->loop.uv(), UV_RUN_NOWAIT);
   // Calls that were answered with questions wait for their repetition.
-  require(world->held == world->server.parked_calls().count("uid-1"));
+  require(world->held == world->server.parked_calls().count("uid:1"));
   require(world->server.calls() == world->held);
   return 0;
 }

@@ -254,8 +254,11 @@ class BelievesNoOrder(unittest.TestCase):
         with Orders(self.pid) as orders:
             for pid in descendants(jailer_of(self.daemon)):
                 process = pathlib.Path(f"/proc/{pid}")
-                mounts = [line.split() for line in (process / "mountinfo").read_text().splitlines()]
-                innermost = (process / "status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1]
+                try:
+                    mounts = [line.split() for line in (process / "mountinfo").read_text().splitlines()]
+                    innermost = (process / "status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1]
+                except OSError:  # it is ending; EINVAL: its mount namespace is gone already
+                    continue
                 if innermost == "1" and any(m[4] == "/workspace" and "/tenants/" in m[3] for m in mounts):
                     runner = int((process / "uid_map").read_text().split()[4])
                     pidfd = os.pidfd_open(pid)
