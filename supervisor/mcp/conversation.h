@@ -125,7 +125,6 @@ class Conversation : private CallHost {
   void park(const RequestId& id);
   void resume(const Message& message, const MessageMeasure& measure, RequestMeta meta);
   static std::optional<Elicited> early_answer(RunningCall& call, const ElicitationForm& form);
-  void take_responses(RunningCall& call, const Json& params);
   void on_response(const Message& message);
   const std::string& principal() const { return client_.principal.name(); }
 

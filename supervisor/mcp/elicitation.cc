@@ -6,6 +6,12 @@
 
 namespace mcp {
 
+void answer_later(Loop& loop, const std::shared_ptr<Elicitation>& question, Elicited answer) {
+  loop.defer([weak = std::weak_ptr(question), answer = std::move(answer)] {
+    if (auto waiting = weak.lock()) waiting->answered(answer);
+  });
+}
+
 bool can_elicit(const Json& client_capabilities, Version version) {
   if (!has_elicitation(version) || !client_capabilities.is_object()) return false;
   const auto declared = client_capabilities.find("elicitation");

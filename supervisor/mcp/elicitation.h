@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/mcp/protocol.h"
 
 namespace mcp {
@@ -53,6 +54,9 @@ struct Elicitation {
     if (taken_back) taken_back();
   }
 };
+
+// Calls question->answered in a later turn of the loop, if the question still exists then.
+void answer_later(Loop& loop, const std::shared_ptr<Elicitation>& question, Elicited answer);
 
 // Whether the client declared that it can show forms.
 bool can_elicit(const Json& client_capabilities, Version version);

@@ -9,12 +9,6 @@ namespace {
 
 RequestId id_of(const std::string& key) { return *RequestId::from(Json(key)); }
 
-void deliver(Loop& loop, const std::shared_ptr<Elicitation>& question, Elicited answer) {
-  loop.defer([weak = std::weak_ptr(question), answer = std::move(answer)] {
-    if (auto waiting = weak.lock()) waiting->answered(answer);
-  });
-}
-
 }  // namespace
 
 std::shared_ptr<Elicitation> Conversation::ask(RunningCall& call, ElicitationForm form,
@@ -24,7 +18,7 @@ std::shared_ptr<Elicitation> Conversation::ask(RunningCall& call, ElicitationFor
   if (const auto early = early_answer(call, form)) {
     auto question = std::make_shared<Elicitation>();
     question->answered = std::move(answered);
-    deliver(loop_, question, *early);
+    answer_later(loop_, question, *early);
     return question;
   }
   auto question = call.add_question(std::move(form), std::move(answered));
@@ -58,7 +52,7 @@ void Conversation::on_response(const Message& message) {
   const Json id = parse_json(message.id.wire).value_or(Json());
   if (!id.is_string()) return;
   if (const auto question = requests_.take(id.get_ref<const std::string&>()))
-    deliver(loop_, question, read_elicited(message.result, question->form.kind).value_or(Elicited{}));
+    answer_later(loop_, question, read_elicited(message.result, question->form.kind).value_or(Elicited{}));
 }
 
 // Parks the call in a later turn of the loop, so that questions asked in the same turn go to the client together.
@@ -72,21 +66,15 @@ void Conversation::park(const RequestId& id) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return;
   RunningCall& call = *found->second;
-  std::erase_if(call.questions, [&call](const auto& asked) { return !call.embedded->find(asked.key); });
-  if (call.questions.empty()) return;
+  const std::string asked = call.open_questions();
+  if (asked.empty()) return;
   ParkedCalls& parked = server_.parked_calls();
   if (input_ended_ || !parked.has_room(principal())) {  // the client cannot repeat the request
-    for (const auto& asked : call.questions) deliver(loop_, call.embedded->take(asked.key), Elicited{});
+    for (const auto& asked : call.questions) answer_later(loop_, call.embedded->take(asked.key), Elicited{});
     return call.questions.clear();
   }
   const Version version = call.context.version;
-  std::string members, asked;
-  for (const auto& [name, key] : call.questions) {
-    const ElicitationForm& form = call.embedded->find(key)->form;
-    append_key(asked, name);
-    asked.append(R"({"method":")").append(question_method(form.kind)).append(R"(","params":{)");
-    asked += elicitation_members(form, version) + "}}";
-  }
+  std::string members;
   call.promotion.reset();
   call.promotion_token.reset();
   call.context.set_notifications({}, {});  // they belonged to the answered request, as does its batch
@@ -122,7 +110,8 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
   call.context.set_notifications(std::move(meta.progress_token), meta.log_level);
   sink_.calls_changed();
   if (taken.answer) return finish(call, *std::move(taken.answer));
-  take_responses(call, message.params);
+  if (const auto answers = message.params.find("inputResponses"); answers != message.params.end())
+    call.give_answers(*answers);
   if (!call.questions.empty()) park_soon(call);  // questions without a valid answer are asked again
   if (call.questions.empty()) promote_later(call);
 }
@@ -136,24 +125,10 @@ std::optional<Elicited> Conversation::early_answer(RunningCall& call, const Elic
   return answer;
 }
 
-void Conversation::take_responses(RunningCall& call, const Json& params) {
-  const auto responses = params.find("inputResponses");
-  if (responses == params.end() || !responses->is_object()) return;
-  std::erase_if(call.questions, [&](const auto& asked) {
-    const auto open = call.embedded->find(asked.key);
-    const auto response = responses->find(asked.name);
-    if (!open || response == responses->end()) return false;
-    const auto answer = read_elicited(*response, open->form.kind);
-    if (!answer) return false;
-    if (const auto question = call.embedded->take(asked.key)) deliver(loop_, question, *answer);
-    return true;
-  });
-}
-
 // Other people that the handlers asked may still answer.
 void Conversation::end_input() {
   input_ended_ = true;
-  for (const auto& question : requests_.take_all()) deliver(loop_, question, Elicited{});
+  for (const auto& question : requests_.take_all()) answer_later(loop_, question, Elicited{});
   server_.parked_calls().leave(principal(), this, limits_.parked);
 }
 

@@ -1,5 +1,6 @@
 #include "supervisor/mcp/running_call.h"
 
+#include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 
 namespace mcp {
@@ -39,6 +40,32 @@ std::shared_ptr<Elicitation> RunningCall::add_question(ElicitationForm form, std
   };
   questions.push_back({question->form.key.empty() ? *key : question->form.key, *key});
   return question;
+}
+
+std::string RunningCall::open_questions() {
+  std::string members;
+  if (!embedded) return members;
+  std::erase_if(questions, [this](const auto& asked) { return !embedded->find(asked.key); });  // taken back
+  for (const auto& [name, key] : questions) {
+    const ElicitationForm& form = embedded->find(key)->form;
+    append_key(members, name);
+    members.append(R"({"method":")").append(question_method(form.kind)).append(R"(","params":{)");
+    members += elicitation_members(form, context.version) + "}}";
+  }
+  return members;
+}
+
+void RunningCall::give_answers(const Json& responses) {
+  if (!embedded || !responses.is_object()) return;
+  std::erase_if(questions, [&](const auto& asked) {
+    const auto open = embedded->find(asked.key);
+    const auto response = responses.find(asked.name);
+    if (!open || response == responses.end()) return false;
+    const auto answer = read_elicited(*response, open->form.kind);
+    if (!answer) return false;
+    if (const auto question = embedded->take(asked.key)) answer_later(context.loop, question, *answer);
+    return true;
+  });
 }
 
 }  // namespace mcp

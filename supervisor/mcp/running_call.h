@@ -48,6 +48,10 @@ struct RunningCall {
   // Adds a question that waits for the client's repetition of the request. nullptr: too many questions are open, or one
   // of this name.
   std::shared_ptr<Elicitation> add_question(ElicitationForm form, std::function<void(Elicited)> answered);
+  // The open questions by their names, as the members of an object; empty: there is none.
+  std::string open_questions();
+  // Takes the valid answers to open questions out of an object by their names. Anything else is ignored.
+  void give_answers(const Json& responses);
 
   CallHost* host;
   std::optional<RequestShare> share;

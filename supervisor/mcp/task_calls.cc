@@ -103,36 +103,17 @@ std::unique_ptr<RunningCall> TaskCalls::extract(const RunningCall& call) {
 }
 
 std::string TaskCalls::input_requests(const std::string& id) {
-  std::string members;
   RunningCall* call = find(id);
-  if (!call || !call->embedded) return members;
-  std::erase_if(call->questions, [call](const auto& asked) { return !call->embedded->find(asked.key); });
-  for (const auto& [name, key] : call->questions) {
-    const ElicitationForm& form = call->embedded->find(key)->form;
-    append_key(members, name);
-    members.append(R"({"method":")").append(question_method(form.kind)).append(R"(","params":{)");
-    members += elicitation_members(form, call->context.version) + "}}";
-  }
+  if (!call) return {};
+  std::string members = call->open_questions();
   store_.set_waits_for_input(id, !members.empty());  // a question may have been taken back
   return members;
 }
 
 void TaskCalls::give_answers(const std::string& id, const Json& responses) {
   RunningCall* call = find(id);
-  if (!call || !call->embedded || !responses.is_object()) return;
-  std::erase_if(call->questions, [&](const auto& asked) {
-    const auto open = call->embedded->find(asked.key);
-    const auto response = responses.find(asked.name);
-    if (!open || response == responses.end()) return false;
-    const auto answer = read_elicited(*response, open->form.kind);
-    if (!answer) return false;
-    if (const auto question = call->embedded->take(asked.key)) {
-      loop_.defer([weak = std::weak_ptr(question), answer = *answer] {
-        if (auto waiting = weak.lock()) waiting->answered(answer);
-      });
-    }
-    return true;
-  });
+  if (!call) return;
+  call->give_answers(responses);
   static_cast<void>(input_requests(id));  // sets the state
 }
 

@@ -2,8 +2,8 @@
 // tasks/get, update and cancel, for clients that declare the extension; basic/utilities/tasks of 2025-11-25
 // (experimental): tasks/get, result, list and cancel.
 #include <fmt/format.h>
-#include "supervisor/base/json.h"
 
+#include "supervisor/base/json.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/task_calls.h"
 
