@@ -70,7 +70,7 @@ void Conversation::park(const RequestId& id) {
   if (asked.empty()) return;
   ParkedCalls& parked = server_.parked_calls();
   if (input_ended_ || !parked.has_room(principal())) {  // the client cannot repeat the request
-    for (const auto& asked : call.questions) answer_later(loop_, call.embedded->take(asked.key), Elicited{});
+    for (const auto& open : call.questions) answer_later(loop_, call.embedded->take(open.key), Elicited{});
     return call.questions.clear();
   }
   const Version version = call.context.version;
