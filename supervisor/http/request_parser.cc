@@ -135,10 +135,13 @@ class RequestParser::HeadGrammar : public beast::http::basic_parser<true> {
 
 RequestParser::RequestParser(RequestLimits limits) : limits_(limits) {}
 
+// An assignment would keep the memory, for as long as the connection is open.
+void RequestParser::free_head() { std::string().swap(head_); }
+
 void RequestParser::refuse(int status, std::string why) {
   refused_ = {status, std::move(why)};
   state_ = State::refused;
-  head_ = {};
+  free_head();
 }
 
 IncomingRequest RequestParser::take() {
@@ -191,7 +194,7 @@ void RequestParser::read_head() {
   if (!check_head() || !check_framing()) return;
   // After a request to change the protocol, some readers take the next bytes for the other protocol's.
   request_.keeps_alive = grammar.keep_alive() && request_.count("upgrade") == 0;
-  head_ = {};
+  free_head();
   if (request_.count("transfer-encoding") > 0) {
     place_ = Place::size;
     left_ = digits_ = 0;

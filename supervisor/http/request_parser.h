@@ -78,6 +78,7 @@ class RequestParser {
   bool check_head();
   bool check_framing();
   void refuse(int status, std::string why);
+  void free_head();
 
   RequestLimits limits_;
   State state_ = State::idle;

@@ -4,8 +4,8 @@
 // Callbacks are called from a later turn of the loop, never from inside send().
 #pragma once
 #include <chrono>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,8 +85,8 @@ class Outbox {
   OutboxLimits limits_;
   std::function<void()> on_room_, on_broken_;
   std::optional<UnreadShare> unread_;
-  std::deque<Piece> queue_;
-  size_t head_sent_ = 0;  // bytes of queue_.front() that are written
+  std::list<Piece> queue_;  // most outboxes are empty: an empty deque holds half a KiB
+  size_t head_sent_ = 0;    // bytes of queue_.front() that are written
   size_t bytes_ = 0;
   int corks_ = 0;
   bool was_full_ = false;

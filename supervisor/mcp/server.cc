@@ -211,77 +211,69 @@ Answer Server::answer_now(Method method, Version version, const std::shared_ptr<
   return cached(method, version, method == Method::tools_list ? choice_for(user) : std::string());
 }
 
+namespace {
+
+Task<Answer> already(Answer made) { co_return made; }
+
+Task<Answer> redacted(std::shared_ptr<ResponseFilter> filter, RpcError error) {
+  auto hidden = co_await redact_answer(std::move(filter), error);
+  if (!hidden) error = {error.code, withheld({}).what, {}};
+  co_return tl::unexpected(std::move(error));
+}
+
+Answer too_large(size_t bytes, size_t max_bytes) {
+  return refuse(ErrorCode::internal_error,
+                fmt::format("the answer has {} bytes, the limit is {}; ask for less data", bytes, max_bytes));
+}
+
+}  // namespace
+
 Task<Answer> Server::answer(Method method, RequestContext& context, Json params, size_t max_bytes) {
   Answer members = tl::unexpected(RpcError{ErrorCode::internal_error, "Internal error", {}});
   if (response_filter_) context.response_filter = response_filter_(context);
   try {
-    Answer answered = co_await answer_or_throw(method, context, std::move(params), max_bytes);
+    Answer answered = co_await handle(method, context, std::move(params), max_bytes);
     members = std::move(answered);
   } catch (const std::exception& e) {
     log_error("bug in a handler of {}: {}", info_.name, e.what());
   } catch (...) {
     log_error("bug in a handler of {}: an exception that is not a std::exception", info_.name);
   }
-  if (members && members->size() > max_bytes) {
-    members =
-        refuse(ErrorCode::internal_error,
-               fmt::format("the answer has {} bytes, the limit is {}; ask for less data", members->size(), max_bytes));
-  }
-  if (!members) {
+  if (members && members->size() > max_bytes) members = too_large(members->size(), max_bytes);
+  if (!members && context.response_filter) {
     RpcError error = std::move(members).error();
-    auto hidden = co_await redact_answer(context.response_filter, error);
-    if (!hidden) error = {error.code, withheld({}).what, {}};
-    co_return tl::unexpected(std::move(error));
+    members = co_await redacted(context.response_filter, std::move(error));
   }
   co_return members;
 }
 
-Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, Json params, size_t max_bytes) {
+Task<Answer> Server::handle(Method method, RequestContext& context, Json params, size_t max_bytes) {
   switch (method) {
-    case Method::tools_call: {
-      Answer answer = co_await call_tool(context, std::move(params), max_bytes);
-      co_return answer;
-    }
-    case Method::resources_list: {
-      Answer answer = co_await resources_.list(context, std::move(params), identity_);
-      co_return answer;
-    }
-    case Method::resources_read: {
-      Answer answer = co_await resources_.read(context, std::move(params), identity_);
-      co_return answer;
-    }
-    case Method::prompts_list: {
-      Answer answer = co_await prompts_.list(context, std::move(params), identity_, kListCaching);
-      co_return answer;
-    }
-    case Method::prompts_get: {
-      Answer answer = co_await prompts_.get(context, std::move(params), identity_);
-      co_return answer;
-    }
-    case Method::complete: {
-      Answer answer = co_await completions_.complete(context, std::move(params), identity_);
-      co_return answer;
-    }
-    case Method::listen: {
-      Answer answer = co_await listen(context, std::move(params));
-      co_return answer;
-    }
+    case Method::tools_call:
+      return call_tool(context, std::move(params), max_bytes);
+    case Method::resources_list:
+      return resources_.list(context, std::move(params), identity_);
+    case Method::resources_read:
+      return resources_.read(context, std::move(params), identity_);
+    case Method::prompts_list:
+      return prompts_.list(context, std::move(params), identity_, kListCaching);
+    case Method::prompts_get:
+      return prompts_.get(context, std::move(params), identity_);
+    case Method::complete:
+      return completions_.complete(context, std::move(params), identity_);
+    case Method::listen:
+      return listen(context, std::move(params));
     case Method::tasks_get:
     case Method::tasks_update:
     case Method::tasks_result:
     case Method::tasks_list:
-    case Method::tasks_cancel: {
-      Answer answer = co_await task_method(method, context, std::move(params));
-      co_return answer;
-    }
-    case Method::extension: {
-      Answer answer = co_await call_extension(context, std::move(params));
-      co_return answer;
-    }
+    case Method::tasks_cancel:
+      return task_method(method, context, std::move(params));
+    case Method::extension:
+      return call_extension(context, std::move(params));
     default:
-      break;
+      return already(answer_now(method, context.version, context.user, params));
   }
-  co_return answer_now(method, context.version, context.user, params);
 }
 
 // Runs until the server drains, or until the client cancels the request, which destroys this task.

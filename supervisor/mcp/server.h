@@ -168,7 +168,7 @@ class Server {
   };
 
  private:
-  Task<Answer> answer_or_throw(Method method, RequestContext& context, Json params, size_t max_bytes);
+  Task<Answer> handle(Method method, RequestContext& context, Json params, size_t max_bytes);
   Task<Answer> call_tool(RequestContext& context, Json params, size_t max_bytes);
   Task<Answer> listen(RequestContext& context, Json params);
   Task<Answer> call_extension(RequestContext& context, Json params);

@@ -9,8 +9,8 @@
 // given up at once; requests that already run can make that much.
 #pragma once
 #include <chrono>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -106,7 +106,7 @@ class UnreadShare {
   std::shared_ptr<UnreadAccount> account_;
   std::function<void()> give_up_;
   size_t bytes_ = 0;
-  std::deque<std::weak_ptr<Event>> waiting_;
+  std::list<std::weak_ptr<Event>> waiting_;
   std::optional<std::pair<bool, uint64_t>> place_;  // in its account's line, while an event waits
   bool has_read_ = false;                           // became less since its last turn
 };
