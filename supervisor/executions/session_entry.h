@@ -1,6 +1,8 @@
 // Sessions::Entry: one session in the table of Sessions, and the calls that wait for their turn in it.
 // Used by: sessions.cc, session_ends.cc. No errors.
 #pragma once
+#include <deque>
+
 #include "supervisor/base/one_shot.h"
 #include "supervisor/executions/sessions.h"
 
