@@ -1,5 +1,6 @@
 // What the parts hold of one tenant or named workspace: its end, and what expires of it.
 #include "supervisor/daemon/daemon_parts.h"
+#include "supervisor/tenants/vault.h"
 
 // What is held of a removed tenant or named workspace outside of its folder and the journal.
 void DaemonParts::forget_data_of(const tenants::TenantId& id) {

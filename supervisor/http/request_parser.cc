@@ -135,7 +135,7 @@ class RequestParser::HeadGrammar : public beast::http::basic_parser<true> {
 
 RequestParser::RequestParser(RequestLimits limits) : limits_(limits) {}
 
-// An assignment would keep the memory, for as long as the connection is open.
+// Assigning an empty text would keep the memory of the head as long as the connection is open.
 void RequestParser::free_head() { std::string().swap(head_); }
 
 void RequestParser::refuse(int status, std::string why) {

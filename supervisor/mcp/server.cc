@@ -213,7 +213,8 @@ Answer Server::answer_now(Method method, Version version, const std::shared_ptr<
 
 namespace {
 
-Task<Answer> already(Answer made) { co_return made; }
+// The task of a method that was answered without waiting.
+Task<Answer> answered(Answer answer) { co_return answer; }
 
 Task<Answer> redacted(std::shared_ptr<ResponseFilter> filter, RpcError error) {
   auto hidden = co_await redact_answer(std::move(filter), error);
@@ -232,8 +233,7 @@ Task<Answer> Server::answer(Method method, RequestContext& context, Json params,
   Answer members = tl::unexpected(RpcError{ErrorCode::internal_error, "Internal error", {}});
   if (response_filter_) context.response_filter = response_filter_(context);
   try {
-    Answer answered = co_await handle(method, context, std::move(params), max_bytes);
-    members = std::move(answered);
+    members = co_await handle(method, context, std::move(params), max_bytes);
   } catch (const std::exception& e) {
     log_error("bug in a handler of {}: {}", info_.name, e.what());
   } catch (...) {
@@ -247,6 +247,7 @@ Task<Answer> Server::answer(Method method, RequestContext& context, Json params,
   co_return members;
 }
 
+// Calls the handler of the method. This is no coroutine: each call would hold its memory, a subscription for days.
 Task<Answer> Server::handle(Method method, RequestContext& context, Json params, size_t max_bytes) {
   switch (method) {
     case Method::tools_call:
@@ -272,7 +273,7 @@ Task<Answer> Server::handle(Method method, RequestContext& context, Json params,
     case Method::extension:
       return call_extension(context, std::move(params));
     default:
-      return already(answer_now(method, context.version, context.user, params));
+      return answered(answer_now(method, context.version, context.user, params));
   }
 }
 

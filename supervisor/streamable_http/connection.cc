@@ -116,7 +116,7 @@ void HttpConnection::handle_input() {
     if (!handle_progress(now)) break;
   }
   if (taken == input_.size()) {
-    std::string().swap(input_);  // an assignment would keep the memory while the reply is open
+    std::string().swap(input_);  // assigning an empty text would keep its memory
   } else {
     input_.erase(0, taken);
   }

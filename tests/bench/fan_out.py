@@ -11,10 +11,8 @@ Prints figures and judges none. Unix sockets only. Bounded by its arguments.
 """
 import argparse
 import collections
-import json
 import pathlib
 import random
-import shutil
 import statistics
 import sys
 import tempfile
@@ -24,6 +22,10 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(TOP / "tests"), str(TOP / "tests/supervisor")]
 from harness import Client, Daemon  # noqa: E402
 
+from bench_policies import policies_in  # noqa: E402
+
+POOL = {"min_idle": 4, "max_idle": 8, "zygotes": True, "preload": ["numpy"]}
+
 LOAD = "import numpy as np\narray = np.arange({count}, dtype='f8') + 1\n"
 USE = "import numpy as np\nresult = float(array[item * 1000:item * 1000 + 1000].sum())"
 PLAIN = "import numpy as np\nresult = float(item)"
@@ -31,18 +33,6 @@ PRIVATE = """
 for line in open('/proc/self/smaps_rollup'):
     if line.startswith(('Private_Clean:', 'Private_Dirty:')): result += 1024 * int(line.split()[1])
 """
-
-
-def policies_in(folder):
-    policies = folder / "policies"
-    shutil.copytree(TOP / "policies", policies)
-    policy = json.loads((policies / "default.json").read_text())
-    policy["pool"].update(min_idle=4, max_idle=8, zygotes=True, preload=["numpy"])
-    policy["admission"].update(fork=1000)
-    (policies / "default.json").write_text(json.dumps(policy))
-    for path in [folder, policies, *policies.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return policies
 
 
 class Bench:
@@ -92,7 +82,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="warder-bench-") as folder, \
-            Daemon(program=options.warderd, policies=policies_in(pathlib.Path(folder))) as daemon, \
+            Daemon(program=options.warderd, policies=policies_in(folder, admission={"fork": 1000}, pool=POOL)) as daemon, \
             Client(daemon.socket) as client:
         bench = Bench(client, options)
         took = collections.defaultdict(list)

@@ -15,11 +15,14 @@ import re
 import socket
 import statistics
 import sys
+import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests"))
 from daemon import META, Daemon  # noqa: E402
+
+from bench_policies import policies_in  # noqa: E402
 
 BEATS = """
 import time
@@ -118,10 +121,12 @@ def streams(daemon, count):
     for one in all_:
         text = b""
         while b"acknowledged" not in text:
-            text += one.recv(65536)
+            part = one.recv(65536)
+            assert part, text  # refused
+            text += part
     time.sleep(0.5)
     print(f"{count} idle event streams: {(memory_kib(daemon) - before) / count:.1f} KiB each")
-    compare(daemon, f"tools/list beside them", "tools/list", {}, 100)
+    compare(daemon, "tools/list beside them", "tools/list", {}, 100)
     for one in all_:
         one.close()
 
@@ -140,7 +145,9 @@ def main():
     with Daemon(program=given.warderd) as daemon:
         time.sleep(1)
         plain = memory_kib(daemon)
-    with Daemon(program=given.warderd, arguments=["--http", f"127.0.0.1:{port}"]) as daemon:
+    with tempfile.TemporaryDirectory() as folder, \
+            Daemon(program=given.warderd, policies=policies_in(folder, admission={"connections": count + 64}),
+                   arguments=["--http", f"127.0.0.1:{port}"]) as daemon:
         time.sleep(1)
         print(f"resident memory at rest: {plain} KiB, with --http {memory_kib(daemon)} KiB")
         libraries = pathlib.Path(f"/proc/{daemon.process.pid}/maps").read_text()

@@ -23,6 +23,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests"))
 from daemon import Daemon  # noqa: E402
 
+from bench_policies import policies_in  # noqa: E402
 from load import percentile  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
@@ -94,18 +95,6 @@ class Direct:
         rows = json.loads(self.request("tools/call", name="rows", arguments={"count": 1, "width": width})["content"][0]["text"])
         assert len(rows[0]["row"]) == width
         return time.perf_counter() - began
-
-
-def policies_in(folder):
-    """The standard policy with room for the largest of these calls."""
-    shutil.copytree(TOP / "policies", folder)
-    policy = json.loads((folder / "default.json").read_text())
-    policy["calls"].update(per_execution=1000, bytes=1 << 30)
-    policy["limits"]["standard"].update(memory_bytes=2 << 30)
-    (folder / "default.json").write_text(json.dumps(policy))
-    for path in [folder, *folder.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return folder
 
 
 def executed(client, code):
@@ -181,7 +170,10 @@ def main():
         config = folder / "config.json"
         config.write_text(json.dumps({"servers": {"near": {
             "command": PYTHON, "args": [str(folder / SERVER.name)], "jail": "none"}}}))
-        daemon = Daemon(program=options.warderd, policies=policies_in(folder / "policies"), arguments=["--config", config])
+        # room for the largest of these calls
+        policies = policies_in(folder, calls={"per_execution": 1000, "bytes": 1 << 30},
+                               limits={"standard": {"memory_bytes": 2 << 30}})
+        daemon = Daemon(program=options.warderd, policies=policies, arguments=["--config", config])
         with Direct() as direct, daemon, daemon.connect() as client:
             executed(client, CODE + "result = []")  # the server runs
             refused = measure({**calls(direct, client), **results(direct, client, 1)}, 1 if options.smoke else options.rounds)

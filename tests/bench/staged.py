@@ -11,7 +11,6 @@ import collections
 import json
 import pathlib
 import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests"))
 from daemon import Daemon  # noqa: E402
-from workspace_size import policies_in  # noqa: E402
+from workspace_size import policies_for_files  # noqa: E402
 
 PROGRAMS = {"pass": "pass", "one file": "open('/workspace/file', 'w').write('x')"}
 FILL = "for number in range({files} // 2):\n    open(f'/workspace/f{{number}}', 'w').write('old' * 1000)"
@@ -106,7 +105,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="warder-bench-", dir="/var/tmp") as name:
         folder = pathlib.Path(name)
-        with Daemon(program=options.warderd, policies=policies_in(folder), patience=60) as daemon:
+        with Daemon(program=options.warderd, policies=policies_for_files(folder), patience=60) as daemon:
             bench = Bench(daemon)
             executions(bench, options.rounds)
             commits(bench, folder, options.files)

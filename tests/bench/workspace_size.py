@@ -14,7 +14,6 @@ import json
 import pathlib
 import random
 import re
-import shutil
 import statistics
 import sys
 import tempfile
@@ -23,6 +22,8 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests"))
 from daemon import Daemon  # noqa: E402
+
+from bench_policies import policies_in  # noqa: E402
 
 AT_ONCE = 20_000  # files that one execution makes: it has 30 s
 FILL = """
@@ -44,17 +45,9 @@ for number in range(3):
 """
 
 
-def policies_in(folder):
-    policies = folder / "policies"
-    shutil.copytree(TOP / "policies", policies)
-    policy = json.loads((policies / "default.json").read_text())
-    policy["pool"].update(min_idle=4, max_idle=8, zygotes=True)
-    policy["quota"].update(workspace_files=1_000_000, workspace_bytes=4 << 30)
-    policy["workspaces"] = ["*"]
-    (policies / "default.json").write_text(json.dumps(policy))
-    for path in [folder, policies, *policies.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return policies
+def policies_for_files(folder):
+    return policies_in(folder, pool={"min_idle": 4, "max_idle": 8, "zygotes": True}, workspaces=["*"],
+                       quota={"workspace_files": 1_000_000, "workspace_bytes": 4 << 30})
 
 
 def memory_of(pid):
@@ -107,7 +100,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=200)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="warder-bench-") as folder, \
-            Daemon(program=options.warderd, policies=policies_in(pathlib.Path(folder)), patience=60) as daemon:
+            Daemon(program=options.warderd, policies=policies_for_files(pathlib.Path(folder)), patience=60) as daemon:
         bench = Bench(daemon, options.files)
         bench.fill()
         bench.index_again()
