@@ -172,6 +172,17 @@ WorkspaceRules read_named_workspaces(const Json& object, Problems& problems) {
   return rules;
 }
 
+WorkflowRules read_workflows(const Json& object, Problems& problems) {
+  Checked in(object, "workflows", problems);
+  WorkflowRules rules;
+  rules.max = static_cast<uint32_t>(in.integer("max", 0, 10'000));
+  rules.steps = static_cast<uint32_t>(in.integer("steps", 1, 1'000'000));
+  rules.bytes = static_cast<uint64_t>(in.integer("bytes", 4 * kKiB, 16 * kGiB));
+  rules.keep = std::chrono::seconds(in.integer("keep_seconds", 60, 366 * 24 * 3600));
+  in.done();
+  return rules;
+}
+
 StagingRules read_staging(const Json& object, Problems& problems) {
   Checked in(object, "workspace", problems);
   StagingRules rules;
@@ -346,6 +357,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (const Json* named = in.object("named_workspaces"))
     policy.named_workspaces = read_named_workspaces(*named, problems);
   if (const Json* staging = in.object("workspace")) policy.staging = read_staging(*staging, problems);
+  if (const Json* workflows = in.find("workflows")) policy.workflows = read_workflows(*workflows, problems);
   if (const Json* pii = in.object("pii")) policy.pii = read_pii_rules(*pii, problems);
   if (const Json* tools = in.object("tools")) read_tools(*tools, policy, in);
   if (const Json* calls = in.object("calls")) policy.calls = read_call_rules(*calls, problems);

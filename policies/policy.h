@@ -86,6 +86,15 @@ struct StagingRules {
   bool offers() const { return mode == WorkspaceMode::staged || (mode == WorkspaceMode::direct && choose); }
 };
 
+// WorkflowRules: the workflows of jailed code, whose finished steps are kept, so that a later run skips them. Of one
+// tenant or named workspace.
+struct WorkflowRules {
+  uint32_t max = 0;              // 0: none, as in a policy without `workflows`
+  uint32_t steps = 0;            // of one workflow
+  uint64_t bytes = 0;            // of the values of all steps
+  std::chrono::seconds keep{0};  // a workflow is removed after this time without use
+};
+
 // ToolRules: the tools that are listed and may be called. Each tool costs the agent's context its definition.
 struct ToolRules {
   bool every = true;
@@ -128,6 +137,7 @@ struct Policy {
   std::vector<std::string> workspaces;             // names that a request may choose; '*' stands for any characters
   std::map<std::string, std::string> environment;  // added to the jail's environment
   SessionRules sessions;
+  WorkflowRules workflows;
   WorkspaceRules named_workspaces;
   StagingRules staging;  // the key "workspace"
 

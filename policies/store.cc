@@ -286,7 +286,7 @@ Store Store::refusing(std::vector<std::string> folders) {
   const auto stricter = parse_json(R"({
     "description": "In force while no good policies are known.",
     "pool": {"min_idle": 0, "max_idle": 0, "zygotes": false}, "skills": {"save": false}, "sessions": {"max": 0},
-    "named_workspaces": {"max": 0}, "workspace": {"choose": false}, "pii": {"restore": "nobody"}, "tools": ["execute_code"],
+    "named_workspaces": {"max": 0}, "workspace": {"choose": false}, "workflows": {"max": 0}, "pii": {"restore": "nobody"}, "tools": ["execute_code"],
     "calls": {"rules": [], "otherwise": "deny", "questions": "nobody"}, "discovery": {"learning": "off"}})");
   Store store(std::move(folders), Mode::checkout, HostCapacity::here());
   auto policy = parse_policy("none", "", merged(*standard, *stricter), store.host_);

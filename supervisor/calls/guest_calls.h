@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "jail/guest_message.h"
@@ -13,6 +14,7 @@
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 #include "supervisor/calls/call_context.h"
+#include "supervisor/workflows/workflow_store.h"
 
 namespace calls {
 
@@ -20,8 +22,11 @@ namespace calls {
 // execution began with.
 struct GuestCaller : CallContext {
   std::string session = {};  // empty: no session
+  bool is_staged = false;    // its changes of the workspace become a proposal
   uint32_t calls = 0;        // to upstream servers' tools, so far
   uint64_t bytes = 0;        // of the results of these calls
+  // The workflows whose steps it runs, by name; nullptr: it is about to get it.
+  std::map<std::string, std::unique_ptr<workflows::HeldWorkflow>, std::less<>> workflows = {};
 };
 
 class GuestCalls {

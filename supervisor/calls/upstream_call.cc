@@ -105,25 +105,26 @@ struct OpenTenant : upstream::FolderOwner {
   const std::shared_ptr<tenants::Tenant> tenant;
 };
 
-upstream::Caller upstream_caller(const CallContext& who) {
+upstream::Caller upstream_caller(const CallContext& who, std::string idempotency_key) {
   tenants::Tenant& tenant = *who.tenant;
   return {tenant.name(),
           who.policy,
           tenant.workspace().directory(),
           tenant.directory(),
           std::make_shared<OpenTenant>(who.tenant),
-          who.trace};
+          who.trace,
+          std::move(idempotency_key)};
 }
 
 Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const CallContext& who, const Target& target,
-                                           FreedBeside arguments, upstream::Client::Progress progress,
+                                           UpstreamCall order, upstream::Client::Progress progress,
                                            AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
-  CO_CHECKED(co_await allow(environment, who, target, *arguments, audited));
-  const upstream::Caller caller = upstream_caller(who);
+  CO_CHECKED(co_await allow(environment, who, target, *order.arguments, audited));
+  const upstream::Caller caller = upstream_caller(who, std::move(order.idempotency_key));
   auto asking = asking_for(environment, who, target);
-  auto answer = co_await environment.upstream.call(caller, target.server, target.tool, std::move(arguments), rules.wall,
-                                                   std::move(progress), std::move(asking));
+  auto answer = co_await environment.upstream.call(caller, target.server, target.tool, std::move(order.arguments),
+                                                   rules.wall, std::move(progress), std::move(asking));
   if (!answer && answer.error().code == Code::not_found && !environment.upstream.has_tool(target.server, target.tool))
     answer.error().hint = remedy_for_name(*environment.catalog_of(), target.tool, target.server);
   if (environment.upstream.writes_workspace(target.server)) who.tenant->workspace().invalidate();
@@ -186,7 +187,7 @@ Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, Ca
   AuditedCall audited(environment.journal, span, who, target, who.execution.empty() ? "call" : "nested call");
   audited.set("arguments", Json::parse(journal::shape_of(*order.arguments)));
   audited.set("verdict", "cancelled");
-  auto answer = co_await carry(environment, who, target, std::move(order.arguments), std::move(progress), audited);
+  auto answer = co_await carry(environment, who, target, std::move(order), std::move(progress), audited);
   const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
   if (!answer) {
     Error error = std::move(answer).error();

@@ -180,6 +180,8 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
              .spans = spans_queue()},
       skills_(host, pool_, *opened_.skill_disk, load_shared_skills(prepared.options),
               [this](const tenants::TenantId& tenant) { skills_changed(tenant); }),
+      workflow_rows_(journal_),
+      workflows_(workflow_rows_),
       task_rows_(journal_),
       task_store_(loop, task_rows_),
       execute_{.host = host,

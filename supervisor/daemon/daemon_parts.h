@@ -26,6 +26,7 @@
 #include "supervisor/executions/sessions.h"
 #include "supervisor/http/endpoint.h"
 #include "supervisor/journal/task_rows.h"
+#include "supervisor/journal/workflow_rows.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/metrics/busiest_tenants.h"
 #include "supervisor/metrics/fleet.h"
@@ -41,6 +42,7 @@
 #include "supervisor/tools/skills/skill_tools.h"
 #include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/traces/exporter.h"
+#include "supervisor/workflows/workflow_store.h"
 
 // DaemonControls: what the parts may ask of the daemon.
 struct DaemonControls {
@@ -156,6 +158,8 @@ class DaemonParts {
   upstream::UpstreamServers upstream_;
   calls::CallEnvironment calls_;
   skill_stores::TenantSkills skills_;
+  journal::WorkflowRows workflow_rows_;
+  workflows::WorkflowStore workflows_;
   journal::TaskRows task_rows_;
   tasks::TaskStore task_store_;
   tools::ExecuteEnvironment execute_;

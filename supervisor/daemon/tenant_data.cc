@@ -8,6 +8,7 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   vaults_.forget(id);
   learning_.forget(id.text());
   proposals_.forget(id);
+  workflows_.forget(id.text());
   task_store_.forget_of(id.text());
   if (!id.workspace.empty()) return;
   busiest_tenants_.forget(id.account);
@@ -32,6 +33,7 @@ Task<> DaemonParts::expire_workspaces() {
   for (;;) {
     const auto next = co_await registry_.expire_workspaces();
     co_await proposals_.tidy();
+    co_await workflows_.tidy();
     co_await sleep_for(loop_, next);
   }
 }

@@ -13,6 +13,8 @@
 #include "supervisor/tools/proposals/commit_workspace.h"
 #include "supervisor/tools/proposals/proposal_resources.h"
 #include "supervisor/tools/skills/skill_resources.h"
+#include "supervisor/tools/workflows/step_calls.h"
+#include "supervisor/tools/workflows/workflow_resources.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 
 void DaemonParts::register_tools() {
@@ -26,9 +28,11 @@ void DaemonParts::register_tools() {
   server_.set_nearest_tool(tools::nearest_tool);
   tools::add_execute_code(server_, execute_);
   tools::add_session_calls(guest_calls_);
+  tools::add_step_calls(guest_calls_, workflows_);
   const tools::OperationRegistry operations(server_, guest_calls_, requester_of);
-  tools::add_workspace_tools(operations, changes_, task_store_, executions_);
+  tools::add_workspace_tools(operations, changes_, task_store_, executions_, workflows_);
   server_.add_resources(tools::workspace_resources(requester_of, journal_, task_store_));
+  server_.add_resources(tools::workflow_resources(requester_of, workflows_));
   tools::add_commit_workspace(operations, calls_, proposals_);
   server_.add_resources(tools::proposal_resources(requester_of, proposals_));
   server_.add_completion(tools::workspace_completion(requester_of));

@@ -133,7 +133,7 @@ void ProposalStores::forget(const tenants::TenantId& id) {
 
 void ProposalStores::count(tenants::Tenant& tenant, const ProposalStore& store) {
   const StagedUsage usage = store.usage();
-  tenant.workspace().set_held({usage.bytes, usage.files});
+  tenant.workspace().set_held(tenants::Holder::proposals, {usage.bytes, usage.files});
 }
 
 void ProposalStores::files_changed(tenants::Tenant& tenant, const StagedFiles& files) {

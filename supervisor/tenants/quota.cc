@@ -79,7 +79,7 @@ Result<> Quota::within() const {
   if (!usage_.problem.empty())
     return fail(Code::exhausted, "the size of the workspace cannot be measured: " + usage_.problem, kFreeUncounted,
                 "quota.workspace_files");
-  const char* remedy = held_.files > 0 ? kFreeProposals : kFreeSome;
+  const char* remedy = held_by(Holder::proposals).files > 0 ? kFreeProposals : kFreeSome;
   if (bytes() > limits_.bytes)
     return fail(Code::exhausted, fmt::format("the workspace holds {} bytes, {} are allowed", bytes(), limits_.bytes),
                 remedy, "quota.workspace_bytes");

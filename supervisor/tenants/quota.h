@@ -2,6 +2,7 @@
 // The daemon checks the count before each write that it makes, and counts again during and after executions. On a file
 // system with project quotas, the kernel has a second limit (project.h). Used by: Workspace.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -45,6 +46,10 @@ struct QuotaRefusals {
 };
 QuotaRefusals quota_refusals();
 
+// What a workspace's tenant has outside of it, and what counts in its quota.
+enum class Holder { proposals, workflows };
+constexpr size_t kHolders = 2;
+
 // The account of one workspace. It holds numbers only: the caller counts and writes the files.
 class Quota {
  public:
@@ -55,9 +60,9 @@ class Quota {
   void set_limits(QuotaLimits limits) { limits_ = limits; }
   const Usage& usage() const { return usage_; }
   void set_usage(Usage usage) { usage_ = std::move(usage); }
-  // What proposals hold beside the workspace: it counts within the limits, and is no part of usage().
-  const QuotaLimits& held() const { return held_; }
-  void set_held(QuotaLimits held) { held_ = held; }
+  // What is held beside the workspace: it counts within the limits, and is no part of usage().
+  const QuotaLimits& held_by(Holder holder) const { return held_[static_cast<size_t>(holder)]; }
+  void set_held(Holder holder, QuotaLimits held) { held_[static_cast<size_t>(holder)] = held; }
   QuotaLimits remaining() const;
 
   // Whether the workspace may change by `bytes` and `files`. A change that adds neither is always allowed.
@@ -69,10 +74,11 @@ class Quota {
   void add(int64_t bytes, int64_t files);
 
  private:
-  uint64_t bytes() const { return usage_.bytes + held_.bytes; }
-  uint64_t files() const { return usage_.files + held_.files; }
+  uint64_t bytes() const { return usage_.bytes + held_[0].bytes + held_[1].bytes; }
+  uint64_t files() const { return usage_.files + held_[0].files + held_[1].files; }
 
-  QuotaLimits limits_, held_;
+  QuotaLimits limits_;
+  std::array<QuotaLimits, kHolders> held_ = {};
   Usage usage_;
 };
 

@@ -101,7 +101,7 @@ class Workspace {
   // The account. Call invalidate() after another process (a jail) may have written: the next write then counts again.
   const Quota& quota() const { return quota_; }
   void set_limits(QuotaLimits limits) { quota_.set_limits(limits); }
-  void set_held(QuotaLimits held) { quota_.set_held(held); }  // by proposals
+  void set_held(Holder holder, QuotaLimits held) { quota_.set_held(holder, held); }
   void invalidate() { stale_ = true; }
   // Counts all files, and updates the account. Called while an execution runs, to enforce the quota.
   Task<Result<Usage>> measure();

@@ -14,6 +14,8 @@
 namespace upstream {
 namespace {
 
+// In `_meta` of a call: a server that has carried out a call of this key need not do it again.
+constexpr char kIdempotencyKey[] = "org.warder/idempotencyKey";
 constexpr size_t kMaxConnections = 256;  // connections of one server
 constexpr std::chrono::milliseconds kTellAfter{500};
 constexpr std::chrono::milliseconds kRetireEvery{200};
@@ -392,6 +394,7 @@ Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::stri
     meta["traceparent"] = caller.trace.parent.text;
     if (!caller.trace.state.empty()) meta["tracestate"] = caller.trace.state;
   }
+  if (!caller.idempotency_key.empty()) order.params["_meta"][kIdempotencyKey] = caller.idempotency_key;
   order.limit = limit;
   order.progress = std::move(progress);
   order.asking = std::move(asking);

@@ -19,10 +19,11 @@ MAY_INCLUDE = {
     "jail/guest": ["jail/guest"],
     "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
     "supervisor/tasks": [BASE, "supervisor/tasks"],
+    "supervisor/workflows": [BASE, "supervisor/workflows"],
     "supervisor/mcp": [BASE, "supervisor/mcp", "supervisor/tasks"],  # the protocol knows no tool, tenant or jail
     "supervisor/oauth": [BASE, "supervisor/http", "supervisor/oauth"],
     "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/oauth", "supervisor/upstream"],
-    "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tasks", "supervisor/tenants/tenant_id.h"],
+    "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tasks", "supervisor/tenants/tenant_id.h", "supervisor/workflows"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
@@ -33,13 +34,13 @@ MAY_INCLUDE = {
     "supervisor/discovery": [BASE, "policies", "catalog", "skills", "supervisor/discovery"],
     "supervisor/privacy": [BASE, "policies", "supervisor/mcp", "supervisor/privacy", "supervisor/tenants"],
     "supervisor/calls": [BASE, "policies", "catalog", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/journal", "supervisor/mcp",
-                         "supervisor/privacy", "supervisor/tenants", "supervisor/traces", "supervisor/upstream"],
+                         "supervisor/privacy", "supervisor/tenants", "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],
     "supervisor/executions": [BASE, "policies", "catalog", "jail", "supervisor/calls", "supervisor/executions", "supervisor/journal",
                               "supervisor/mcp", "supervisor/proposals", "supervisor/tenants", "supervisor/traces"],
     "supervisor/skill_stores": [BASE, "policies", "skills", "jail", "supervisor/executions", "supervisor/skill_stores", "supervisor/tenants"],
     "supervisor/tools": [BASE, "policies", "catalog", "skills", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/executions",
                          "supervisor/journal", "supervisor/mcp", "supervisor/privacy", "supervisor/proposals", "supervisor/skill_stores",
-                         "supervisor/tasks", "supervisor/tenants", "supervisor/tools", "supervisor/traces", "supervisor/upstream"],
+                         "supervisor/tasks", "supervisor/tenants", "supervisor/tools", "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],
     "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/doctor", "supervisor/executions",
                        "supervisor/journal", "supervisor/proposals", "supervisor/tenants", "supervisor/upstream/server_status.h"],  # services, and no tool
     "supervisor/configuration": [BASE, "policies", "jail/id_range.h", "supervisor/configuration", "supervisor/credentials", "supervisor/flags.h", "supervisor/journal",
@@ -58,7 +59,7 @@ MAY_INCLUDE = {
                           "supervisor/discovery", "supervisor/doctor", "supervisor/executions", "supervisor/http", "supervisor/journal",
                           "supervisor/mcp", "supervisor/metrics", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
                           "supervisor/skill_stores", "supervisor/streamable_http", "supervisor/systemd", "supervisor/tasks", "supervisor/tenants", "supervisor/tools",
-                          "supervisor/traces", "supervisor/upstream"],  # every part, and no program
+                          "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],  # every part, and no program
     "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],  # the program itself: its start with privileges
 }
 # Inner folders, and the only ones that may reach into them.

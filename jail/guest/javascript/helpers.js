@@ -170,6 +170,9 @@ function makeTools(call) {
       call_tool: callTool,
       search_tools: (query, filters = {}) => call('search_tools', {...filters, query}),
       get_tool_definition: (name, filters = {}) => call('get_tool_definition', {...filters, tool_name: name}),
+      workflow: (name) => new (require('./workflow.js').Workflow)(name, call),
+      get StepFailed() { return require('./workflow.js').StepFailed; },
+      get StepTimeout() { return require('./workflow.js').StepTimeout; },
     },
   };
 }

@@ -45,6 +45,8 @@ Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment
   caller.calls++;
   if (caller.tell && caller.calls == calls::first_call_told(rules.per_execution))
     caller.tell(calls::told_of_calls(caller.calls, rules.per_execution));
+  for (const auto& [name, workflow] : caller.workflows)
+    if (workflow && order.idempotency_key.empty()) order.idempotency_key = workflow->next_call_key();
   uint64_t bytes = 0;
   const auto paths = std::move(order.select);
   CO_TRY(upstream::ToolValue told, co_await calls::call_upstream(environment, caller, std::move(order), bytes));

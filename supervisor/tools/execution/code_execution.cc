@@ -208,6 +208,7 @@ void CodeExecution::connect(jail::Request& request) {
     };
   }
   caller_.session = session_.name;
+  caller_.is_staged = request.workspace.access == jail::WorkspaceAccess::staged;
   request.call = [this](std::string name, Json asked) {
     return environment_.calls.call(caller_, std::move(name), std::move(asked));
   };

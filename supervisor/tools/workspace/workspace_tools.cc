@@ -6,6 +6,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/tools/execution/background.h"
 #include "supervisor/tools/execution/execution_account.h"
+#include "supervisor/tools/workflows/workflow_resources.h"
 #include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace_answers.h"
@@ -115,7 +116,7 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
 }  // namespace
 
 void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, tasks::TaskStore& tasks,
-                         executions::ExecutionRegistry& executions) {
+                         executions::ExecutionRegistry& executions, workflows::WorkflowStore& workflows) {
   auto that_changes = [&changes](FileWork* work) {
     return [&changes, work](const tenants::Requester& requester, Json arguments) {
       return tell_when_done(changes, requester, work, std::move(arguments));
@@ -130,10 +131,12 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
   registry.add(agent_operation(write_workspace_file_definition(), that_changes(write_workspace_file)));
   registry.add({read_workspace_file_definition(), read, nullptr});
   registry.add(agent_operation(list_workspace_files_definition(), list));
-  auto remove = [&tasks, &executions, delete_file = that_changes(delete_workspace_file)](
+  auto remove = [&tasks, &executions, &workflows, delete_file = that_changes(delete_workspace_file)](
                     const tenants::Requester& requester, Json arguments) {
-    if (const auto execution = execution_of_uri(arguments.value("filename", "")))
+    const std::string named = arguments.value("filename", "");
+    if (const auto execution = execution_of_uri(named))
       return ready(delete_execution(tasks, executions, requester.tenant->name(), *execution));
+    if (auto workflow = workflow_of_uri(named)) return delete_workflow(workflows, requester, *std::move(workflow));
     return delete_file(requester, std::move(arguments));
   };
   registry.add(agent_operation(delete_workspace_file_definition(), remove));

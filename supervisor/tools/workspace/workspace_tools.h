@@ -12,14 +12,16 @@
 #include "supervisor/tasks/task_store.h"
 #include "supervisor/tenants/requester.h"
 #include "supervisor/tools/operation.h"
+#include "supervisor/workflows/workflow_store.h"
 
 namespace tools {
 
 class ResourceChanges;
 // Adds the four tools. `changes` must outlive all calls.
-// delete_workspace_file also cancels background executions of `executions`, whose answers are in `tasks`.
+// delete_workspace_file also cancels background executions of `executions`, whose answers are in `tasks`, and removes
+// workflows.
 void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, tasks::TaskStore& tasks,
-                         executions::ExecutionRegistry& executions);
+                         executions::ExecutionRegistry& executions, workflows::WorkflowStore& workflows);
 // Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result and session:///<session_id>. `journal`
 // and `tasks` must outlive the server.
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,

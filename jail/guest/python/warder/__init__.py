@@ -1,6 +1,7 @@
 """Calls from jailed code to the supervisor: `import warder; warder.call("name", argument=1)`."""
 
-__all__ = ["CallError", "call", "call_tool", "checkpoint", "get_tool_definition", "search_tools", "session_log"]
+__all__ = ["CallError", "call", "call_tool", "checkpoint", "get_tool_definition", "search_tools", "session_log",
+           "workflow"]
 
 _channel = None  # the guest socket; None in processes that the jailed code started itself
 
@@ -37,6 +38,22 @@ def checkpoint(step, context="", description=None):
 def session_log(session=None):
     """The log of a session, this one or another: a dict with its tasks, state files and last checkpoint."""
     return call("session_log") if session is None else call("session_log", session=session)
+
+
+def workflow(name):
+    """A list of steps whose values survive the program: workflow("nightly").step("fetch", fetch, retries=2).
+
+    Send the same code again after a timeout, a crash or a restart: steps that have finished are not run again.
+    """
+    from warder._workflow import Workflow
+    return Workflow(name)
+
+
+def __getattr__(name):  # the exceptions of workflows, whose module is loaded when it is needed
+    if name in ("StepFailed", "StepTimeout"):
+        from warder import _workflow
+        return getattr(_workflow, name)
+    raise AttributeError(f"module 'warder' has no attribute '{name}'", name=name)
 
 
 def call(name, /, **arguments):

@@ -1,0 +1,152 @@
+// Workflows: steps whose values the supervisor keeps, so that the same program, sent again, skips finished steps.
+// Loaded when a program first calls warder.workflow().
+'use strict';
+const {Buffer} = require('buffer');
+
+const {parse, stringify} = JSON; // copies, because code may replace them
+const MOST_VALUE = 1 << 20; // bytes of a value as JSON
+const MOST_PART = 100_000; // characters of a value in one message, which is JSON again: at most six times as long
+const MOST_PAUSE = 3600; // seconds between two attempts
+
+// All attempts of a step failed. `cause`: the error of the last attempt, if it was made in this run.
+class StepFailed extends Error {}
+StepFailed.prototype.name = 'StepFailed';
+// An attempt of a step took longer than its timeout.
+class StepTimeout extends Error {}
+StepTimeout.prototype.name = 'StepTimeout';
+class NotJson extends TypeError {}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function check(name, fn, {retries, backoff, timeout}) {
+  if (typeof name !== 'string') throw new TypeError(`the name of a step is a string, not ${typeof name}`);
+  if (typeof fn !== 'function') throw new TypeError(`step '${name}': give a function, for example () => work(x); not ${typeof fn}`);
+  if (!Number.isInteger(retries) || retries < 0 || retries > 1000)
+    throw new RangeError(`step '${name}': retries is a number of 0 to 1000`);
+  if (typeof backoff !== 'number' || !(backoff >= 0 && backoff <= MOST_PAUSE))
+    throw new RangeError(`step '${name}': backoff is a number of seconds, 0 to ${MOST_PAUSE}`);
+  if (timeout !== undefined && (typeof timeout !== 'number' || !(timeout > 0 && timeout <= 86400)))
+    throw new RangeError(`step '${name}': timeout is a number of seconds, more than 0, at most 86400`);
+}
+
+// The value of fn, or StepTimeout when its time is over; `signal` then tells fn to stop.
+async function limited(name, fn, context, timeout) {
+  if (timeout === undefined) return fn(context);
+  const stop = new AbortController();
+  let timer;
+  const over = new Promise((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new StepTimeout(`step '${name}' took longer than ${timeout} seconds`);
+      stop.abort(error);
+      reject(error);
+    }, timeout * 1000);
+  });
+  try {
+    return await Promise.race([fn({...context, signal: stop.signal}), over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function refuseUnwritable(key, value) {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${value} is not JSON`);
+  if (typeof value === 'function' || typeof value === 'symbol') throw new TypeError(`a ${typeof value} is not JSON`);
+  return value;
+}
+
+function encoded(name, value) {
+  let why;
+  let text;
+  try {
+    text = stringify(value === undefined ? null : value, refuseUnwritable);
+  } catch (e) {
+    why = e.message.split('\n')[0];
+  }
+  if (why === undefined) {
+    const size = Buffer.byteLength(text);
+    if (size <= MOST_VALUE) return text;
+    why = `it has ${size} bytes as JSON, ${MOST_VALUE} are allowed; write it to a file and return the file's name`;
+  }
+  throw new NotJson(`step '${name}' has run, but its value cannot be kept: ${why}`);
+}
+
+function described(failure) {
+  if (failure instanceof NotJson) return failure.message;
+  return failure instanceof Error ? String(failure) : `thrown: ${String(failure)}`;
+}
+
+class Workflow {
+  #call;
+  #next = 0; // the position of the next step
+
+  constructor(name, call) {
+    if (typeof name !== 'string') throw new TypeError(`the name of a workflow is a string, not ${typeof name}`);
+    this.name = name;
+    this.key = null; // the idempotency key of the running step
+    this.#call = call;
+  }
+
+  // A promise of fn's value, from the record of an earlier run if this step has finished in it. A failed attempt is
+  // followed by up to `retries` others, after `backoff` seconds, then twice as long each time. An attempt has at most
+  // `timeout` seconds. If the program is ended in a step, that step runs again in the next run. fn gets {key, attempt,
+  // signal}. The value is JSON.
+  async step(name, fn, {retries = 0, backoff = 1, timeout} = {}) {
+    check(name, fn, {retries, backoff, timeout});
+    const position = this.#next;
+    const start = await this.#call('step_begin', {workflow: this.name, step: name, position});
+    if (start.state === 'finished') {
+      this.#next = position + 1;
+      return parse(start.value);
+    }
+    if (start.state === 'failed') {
+      this.#next = position + 1;
+      throw new StepFailed(start.message);
+    }
+    this.key = start.key;
+    try {
+      const {text, failure, attempts} = await this.#attempts(name, fn, {retries, backoff, timeout});
+      await this.#end(position, attempts, failure === undefined ? {value: text} : {failure: described(failure.error)});
+      this.#next = position + 1;
+      if (failure === undefined) return parse(text);
+      throw new StepFailed(`step '${name}' failed after ${attempts} attempt${attempts > 1 ? 's' : ''}: ` +
+        described(failure.error), {cause: failure.error});
+    } finally {
+      this.key = null;
+    }
+  }
+
+  async #attempts(name, fn, {retries, backoff, timeout}) {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const value = await limited(name, fn, {key: this.key, attempt}, timeout);
+        return {text: encoded(name, value), attempts: attempt};
+      } catch (error) {
+        if (error instanceof NotJson || attempt > retries) return {failure: {error}, attempts: attempt};
+      }
+      await pause(Math.min(backoff * 2 ** (attempt - 1), MOST_PAUSE) * 1000);
+      await this.#call('step_retry', {workflow: this.name});
+    }
+  }
+
+  async #end(position, attempts, ending) {
+    try {
+      if ('value' in ending) {
+        let rest = ending.value;
+        while (rest.length > MOST_PART) {
+          let length = MOST_PART; // no surrogate pair is split
+          if (rest.charCodeAt(length - 1) >= 0xd800 && rest.charCodeAt(length - 1) < 0xdc00) length--;
+          await this.#call('step_value', {workflow: this.name, part: rest.slice(0, length)});
+          rest = rest.slice(length);
+        }
+        ending = {value: rest};
+      }
+      await this.#call('step_end', {workflow: this.name, position, attempts, ...ending});
+    } catch (e) {
+      if (!('value' in ending)) return; // the failure itself is told
+      e.message = `the step has run, but its value was not kept, so it runs again next time: ${e.message}`;
+      throw e;
+    }
+  }
+}
+
+module.exports = {Workflow, StepFailed, StepTimeout};

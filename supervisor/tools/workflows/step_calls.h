@@ -1,0 +1,19 @@
+// Step calls: the calls of jailed code about the steps of its workflows. Source: warder.workflow(...).step(...) in the
+// guest's Python and JavaScript. Used by: supervisor/daemon/. Errors: those of workflows/workflow_store.h and of the
+// workspace's quota; denied, in an execution whose workspace is staged.
+#pragma once
+#include "supervisor/calls/guest_calls.h"
+#include "supervisor/workflows/workflow_store.h"
+
+namespace tools {
+
+// The store must outlive all calls. A program's first step_begin holds the workflow until the execution ends.
+// step_begin {workflow, step, position} -> {state: "run", key} | {state: "finished", value} | {state: "failed",
+// message};
+//   `value` is JSON text
+// step_retry {workflow} -> {}
+// step_value {workflow, part} -> {}: the next part of a long value, whose last part is in step_end
+// step_end {workflow, position, attempts, value | failure} -> {}, when it is recorded
+void add_step_calls(calls::GuestCalls& calls, workflows::WorkflowStore& store);
+
+}  // namespace tools

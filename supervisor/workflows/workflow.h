@@ -1,0 +1,108 @@
+// A workflow: a named list of steps that programs run one after another, and whose values are kept, so that the same
+// program, sent again after its end, skips the steps that have ended. This header has the data of a workflow, its
+// limits, and WorkflowDisk, the interface of the file that keeps it.
+// Source: jailed code, by the calls of tools/workflows/step_calls.h. Used by: workflow_store.h,
+// journal/workflow_rows.h.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
+
+namespace workflows {
+
+constexpr size_t kMostValueBytes = 1 << 20;  // of one step's value, as JSON
+constexpr size_t kMostStepNameBytes = 128;
+constexpr size_t kMostFailureBytes = 4096;  // of the message of a failed step; a longer one is cut
+
+// 1 to 64 of A-Z a-z 0-9 . _ -, the first no dot. Errors: invalid.
+Result<> check_workflow_name(std::string_view name);
+// 1 to kMostStepNameBytes bytes of UTF-8 without control characters. Errors: invalid.
+Result<> check_step_name(std::string_view name);
+
+struct WorkflowId {
+  std::string tenant;  // TenantId::text(): each named workspace has workflows of its own
+  std::string name;
+  auto operator<=>(const WorkflowId&) const = default;
+};
+
+struct WorkflowLimits {
+  uint32_t workflows = 0;        // of one tenant or named workspace; 0: it has none
+  uint32_t steps = 0;            // of one workflow
+  uint64_t bytes = 0;            // of all values of the tenant or named workspace
+  std::chrono::seconds keep{0};  // after its last use a workflow is removed
+};
+
+struct StoredWorkflow {
+  std::string run;        // random; made when the workflow is, so a reset workflow has another
+  std::string execution;  // the last one that used it
+  int64_t created_ms = 0, updated_ms = 0, expires_ms = 0;  // since 1970
+  uint32_t steps = 0;                                      // recorded; their positions are 0 to steps - 1
+  uint64_t bytes = 0;                                      // of their values
+};
+
+// finished: `value` is the step's value. failed: `value` is the message of its last attempt.
+enum class StepState { finished, failed };
+std::string_view state_name(StepState state);
+std::optional<StepState> find_state(std::string_view name);
+
+struct StoredStep {
+  uint32_t position = 0;
+  std::string name;
+  StepState state = StepState::finished;
+  std::string value;
+  uint32_t attempts = 0;
+  std::string execution;
+  int64_t ended_ms = 0;
+};
+
+// WorkflowDisk: the file of workflows. Each change is committed when its task ends; a change of a cancelled task may
+// still be made. Errors of all: those of the disk.
+class WorkflowDisk {
+ public:
+  virtual ~WorkflowDisk() = default;
+
+  struct Opened {
+    StoredWorkflow workflow;
+    uint64_t tenant_bytes = 0;  // of all workflows of the tenant
+  };
+  // The workflow, used from now on by `fresh.execution`. A missing one is made as `fresh`. Errors also: exhausted, the
+  // tenant has `limits.workflows` others.
+  virtual Task<Result<Opened>> open(WorkflowId id, StoredWorkflow fresh, WorkflowLimits limits) = 0;
+  // Records a step, in the place of an earlier one of its position. Returns the bytes of all workflows of the tenant.
+  // Errors also: not_found, the workflow was removed; exhausted, `limits.bytes`.
+  virtual Task<Result<uint64_t>> put(WorkflowId id, StoredStep step, int64_t expires_ms, WorkflowLimits limits) = 0;
+  // Steps from `first` on, in their order: at most `most` and, after the first one, at most `most_bytes` of values.
+  virtual Task<Result<std::vector<StoredStep>>> steps(WorkflowId id, uint32_t first, uint32_t most,
+                                                      uint64_t most_bytes) = 0;
+  // The same without values, but those of failed steps.
+  struct StepHead {
+    StoredStep step;
+    uint64_t bytes = 0;
+  };
+  virtual Task<Result<std::vector<StepHead>>> heads(WorkflowId id, uint32_t first, uint32_t most) = 0;
+  virtual Task<Result<std::optional<StoredWorkflow>>> find(WorkflowId id) = 0;
+  struct Listed {
+    std::string name;
+    StoredWorkflow workflow;
+  };
+  // All workflows of a tenant or named workspace, by name.
+  virtual Task<Result<std::vector<Listed>>> list(std::string tenant) = 0;
+  // False: there is none of this name. Otherwise `tenant_bytes` of what is left.
+  struct Removed {
+    bool existed = false;
+    uint64_t tenant_bytes = 0;
+  };
+  virtual Task<Result<Removed>> remove(WorkflowId id) = 0;
+  // Removes the workflows of a tenant, with those of its named workspaces, or of one named workspace. Queued.
+  virtual void forget(std::string tenant) = 0;
+  // Removes workflows that have expired, but `held`; returns how many.
+  virtual Task<Result<uint64_t>> expire(int64_t now_ms, std::vector<WorkflowId> held) = 0;
+};
+
+}  // namespace workflows

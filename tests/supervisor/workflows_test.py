@@ -1,0 +1,415 @@
+"""Workflows: steps that survive the program's end, kill -9 of the daemon, and mistakes of every kind."""
+import json
+import pathlib
+import random
+import tempfile
+import time
+import unittest
+
+from harness import HOLD, Client, Daemon, Policies, SharedDaemon, body_of, eventually, let_go, workspace_of
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Writes a line for each time that a step really runs.
+HEAD = """
+import warder
+def effect(name):
+    with open("/workspace/effects", "a") as f: f.write(name + "\\n")
+    return name.upper()
+"""
+JS_HEAD = """
+const nodeFs = require('fs');
+const effect = (name) => { nodeFs.appendFileSync('/workspace/effects', name + '\\n'); return name.toUpperCase(); };
+"""
+
+
+def shown(client, uri):
+    answer = client.answer(client.begin("resources/read", uri=uri))
+    return json.loads(answer["result"]["contents"][0]["text"]) if "result" in answer else answer["error"]
+
+
+def delete(client, name):
+    return client.call("delete_workspace_file", {"filename": f"workflow:///{name}"})
+
+
+class Steps(SharedDaemon):
+    def setUp(self):
+        super().setUp()
+        self.effects = workspace_of(self.daemon) / "effects"
+        self.effects.unlink(missing_ok=True)
+        (workspace_of(self.daemon) / "go").unlink(missing_ok=True)
+        self.name = f"w-{self.id().rpartition('.')[2][5:]}"[:64]
+
+    def run_code(self, code, head=HEAD, **more):
+        return body_of(self.client.call("execute_code", {"code": head + code.replace("NAME", repr(self.name)), **more}))
+
+    def ran(self):
+        """The effects since the last question."""
+        lines = self.effects.read_text().split() if self.effects.exists() else []
+        self.effects.unlink(missing_ok=True)
+        return lines
+
+    def test_finished_steps_are_skipped_and_the_failed_one_runs_again(self):
+        code = """
+wf = warder.workflow(NAME)
+rows = wf.step("fetch", lambda: [effect("fetch"), (1, 2.5), None, {"ä": True}, 2**53])
+for i in range(3): wf.step("row", lambda: effect(f"row{i}"))
+if not context_vars.get("good"): wf.step("last", lambda: 1 / 0)
+result = [rows, wf.step("last", lambda: effect("last"))]
+"""
+        body = self.run_code(code)
+        self.assertIn("StepFailed: step 'last' failed after 1 attempt: ZeroDivisionError", body["error"])
+        self.assertEqual(self.ran(), ["fetch", "row0", "row1", "row2"])
+        body = self.run_code(code, context_vars={"good": True})
+        self.assertEqual(body["result"], [["FETCH", [1, 2.5], None, {"ä": True}, 2**53], "LAST"])
+        self.assertEqual(self.ran(), ["last"])
+        again = self.run_code(code, context_vars={"good": True})
+        self.assertEqual((again["result"], self.ran()), (body["result"], []))
+        state = shown(self.client, f"workflow:///{self.name}")
+        self.assertEqual([(s["position"], s["name"], s["state"], s["attempts"]) for s in state["steps"]],
+                         [(0, "fetch", "finished", 1), (1, "row", "finished", 1), (2, "row", "finished", 1),
+                          (3, "row", "finished", 1), (4, "last", "finished", 1)])
+        self.assertEqual((state["state"], state["steps_recorded"], state["execution_id"]),
+                         ("idle", 5, again["execution_id"]))
+        self.assertEqual(shown(self.client, f"workflow:///{self.name}/4"), "LAST")
+        listed = self.client.request("resources/list")["resources"]
+        self.assertIn(f"workflow:///{self.name}", [one["uri"] for one in listed])
+
+    def test_the_first_run_gives_what_a_later_one_gives(self):
+        code = """
+wf = warder.workflow(NAME)
+result = [repr(wf.step("tuple", lambda: (1, {2: "x"})))]
+try: wf.step("broken", lambda: [][1])
+except warder.StepFailed as e: result.append(str(e))
+result.append(wf.step("after", lambda: effect("after")))
+"""
+        first = self.run_code(code)
+        self.assertEqual(first["result"][0], "[1, {'2': 'x'}]")
+        self.assertEqual(first["result"][2], "AFTER")
+        self.assertEqual(self.ran(), ["after"])
+        second = self.run_code(code)
+        self.assertEqual((second["result"][0], second["result"][2], self.ran()), ("[1, {'2': 'x'}]", "AFTER", []))
+        self.assertIn("IndexError", first["result"][1])
+        self.assertIn("IndexError", second["result"][1])
+
+    def test_retries_wait_longer_each_time_and_a_timeout_ends_an_attempt(self):
+        body = self.run_code("""
+import time
+began = time.monotonic()
+tries = []
+def sometimes():
+    tries.append(time.monotonic() - began)
+    if len(tries) < 3: raise OSError("not yet")
+    return wf.key
+wf = warder.workflow(NAME)
+key = wf.step("flaky", sometimes, retries=3, backoff=0.05)
+try: wf.step("slow", lambda: time.sleep(60), timeout=0.1)
+except warder.StepFailed as e: slow = str(e)
+result = [len(tries), tries[2] - tries[1] > tries[1] - tries[0], key, slow, wf.key]
+""")
+        self.assertEqual(body["result"][:2], [3, True], body)
+        self.assertRegex(body["result"][2], r"^[0-9a-f]{32}-0$")
+        self.assertIn("StepTimeout: step 'slow' took longer than 0.1 seconds", body["result"][3])
+        self.assertIsNone(body["result"][4])
+        self.assertEqual([s["attempts"] for s in shown(self.client, f"workflow:///{self.name}")["steps"]], [3, 1])
+
+    def test_in_javascript(self):
+        code = """
+const wf = warder.workflow(NAME);
+const out = [await wf.step('fetch', async ({key, attempt}) => [effect('fetch'), attempt, key])];
+let tries = 0;
+out.push(await wf.step('flaky', () => { if (++tries < 3) throw new Error('not yet'); return tries; }, {retries: 2, backoff: 0.01}));
+try { await wf.step('slow', ({signal}) => new Promise((_, no) => signal.addEventListener('abort', () => no(signal.reason))), {timeout: 0.05}); }
+catch (e) { out.push(e instanceof warder.StepFailed, e.message); }
+out.push(await wf.step('nothing', () => { effect('nothing'); }));
+return out;
+"""
+        body = self.run_code(code, JS_HEAD, language="javascript")
+        result = body["result"]
+        self.assertEqual((result[0][:2], result[1:3], result[4]), (["FETCH", 1], [3, True], None))
+        self.assertIn("StepTimeout", result[3])
+        self.assertEqual(self.ran(), ["fetch", "nothing"])
+        again = self.run_code(code, JS_HEAD, language="javascript")["result"]
+        self.assertEqual((again[:3], again[4], self.ran()), (result[:3], None, []))
+        for wrong, message in (("NaN", "NaN is not JSON"), ("() => 1", "function is not JSON"), ("10n", "BigInt")):
+            body = self.run_code(f"await warder.workflow('wrong').step('x', () => [{wrong}]);", JS_HEAD, language="javascript")
+            self.assertIn(message, body["error"])
+        body = self.run_code("""
+const wf = warder.workflow('at once');
+""".replace("at once", "atonce") + """
+const both = await Promise.allSettled([wf.step('a', () => utils.sleep(50)), wf.step('b', () => 1)]);
+return both.map((one) => one.status + (one.reason ? ': ' + one.reason.message : ''));
+""", JS_HEAD, language="javascript")
+        self.assertEqual(body["result"][0], "fulfilled")
+        self.assertIn("steps run one after another", body["result"][1])
+
+    def test_changed_code_never_gets_another_steps_value(self):
+        self.run_code("wf = warder.workflow(NAME); wf.step('a', lambda: 1); wf.step('b', lambda: 2)")
+        body = self.run_code("wf = warder.workflow(NAME); wf.step('b', lambda: effect('b'))")
+        self.assertIn("step 0 of workflow", body["error"])
+        self.assertIn("is 'b' now, and was 'a' when it was recorded", body["error"])
+        self.assertIn(f"delete workflow:///{self.name}", body["error"])
+        self.assertEqual(self.ran(), [])
+        answer = delete(self.client, self.name)
+        self.assertIs(answer["structuredContent"]["success"], True)
+        self.assertEqual(self.run_code("result = warder.workflow(NAME).step('b', lambda: effect('b'))")["result"], "B")
+        self.assertEqual(self.ran(), ["b"])
+        for name in ("none", "../x", "", "a/b"):
+            self.assertIs(delete(self.client, name)["isError"], True)
+
+    def test_values_that_are_not_json_are_told_and_the_step_runs_again(self):
+        for value, why in (("float('nan')", "not JSON compliant"), ("loop", "Circular"), ("{1, 2}", "set"),
+                           ("b'x'", "bytes"), ("'x' * (1 << 20)", "1048576 are allowed"), ("later()", "awaited")):
+            body = self.run_code(f"""
+loop = []; loop.append(loop)
+async def later(): pass
+warder.workflow('values').step("x", lambda: effect("x") and {value})
+""")
+            self.assertIn("has run, but its value cannot be kept", body["error"], value)
+            self.assertIn(why, body["error"])
+            self.assertEqual(self.ran(), ["x"], value)
+
+    def test_a_value_has_up_to_a_megabyte(self):
+        for value, count in (('"y" * ((1 << 20) - 2)', (1 << 20) - 2), ("[chr(34)] * 200_000", 200_000),
+                             ("chr(1) * 170_000", 170_000), ("chr(0x1F600) * 262_000", 262_000)):
+            code = f"value = {value}\nresult = [len(value), warder.workflow({'v%d' % count!r}).step('x', lambda: value) == value]"
+            self.assertEqual(self.run_code(code).get("result"), [count, True], value)
+            self.assertEqual(self.run_code(code)["result"], [count, True], value)
+        code = "const value = '😀'.repeat(262_000); return (await warder.workflow(NAME).step('x', () => value)) === value;"
+        for _ in range(2):
+            self.assertIs(self.run_code(code, JS_HEAD, language="javascript").get("result"), True)
+
+    def test_a_step_inside_a_step_and_steps_of_two_threads_are_refused(self):
+        body = self.run_code("""
+wf = warder.workflow(NAME)
+def outer():
+    try: wf.step("inner", lambda: 1)
+    except warder.CallError as e: return str(e)
+result = wf.step("outer", outer)
+""")
+        self.assertIn("step 'outer' has not ended", body["result"])
+        body = self.run_code("""
+import threading, time
+wf = warder.workflow("threads")
+seen = []
+def work(name):
+    try: seen.append(wf.step(name, lambda: time.sleep(0.2) or name))
+    except warder.CallError as e: seen.append(e.code)
+both = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+for one in both: one.start()
+for one in both: one.join()
+result = sorted(map(str, seen))
+""")
+        self.assertEqual(body["result"][1:], ["invalid"])
+
+    def test_one_execution_holds_a_workflow_and_the_other_is_told(self):
+        hold = HEAD + f"warder.workflow({self.name!r}).step('long', lambda: 1)\n" + HOLD
+        holding = self.client.begin_running(hold)
+        body = self.run_code("warder.workflow(NAME).step('long', lambda: 1)")
+        self.assertRegex(body["error"], rf"workflow '{self.name}' is in use by execution e[0-9a-f]+")
+        self.assertEqual(shown(self.client, f"workflow:///{self.name}")["state"], "running")
+        refused = body_of(delete(self.client, self.name))
+        self.assertIn("is in use by execution", refused["error"])
+        let_go(self.daemon)
+        self.assertTrue(self.client.executed(holding)["success"])
+        self.assertEqual(self.run_code("result = warder.workflow(NAME).step('long', lambda: 2)")["result"], 1)
+
+    def test_a_program_that_is_ended_in_a_step_runs_that_step_again(self):
+        code = """
+wf = warder.workflow(NAME)
+wf.step("first", lambda: effect("first"))
+keys = open("/workspace/keys", "a")
+def second():
+    effect("second"); print(wf.key, file=keys, flush=True)
+    while context_vars["stuck"]: pass
+wf.step("second", second)
+"""
+        (workspace_of(self.daemon) / "keys").unlink(missing_ok=True)
+        body = self.run_code(code, context_vars={"stuck": True}, timeout_seconds=1)
+        self.assertEqual((body["outcome"], self.ran()), ("timeout", ["first", "second"]))
+        body = self.run_code(code, context_vars={"stuck": False})
+        self.assertEqual((body["outcome"], self.ran()), ("ok", ["second"]))
+        keys = (workspace_of(self.daemon) / "keys").read_text().split()
+        self.assertEqual((len(keys), len(set(keys))), (2, 1))
+        body = self.run_code("import sys; warder.workflow(NAME + 'x').step('s', lambda: sys.exit(3))")
+        self.assertEqual(body["outcome"], "exit")
+        self.assertEqual(shown(self.client, f"workflow:///{self.name}x")["steps"][0]["error"], "SystemExit: 3")
+
+    def test_names_and_arguments_are_checked(self):
+        for code, why in (("warder.workflow('a/b').step('x', lambda: 1)", "'a/b' is not the name of a workflow"),
+                          ("warder.workflow('.a').step('x', lambda: 1)", "is not the name of a workflow"),
+                          ("warder.workflow(3)", "TypeError"),
+                          ("warder.workflow(NAME).step('a\\nb', lambda: 1)", "is not the name of a step"),
+                          ("warder.workflow(NAME).step('', lambda: 1)", "is not the name of a step"),
+                          ("warder.workflow(NAME).step('x' * 129, lambda: 1)", "use 1 to 128 bytes"),
+                          ("warder.workflow(NAME).step('x', effect('x'))", "give a function"),
+                          ("warder.workflow(NAME).step('x', lambda: 1, retries=-1)", "retries is a number"),
+                          ("warder.workflow(NAME).step('x', lambda: 1, timeout=0)", "timeout is a number"),
+                          ("warder.call('step_begin', workflow=NAME, step='x', position=7)", "no step can begin at 7"),
+                          ("warder.call('step_begin', workflow=NAME, step='x', position=-1)", "outside"),
+                          ("warder.call('step_end', workflow=NAME, position=0, value='1')", "no step of workflow"),
+                          ("warder.call('step_retry', workflow='nope')", "no step of workflow 'nope' runs"),
+                          ("warder.call('step_begin', workflow=NAME, step='x', position=0)\n"
+                           "warder.call('step_end', workflow=NAME, position=1, value='1')", "step 1 of workflow"),
+                          ("warder.call('step_begin', workflow=NAME, step='x', position=0)\n"
+                           "warder.call('step_end', workflow=NAME, position=0, value='1' * (2 << 20))", "more than 1048576 bytes"),
+                          ("warder.call('step_begin', workflow=NAME, step='x', position=0)\n"
+                           "for _ in range(3): warder.call('step_value', workflow=NAME, part='1' * 500_000)", "1500000 bytes as JSON"),
+                          ("for i in range(17): warder.workflow(f'many{i}').step('x', lambda: 1)", "16 workflows")):
+            self.assertIn(why, self.run_code(code)["error"], code)
+
+    def test_in_a_session_the_steps_go_on(self):
+        first = self.run_code("wf = warder.workflow(NAME); wf.step('a', lambda: effect('a'))", session="s")
+        self.assertTrue(first["success"], first)
+        second = self.run_code("result = wf.step('b', lambda: effect('b'))", session="s")
+        self.assertEqual((second["result"], self.ran()), ("B", ["a", "b"]))
+        self.assertEqual(shown(self.client, f"workflow:///{self.name}")["steps_recorded"], 2)
+
+    def test_a_staged_execution_has_no_workflow(self):
+        body = self.run_code("warder.workflow(NAME).step('a', lambda: 1)", workspace="staged")
+        self.assertIn("cannot run in a staged workspace", body["error"])
+
+    def test_a_workflow_belongs_to_its_workspace(self):
+        with Policies(workspaces=["*"]) as policies, \
+                Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            def run(workspace, code):
+                request = client.begin("tools/call", name="execute_code", arguments={"code": HEAD + code},
+                                       _meta={"org.warder/workspace": workspace})
+                return client.executed(request)
+            self.assertEqual(run("one", "result = warder.workflow('w').step('a', lambda: 1)")["result"], 1)
+            self.assertEqual(run("two", "result = warder.workflow('w').step('b', lambda: 2)")["result"], 2)
+            self.assertEqual(run("one", "result = warder.workflow('w').step('a', lambda: 3)")["result"], 1)
+            answer = client.answer(client.begin("resources/read", uri="workflow:///w"))
+            self.assertIn("error", answer)
+
+
+class UpstreamCalls(unittest.TestCase):
+    def test_a_call_has_a_key_that_is_the_same_when_the_step_runs_again(self):
+        server = {"command": "/usr/bin/python3", "args": [str(HERE / "tracing_server.py"), "modern"], "jail": "none"}
+        with Policies() as policies, tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "config.json"
+            file.write_text(json.dumps({"servers": {"near": server}}))
+            with Daemon(policies=policies, arguments=["--config", file]) as daemon, Client(daemon.socket) as client:
+                def run(code, **more):
+                    return body_of(client.call("execute_code", {"code": "import warder\n" + code, **more}))
+                code = """
+key = lambda: warder.call_tool("near__meta").get("org.warder/idempotencyKey")
+keys = open("/workspace/keys", "a")
+def work():
+    for _ in range(2): print(key(), file=keys, flush=True)
+    if not context_vars["good"]: raise OSError("no")
+wf = warder.workflow("w")
+wf.step("first", lambda: print(key(), file=keys, flush=True))
+try: wf.step("work", work, retries=1, backoff=0)
+finally: print(key(), file=keys, flush=True)
+"""
+                run(code, context_vars={"good": False})
+                run(code, context_vars={"good": True})
+                keys = (workspace_of(daemon) / "keys").read_text().split()
+                first, outside = keys[0], {keys[5], keys[8]}
+                self.assertEqual((keys[1:3], keys[1:3], outside), (keys[3:5], keys[6:8], {"None"}))
+                self.assertEqual((len({first, *keys[1:3]}), len(keys)), (3, 9))
+                delete(client, "w")
+                run(code, context_vars={"good": True})
+                after = (workspace_of(daemon) / "keys").read_text().split()[9:]
+                self.assertFalse(set(after) & {first, *keys[1:3]}, "the keys of a workflow that was deleted come again")
+
+
+class Limits(unittest.TestCase):
+    def test_steps_bytes_and_workflows_are_bounded_and_nothing_is_lost(self):
+        rules = {"workflows": {"max": 2, "steps": 3, "bytes": 8192, "keep_seconds": 60}}
+        with Policies(**rules) as policies, Daemon(policies=policies) as daemon, \
+                Client(daemon.socket) as client:
+            def run(code):
+                return body_of(client.call("execute_code", {"code": "import warder\n" + code}))
+            body = run("for i in range(10_000_000): warder.workflow('a').step('x', lambda: i) if i == 0 else "
+                       "[wf for wf in [warder.workflow('a')] if [wf.step('x', lambda: 1) for _ in range(4)]]")
+            self.assertIn("has 3 steps, the most of one workflow (rule: workflows.steps)", body["error"])
+            body = run("wf = warder.workflow('b'); wf.step('x', lambda: 'v' * 5000); wf.step('y', lambda: 'v' * 5000)")
+            self.assertIn("the step has run, but its value was not kept", body["error"])
+            self.assertIn("8192 are allowed (rule: workflows.bytes)", body["error"])
+            body = run("wf = warder.workflow('b'); result = [len(wf.step('x', lambda: 1)), wf.step('y', lambda: 2)]")
+            self.assertEqual(body["result"], [5000, 2])
+            body = run("warder.workflow('c').step('x', lambda: 1)")
+            self.assertIn("there are 2 workflows, and the limit is 2", body["error"])
+            self.assertIs(delete(client, "b")["structuredContent"]["success"], True)
+            self.assertEqual(run("result = warder.workflow('c').step('x', lambda: 1)")["result"], 1)
+
+    def test_values_count_in_the_quota_of_the_workspace(self):
+        with Policies(quota={"workspace_bytes": 1 << 20}) as policies, \
+                Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            def run(code):
+                return body_of(client.call("execute_code", {"code": "import warder\n" + code}))
+            self.assertEqual(run("result = len(warder.workflow('w').step('a', lambda: 'v' * 600_000))")["result"], 600_000)
+            body = run("wf = warder.workflow('w'); wf.step('a', None or (lambda: 1)); wf.step('b', lambda: 'v' * 600_000)")
+            self.assertIn("quota.workspace_bytes", body["error"])
+            answer = client.call("write_workspace_file", {"filename": "x", "content": "v" * 600_000})
+            self.assertIn("are left in this workspace", body_of(answer)["error"])
+            delete(client, "w")
+            answer = client.call("write_workspace_file", {"filename": "x", "content": "v" * 600_000})
+            self.assertIs(answer["structuredContent"]["success"], True)
+
+    def test_a_policy_without_the_key_has_no_workflows(self):
+        with Policies(workflows={"max": 0}) as policies, \
+                Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            body = body_of(client.call("execute_code", {"code": "import warder\nwarder.workflow('w').step('a', lambda: 1)"}))
+            self.assertIn("the policy allows no workflows (rule: workflows.max)", body["error"])
+
+
+# One line for each effect: a run of a step, and the value that the step returned to a program that went on.
+STEPS = 60
+SURVIVING = """
+import os, time, warder
+wf = warder.workflow("nightly")
+log = os.open("/workspace/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+for i in range(%d):
+    def work():
+        os.write(log, b"ran %%d\\n" %% i)
+        time.sleep(0.002)
+        return i * i
+    value = wf.step("work", work)
+    if value != i * i: raise SystemExit(f"step {i} returned {value}")
+    os.write(log, b"got %%d\\n" %% i)
+result = "done"
+""" % STEPS
+
+
+def gotten(log):
+    """How many different steps' values a program has got so far."""
+    return len({line for line in log.read_text().splitlines() if line.startswith("got")}) if log.exists() else 0
+
+
+class Killed(unittest.TestCase):
+    KILLS = 30
+
+    def test_kill_9_loses_no_finished_step_and_runs_none_again(self):
+        chance = random.Random(20)
+        with Policies() as policies, Daemon(policies=policies) as daemon:
+            log = workspace_of(daemon) / "log"
+            for _ in range(self.KILLS):
+                with Client(daemon.socket) as client:
+                    client.begin_execute(SURVIVING, timeout_seconds=120)
+                    until = gotten(log) + chance.randrange(0, 3)
+                    eventually(lambda: gotten(log) >= min(until, STEPS), f"{until} steps")
+                    time.sleep(chance.random() * 0.005)
+                    daemon.kill()
+                daemon.start()
+            with Client(daemon.socket) as client:
+                self.assertEqual(client.executed(client.begin_execute(SURVIVING))["result"], "done")
+            self.judge(log.read_text().splitlines())
+
+    def judge(self, lines):
+        """A step whose value a program has got was finished: it never runs again."""
+        finished = set()
+        for line in lines:
+            what, number = line.split()
+            if what == "got":
+                finished.add(number)
+            else:
+                self.assertNotIn(number, finished, "a finished step ran again")
+        self.assertEqual(len(finished), STEPS)
+        runs = [line for line in lines if line.startswith("ran")]
+        self.assertLessEqual(len(runs), STEPS + self.KILLS)
+
+
+if __name__ == "__main__":
+    unittest.main()
