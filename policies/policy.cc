@@ -179,6 +179,7 @@ WorkflowRules read_workflows(const Json& object, Problems& problems) {
   rules.steps = static_cast<uint32_t>(in.integer("steps", 1, 1'000'000));
   rules.bytes = static_cast<uint64_t>(in.integer("bytes", 4 * kKiB, 16 * kGiB));
   rules.keep = std::chrono::seconds(in.integer("keep_seconds", 60, 366 * 24 * 3600));
+  if (in.has("resume")) rules.resume = static_cast<uint32_t>(in.integer("resume", 0, 1000));
   in.done();
   return rules;
 }

@@ -93,6 +93,7 @@ struct WorkflowRules {
   uint32_t steps = 0;            // of one workflow
   uint64_t bytes = 0;            // of the values of all steps
   std::chrono::seconds keep{0};  // a workflow is removed after this time without use
+  uint32_t resume = 0;           // times that a background execution is started again after a restart; 0: never
 };
 
 // ToolRules: the tools that are listed and may be called. Each tool costs the agent's context its definition.

@@ -7,6 +7,7 @@
 
 #include "supervisor/mcp/context.h"
 #include "supervisor/tenants/requester.h"
+#include "supervisor/workflows/workflow.h"
 
 namespace jail {
 class Handle;
@@ -16,9 +17,11 @@ namespace calls {
 
 // The requester's trace is the parent of the call's span.
 struct CallContext : tenants::Requester {
-  mcp::RequestContext& client;                      // the client's request: the call itself, or its execution
-  std::string execution = {};                       // empty: a direct call
-  jail::Handle* jail = nullptr;                     // held while a person is asked; nullptr: no jail
+  mcp::RequestContext& client;   // the client's request: the call itself, or its execution
+  std::string execution = {};    // empty: a direct call
+  jail::Handle* jail = nullptr;  // held while a person is asked; nullptr: no jail
+  // Of a background execution that a later daemon may start again; its `workflow` is not known yet. nullptr: any other.
+  std::shared_ptr<const workflows::StoredRun> run = {};
   std::function<void(std::string line)> tell = {};  // takes a line of progress; empty: the client wants no progress
 };
 

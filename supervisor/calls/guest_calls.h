@@ -25,6 +25,7 @@ struct GuestCaller : CallContext {
   bool is_staged = false;    // its changes of the workspace become a proposal
   uint32_t calls = 0;        // to upstream servers' tools, so far
   uint64_t bytes = 0;        // of the results of these calls
+  bool run_is_kept = false;  // `run` was stored
   // The workflows whose steps it runs, by name; nullptr: it is about to get it.
   std::map<std::string, std::unique_ptr<workflows::HeldWorkflow>, std::less<>> workflows = {};
 };

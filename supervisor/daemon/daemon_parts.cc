@@ -192,6 +192,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                .calls = guest_calls_,
                .journal = journal_,
                .tasks = task_store_,
+               .workflows = workflows_,
                .catalog_of = [this] { return discovery_.current(); },
                .requester_of = [this](const mcp::RequestContext& context) { return registry_.requester_of(context); },
                .proposals = proposals_,
@@ -419,6 +420,7 @@ Result<> DaemonParts::serve() {
   if (bus_) bus_->start();
   CHECKED(open_metrics());
   tasks_.spawn(expire_workspaces());
+  for (InterruptedRun& run : std::exchange(interrupted_runs_, {})) tasks_.spawn(resume_run(std::move(run)));
   return {};
 }
 

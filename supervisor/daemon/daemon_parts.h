@@ -111,6 +111,12 @@ class DaemonParts {
   void disconnect_tenant(const std::string& tenant);
   void register_tools();
   void adopt_tasks();
+  // An execution of a workflow that the last daemon's end interrupted, and the id under which it goes on.
+  struct InterruptedRun {
+    std::string before, now;
+  };
+  Task<> resume_run(InterruptedRun run);
+  Result<std::shared_ptr<tenants::Member>> admit_again(const workflows::StoredRun& run);
   void register_pii(const tenants::RequesterOf& requester_of);
   Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
   std::unique_ptr<bus::Service> make_bus();
@@ -172,7 +178,8 @@ class DaemonParts {
       std::make_shared<streamable_http::TokenAuthenticator>();
   std::vector<std::unique_ptr<streamable_http::HttpListener>> http_listeners_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
-  bool reload_failed_ = false;  // the last one
+  std::vector<InterruptedRun> interrupted_runs_;  // until serve()
+  bool reload_failed_ = false;                    // the last one
   bus::Members members_;
   std::unique_ptr<bus::Service> bus_;                     // optional: set unless the option is "off"
   std::vector<std::unique_ptr<http::Endpoint>> metrics_;  // opened by serve()

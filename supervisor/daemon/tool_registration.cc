@@ -1,5 +1,6 @@
 // Registration of all tools, resources, prompts and calls of jailed code, in the order in which clients see them.
 #include "supervisor/base/log.h"
+#include "supervisor/base/random.h"
 #include "supervisor/daemon/daemon_parts.h"
 #include "supervisor/mcp/task_calls.h"
 #include "supervisor/privacy/pii_response_filter.h"
@@ -50,8 +51,15 @@ void DaemonParts::register_tools() {
 
 // The tasks of the protocol, and those that the last daemon left.
 void DaemonParts::adopt_tasks() {
-  const size_t interrupted = task_store_.load(journal_.take_tasks(), [](const tasks::StoredTask& task) {
-    return task.kind == tasks::TaskKind::background ? tools::interrupted_answer(task.id) : mcp::interrupted_result();
+  std::map<std::string, std::string> resumed;
+  for (std::string& execution : journal_.take_runs()) {
+    interrupted_runs_.push_back({execution, "e" + random_hex(8)});
+    resumed.emplace(std::move(execution), interrupted_runs_.back().now);
+  }
+  const size_t interrupted = task_store_.load(journal_.take_tasks(), [&resumed](const tasks::StoredTask& task) {
+    if (task.kind != tasks::TaskKind::background) return mcp::interrupted_result();
+    const auto again = resumed.find(task.id);
+    return tools::interrupted_answer(task.id, again == resumed.end() ? std::string() : again->second);
   });
   if (interrupted > 0) log_notice("tasks: {} were interrupted when the daemon last ended", interrupted);
   mcp::TaskRules rules;

@@ -70,6 +70,7 @@ Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& fo
     CHECKED(journal->catch_up(opened.database));
     TRY(journal->interrupted_, interrupt_running(opened.database));
     TRY(journal->stored_tasks_, read_tasks(opened.database));
+    TRY(journal->stored_runs_, read_run_executions(opened.database));
     CHECKED(transaction.commit());
   }
   journal->spool_.clear();

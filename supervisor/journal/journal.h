@@ -119,10 +119,12 @@ class Journal {
   // Runs other work on the file (see Writer::Work): run() returns when it is committed; queue() does not wait; read()
   // commits all queued work and runs its own on the thread of reads.
   Task<Result<>> run(Writer::Work work);
-  void queue(Writer::Work work) { writer_->queue(std::move(work)); }
+  void queue(Writer::Work work, Writer::When when = Writer::When::now) { writer_->queue(std::move(work), when); }
   Task<Result<>> read(Writer::Work work);
   // The rows of tasks at the start (task_rows.h), once.
   std::vector<tasks::StoredTask> take_tasks() { return std::exchange(stored_tasks_, {}); }
+  // The executions of workflows that ran when the last daemon ended (workflow_rows.h), once.
+  std::vector<std::string> take_runs() { return std::exchange(stored_runs_, {}); }
 
   // About the start, for the log: a sentence about a renamed file (empty: no file was renamed), the number of
   // executions that were interrupted, the end of the audit chain.
@@ -162,6 +164,7 @@ class Journal {
   std::string set_aside_, audit_head_;
   uint64_t interrupted_ = 0;
   std::vector<tasks::StoredTask> stored_tasks_;
+  std::vector<std::string> stored_runs_;
   uint64_t records_ = 0;  // records since the last sweep began
   bool sweeping_ = false;
   std::optional<Deadline> next_sweep_;

@@ -25,6 +25,10 @@ CREATE TABLE workflow_steps(
   attempts INTEGER NOT NULL, execution TEXT NOT NULL, ended_ms INTEGER NOT NULL, value TEXT NOT NULL,
   PRIMARY KEY(tenant, workflow, position)
 );
+CREATE TABLE workflow_runs(
+  execution TEXT PRIMARY KEY, tenant TEXT NOT NULL, workflow TEXT NOT NULL, caller TEXT NOT NULL,
+  arguments TEXT NOT NULL, resumes INTEGER NOT NULL
+);
 )";
 
 StoredWorkflow workflow_of(const Statement& row, int first) {
@@ -171,7 +175,8 @@ Result<> remove_workflow(Database& database, const WorkflowId& id) {
 Result<> forget_workflows(Database& database, const std::string& tenant) {
   const std::string first = tenant + "/", end = tenant + "0";  // '0' is the character after '/'
   for (const char* sql : {"DELETE FROM workflow_steps WHERE tenant=? OR (tenant>? AND tenant<?)",
-                          "DELETE FROM workflows WHERE tenant=? OR (tenant>? AND tenant<?)"}) {
+                          "DELETE FROM workflows WHERE tenant=? OR (tenant>? AND tenant<?)",
+                          "DELETE FROM workflow_runs WHERE tenant=? OR (tenant>? AND tenant<?)"}) {
     TRY(Statement rows, database.prepare(sql));
     CHECKED(rows.bind(tenant).bind(first).bind(end).run());
   }
@@ -212,6 +217,16 @@ Task<Result<T>> answer_of(Journal& journal, Side side, std::function<Result<T>(D
 }  // namespace
 
 Part workflows_part() { return {"workflows", {kWorkflowTables}}; }
+
+Result<std::vector<std::string>> read_run_executions(Database& database) {
+  TRY(Statement rows, database.prepare("SELECT execution FROM workflow_runs ORDER BY rowid"));
+  std::vector<std::string> all;
+  for (;;) {
+    TRY(bool row, rows.step());
+    if (!row) return all;
+    all.push_back(rows.text(0));
+  }
+}
 
 Task<Result<workflows::WorkflowDisk::Opened>> WorkflowRows::open(WorkflowId id, StoredWorkflow fresh,
                                                                  WorkflowLimits limits) {
@@ -277,6 +292,51 @@ Task<Result<workflows::WorkflowDisk::Removed>> WorkflowRows::remove(WorkflowId i
 
 void WorkflowRows::forget(std::string tenant) {
   journal_.queue([tenant = std::move(tenant)](Database& database) { return forget_workflows(database, tenant); });
+}
+
+Task<Result<>> WorkflowRows::add_run(workflows::StoredRun run) {
+  const Writer::Work work = [run = std::move(run)](Database& database) -> Result<> {
+    TRY(Statement put, database.prepare("INSERT INTO workflow_runs(execution, tenant, workflow, caller, arguments, "
+                                        "resumes) VALUES(?,?,?,?,?,?) ON CONFLICT(execution) DO NOTHING"));
+    put.bind(run.execution).bind(run.workflow.tenant).bind(run.workflow.name).bind(run.caller).bind(run.arguments);
+    return put.bind(run.resumes).run();
+  };
+  auto done = co_await journal_.run(work);
+  co_return done;
+}
+
+Task<Result<std::optional<workflows::StoredRun>>> WorkflowRows::find_run(std::string execution) {
+  using Found = std::optional<workflows::StoredRun>;
+  return answer_of<Found>(
+      journal_, Side::read, [execution = std::move(execution)](Database& database) -> Result<Found> {
+        TRY(Statement row, database.prepare("SELECT tenant, workflow, caller, arguments, resumes FROM workflow_runs "
+                                            "WHERE execution=?"));
+        TRY(bool found, row.bind(execution).step());
+        if (!found) return Found();
+        workflows::StoredRun run;
+        run.execution = execution;
+        run.workflow = {row.text(0), row.text(1)};
+        run.caller = row.text(2), run.arguments = row.text(3);
+        run.resumes = static_cast<uint32_t>(row.integer(4));
+        return Found(std::move(run));
+      });
+}
+
+Task<Result<>> WorkflowRows::resume_run(std::string before, std::string execution) {
+  const Writer::Work work = [before = std::move(before), execution = std::move(execution)](Database& database) {
+    auto update = database.prepare("UPDATE workflow_runs SET execution=?, resumes=resumes+1 WHERE execution=?");
+    return update ? update->bind(execution).bind(before).run() : tl::unexpected<Error>(std::move(update).error());
+  };
+  auto done = co_await journal_.run(work);
+  co_return done;
+}
+
+void WorkflowRows::end_run(std::string execution) {
+  auto work = [execution = std::move(execution)](Database& database) -> Result<> {
+    TRY(Statement remove, database.prepare("DELETE FROM workflow_runs WHERE execution=?"));
+    return remove.bind(execution).run();
+  };
+  journal_.queue(std::move(work), Writer::When::soon);
 }
 
 Task<Result<uint64_t>> WorkflowRows::expire(int64_t now_ms, std::vector<WorkflowId> held) {

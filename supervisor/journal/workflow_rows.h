@@ -22,6 +22,10 @@ class WorkflowRows : public workflows::WorkflowDisk {
   Task<Result<std::vector<Listed>>> list(std::string tenant) override;
   Task<Result<Removed>> remove(workflows::WorkflowId id) override;
   void forget(std::string tenant) override;
+  Task<Result<>> add_run(workflows::StoredRun run) override;
+  Task<Result<std::optional<workflows::StoredRun>>> find_run(std::string execution) override;
+  Task<Result<>> resume_run(std::string before, std::string execution) override;
+  void end_run(std::string execution) override;
   Task<Result<uint64_t>> expire(int64_t now_ms, std::vector<workflows::WorkflowId> held) override;
 
  private:
@@ -29,5 +33,7 @@ class WorkflowRows : public workflows::WorkflowDisk {
 };
 
 Part workflows_part();
+// The executions of all runs that a former daemon left. For the start.
+Result<std::vector<std::string>> read_run_executions(Database& database);
 
 }  // namespace journal

@@ -61,6 +61,16 @@ struct StoredStep {
   int64_t ended_ms = 0;
 };
 
+// StoredRun: a background execution that uses a workflow, and what a later daemon needs to start it again. It is kept
+// from its first step until it has ended.
+struct StoredRun {
+  std::string execution;  // its id
+  WorkflowId workflow;    // the first one that it used
+  std::string caller;     // JSON text: who asked for it (tools/execution/resumed_execution.h)
+  std::string arguments;  // JSON text: those of execute_code
+  uint32_t resumes = 0;   // how often it was started again before
+};
+
 // WorkflowDisk: the file of workflows. Each change is committed when its task ends; a change of a cancelled task may
 // still be made. Errors of all: those of the disk.
 class WorkflowDisk {
@@ -101,6 +111,13 @@ class WorkflowDisk {
   virtual Task<Result<Removed>> remove(WorkflowId id) = 0;
   // Removes the workflows of a tenant, with those of its named workspaces, or of one named workspace. Queued.
   virtual void forget(std::string tenant) = 0;
+  virtual Task<Result<>> add_run(StoredRun run) = 0;
+  // The row of `execution`, which a former daemon left; empty: there is none.
+  virtual Task<Result<std::optional<StoredRun>>> find_run(std::string execution) = 0;
+  // From now on that run is `execution`, started again once more.
+  virtual Task<Result<>> resume_run(std::string before, std::string execution) = 0;
+  // The execution has ended. Queued, and committed with what is written next.
+  virtual void end_run(std::string execution) = 0;
   // Removes workflows that have expired, but `held`; returns how many.
   virtual Task<Result<uint64_t>> expire(int64_t now_ms, std::vector<WorkflowId> held) = 0;
 };

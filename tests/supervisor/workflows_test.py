@@ -1,9 +1,7 @@
 """Workflows: steps that survive the program's end, kill -9 of the daemon, and mistakes of every kind."""
 import json
 import pathlib
-import random
 import tempfile
-import time
 import unittest
 
 from harness import HOLD, Client, Daemon, Policies, SharedDaemon, body_of, eventually, let_go, workspace_of
@@ -353,62 +351,6 @@ class Limits(unittest.TestCase):
                 Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
             body = body_of(client.call("execute_code", {"code": "import warder\nwarder.workflow('w').step('a', lambda: 1)"}))
             self.assertIn("the policy allows no workflows (rule: workflows.max)", body["error"])
-
-
-# One line for each effect: a run of a step, and the value that the step returned to a program that went on.
-STEPS = 60
-SURVIVING = """
-import os, time, warder
-wf = warder.workflow("nightly")
-log = os.open("/workspace/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-for i in range(%d):
-    def work():
-        os.write(log, b"ran %%d\\n" %% i)
-        time.sleep(0.002)
-        return i * i
-    value = wf.step("work", work)
-    if value != i * i: raise SystemExit(f"step {i} returned {value}")
-    os.write(log, b"got %%d\\n" %% i)
-result = "done"
-""" % STEPS
-
-
-def gotten(log):
-    """How many different steps' values a program has got so far."""
-    return len({line for line in log.read_text().splitlines() if line.startswith("got")}) if log.exists() else 0
-
-
-class Killed(unittest.TestCase):
-    KILLS = 30
-
-    def test_kill_9_loses_no_finished_step_and_runs_none_again(self):
-        chance = random.Random(20)
-        with Policies() as policies, Daemon(policies=policies) as daemon:
-            log = workspace_of(daemon) / "log"
-            for _ in range(self.KILLS):
-                with Client(daemon.socket) as client:
-                    client.begin_execute(SURVIVING, timeout_seconds=120)
-                    until = gotten(log) + chance.randrange(0, 3)
-                    eventually(lambda: gotten(log) >= min(until, STEPS), f"{until} steps")
-                    time.sleep(chance.random() * 0.005)
-                    daemon.kill()
-                daemon.start()
-            with Client(daemon.socket) as client:
-                self.assertEqual(client.executed(client.begin_execute(SURVIVING))["result"], "done")
-            self.judge(log.read_text().splitlines())
-
-    def judge(self, lines):
-        """A step whose value a program has got was finished: it never runs again."""
-        finished = set()
-        for line in lines:
-            what, number = line.split()
-            if what == "got":
-                finished.add(number)
-            else:
-                self.assertNotIn(number, finished, "a finished step ran again")
-        self.assertEqual(len(finished), STEPS)
-        runs = [line for line in lines if line.startswith("ran")]
-        self.assertLessEqual(len(runs), STEPS + self.KILLS)
 
 
 if __name__ == "__main__":

@@ -21,16 +21,16 @@ Json state_of(const tasks::StoredTask& task) {
   return {{"execution_id", task.id}, {"state", tasks::state_name(task.state)}};
 }
 
-std::string ended_without_answer(const std::string& execution, std::string_view outcome, std::string_view why) {
-  return dump_json(
-      {{"success", false}, {"error", why}, {"outcome", outcome}, {"may_have_run", true}, {"execution_id", execution}});
+Json ended_without_answer(const std::string& execution, std::string_view outcome, std::string_view why) {
+  return {
+      {"success", false}, {"error", why}, {"outcome", outcome}, {"may_have_run", true}, {"execution_id", execution}};
 }
 
 // The text block of an answer; of a text that is too large, its beginning.
 std::string kept_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
                       size_t most) {
   const auto* text = result.content.empty() ? nullptr : std::get_if<mcp::Text>(&result.content.front());
-  if (!text) return ended_without_answer(execution, outcome, "the answer has no text");
+  if (!text) return dump_json(ended_without_answer(execution, outcome, "the answer has no text"));
   if (text->text.size() <= most) return text->text;
   return dump_json(
       {{"success", !result.is_error},
@@ -47,16 +47,28 @@ std::string kept_text(const std::string& execution, const mcp::ToolResult& resul
 
 BackgroundTask::~BackgroundTask() {
   if (!has_begun_ || is_closing_()) return;
+  ended_();
   store_.end(execution_, tasks::TaskState::cancelled,
-             ended_without_answer(execution_, "cancelled", "the execution was cancelled"));
+             dump_json(ended_without_answer(execution_, "cancelled", "the execution was cancelled")));
+}
+
+tasks::NewTask BackgroundTask::asked_by(const mcp::Principal& principal, std::string tenant) const {
+  tasks::NewTask asked;
+  asked.kind = tasks::TaskKind::background;
+  asked.owner = {std::move(tenant), principal.name()};
+  asked.id = execution_;
+  return asked;
+}
+
+Task<Result<>> BackgroundTask::begin_again(const mcp::Principal& principal, std::string tenant) {
+  auto task = co_await store_.begin(asked_by(principal, std::move(tenant)));
+  if (!task) co_return tl::unexpected<Error>(std::move(task).error());
+  has_begun_ = true;
+  co_return Result<>{};
 }
 
 Task<Result<>> BackgroundTask::begin(mcp::RequestContext& context, std::string tenant) {
-  tasks::NewTask asked;
-  asked.kind = tasks::TaskKind::background;
-  asked.owner = {std::move(tenant), context.principal.name()};
-  asked.id = execution_;
-  CO_TRY(const tasks::StoredTask task, co_await store_.begin(std::move(asked)));
+  CO_TRY(const tasks::StoredTask task, co_await store_.begin(asked_by(context.principal, std::move(tenant))));
   Json now = state_of(task);
   now["result"] = std::string(kExecutionScheme) + execution_ + std::string(kResultName);
   auto detached = context.detach(mcp::ToolResult::text(dump_json(now)));
@@ -70,13 +82,16 @@ Task<Result<>> BackgroundTask::begin(mcp::RequestContext& context, std::string t
 
 void BackgroundTask::end(const mcp::ToolResult& result, std::string_view outcome) {
   if (!std::exchange(has_begun_, false)) return;
+  ended_();
   const auto state = outcome == "cancelled" ? tasks::TaskState::cancelled : tasks::TaskState::completed;
   store_.end(execution_, state, kept_text(execution_, result, outcome, store_.limits().result_bytes));
 }
 
-std::string interrupted_answer(const std::string& execution) {
-  return ended_without_answer(execution, kInterrupted,
-                              "the daemon ended while the program ran; it may have had effects");
+std::string interrupted_answer(const std::string& execution, const std::string& resumed_as) {
+  Json answer =
+      ended_without_answer(execution, kInterrupted, "the daemon ended while the program ran; it may have had effects");
+  if (!resumed_as.empty()) answer["resumed_as"] = resumed_as;
+  return dump_json(answer);
 }
 
 std::optional<std::string> execution_of_uri(std::string_view uri) {

@@ -19,26 +19,33 @@ namespace tools {
 // at the end of the daemon it stays as it is, and the next daemon ends it as `interrupted`.
 class BackgroundTask {
  public:
-  // The store and `is_closing` must outlive it.
-  BackgroundTask(tasks::TaskStore& store, std::function<bool()> is_closing, std::string execution)
-      : store_(store), is_closing_(std::move(is_closing)), execution_(std::move(execution)) {}
+  // The store and `is_closing` must outlive it. `ended` is called before the task's end, unless the daemon ends it.
+  BackgroundTask(tasks::TaskStore& store, std::function<bool()> is_closing, std::function<void()> ended,
+                 std::string execution)
+      : store_(store), is_closing_(std::move(is_closing)), ended_(std::move(ended)), execution_(std::move(execution)) {}
   ~BackgroundTask();
   BackgroundTask(const BackgroundTask&) = delete;
   BackgroundTask& operator=(const BackgroundTask&) = delete;
 
   // Commits the task, then answers the client.
   Task<Result<>> begin(mcp::RequestContext& context, std::string tenant);
+  // Commits the task of an execution that has no client, because the daemon starts it again.
+  Task<Result<>> begin_again(const mcp::Principal& principal, std::string tenant);
   void end(const mcp::ToolResult& result, std::string_view outcome);
 
  private:
+  tasks::NewTask asked_by(const mcp::Principal& principal, std::string tenant) const;
+
   tasks::TaskStore& store_;
   const std::function<bool()> is_closing_;
+  const std::function<void()> ended_;
   const std::string execution_;
   bool has_begun_ = false;
 };
 
 // The answer of an execution that a restart of the daemon ended, as JSON text. Its outcome is `interrupted`.
-std::string interrupted_answer(const std::string& execution);
+// `resumed_as`: the execution that goes on with its work; empty: none does.
+std::string interrupted_answer(const std::string& execution, const std::string& resumed_as);
 
 // The id in exec:///<execution_id>/result, and in exec:///<execution_id>; empty for any other text.
 std::optional<std::string> execution_of_result(std::string_view uri);

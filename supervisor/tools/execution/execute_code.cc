@@ -6,6 +6,7 @@
 #include "supervisor/tools/execution/code_execution.h"
 #include "supervisor/tools/execution/execute_request.h"
 #include "supervisor/tools/execution/fan_out.h"
+#include "supervisor/tools/execution/resumed_execution.h"
 
 namespace tools {
 namespace {
@@ -17,9 +18,10 @@ constexpr char kDescription[] =
     "Python has filter_by_field, summarize_list, aggregate_stats, format_output, tokenize_pii. "
     "Files in /workspace stay, and variables (not shell's) in a session. No network.";
 
-executions::ExecutionRecordPtr new_record(const mcp::RequestContext& context, const tenants::Member& member) {
+executions::ExecutionRecordPtr new_record(const mcp::RequestContext& context, const tenants::Member& member,
+                                          std::string id) {
   auto record = std::make_shared<executions::ExecutionRecord>();
-  record->id = "e" + random_hex(8);
+  record->id = std::move(id);
   record->tenant = member.tenant->id();
   record->policy = member.policy;
   record->principal = context.principal.name();
@@ -48,32 +50,51 @@ Task<EndedExecution> run_execution(ExecuteEnvironment& environment, calls::CallC
   co_return EndedExecution{std::move(result), execution.ran()};
 }
 
-Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments) {
+// One call, from its record to its answer. `again`: nullptr for a client's call.
+Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments,
+                              const ResumedExecution* again) {
   const tenants::Member& member = tenants::member_of(context);
   const executions::ExecutionRecording::Books books{context.loop, environment.executions, environment.journal,
                                                     environment.spans};
-  executions::ExecutionRecording recording(books, read_trace_context(context.meta), new_record(context, member));
+  std::string id = again ? again->run.execution : "e" + random_hex(8);
+  executions::ExecutionRecording recording(books, read_trace_context(context.meta),
+                                           new_record(context, member, std::move(id)));
+  executions::ExecutionRecord& record = recording.record();
+  std::shared_ptr<const workflows::StoredRun> run;
+  std::optional<BackgroundTask> background;
+  if (again || arguments.value("background", false)) {
+    run =
+        again ? std::make_shared<const workflows::StoredRun>(again->run) : resumable_run(member, record.id, arguments);
+    std::function<void()> ended = [] {};
+    if (run) ended = [&workflows = environment.workflows, id = record.id] { workflows.disk().end_run(id); };
+    const auto is_closing = [&admission = environment.admission] { return admission.is_closed(); };
+    background.emplace(environment.tasks, is_closing, std::move(ended), record.id);
+  }
   auto requester = environment.requester_of(context);
-  if (!requester) {
+  if (!requester && !again) {
     recording.refuse(requester.error());
     co_return make_refusal({}, requester.error());
   }
-  executions::ExecutionRecord& record = recording.record();
-  record.tenant = requester->tenant->id();
-  requester->policy = record.policy;
-  requester->trace = recording.trace();
-  std::optional<BackgroundTask> background;
-  if (arguments.value("background", false)) {
-    const auto is_closing = [&admission = environment.admission] { return admission.is_closed(); };
-    background.emplace(environment.tasks, is_closing, record.id);
-    auto begun = co_await background->begin(context, record.tenant.text());
+  if (requester) record.tenant = requester->tenant->id();
+  if (background) {
+    const std::string tenant = again ? again->run.workflow.tenant : record.tenant.text();
+    auto beginning = again ? background->begin_again(context.principal, tenant) : background->begin(context, tenant);
+    auto begun = co_await std::move(beginning);
     if (!begun) {
       recording.refuse(begun.error());
       co_return make_refusal({}, begun.error());
     }
     record.background = true;
   }
-  calls::CallContext caller{*std::move(requester), context, record.id, &record.handle};
+  if (!requester) {
+    recording.refuse(requester.error());
+    mcp::ToolResult refused = make_refusal({}, requester.error());
+    background->end(refused, record.outcome);
+    co_return refused;
+  }
+  requester->policy = record.policy;
+  requester->trace = recording.trace();
+  calls::CallContext caller{*std::move(requester), context, record.id, &record.handle, std::move(run)};
   EndedExecution ended = co_await run_execution(environment, std::move(caller), recording, books, std::move(arguments));
   if (ended.result) {
     if (background) background->end(*ended.result, record.outcome);
@@ -101,8 +122,20 @@ void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment) {
   tool.queues = true;
   tool.tasks = mcp::ToolDefinition::Tasks::optional;
   server.add_tool(std::move(tool), [&environment](mcp::RequestContext& context, Json arguments) {
-    return execute_code(environment, context, std::move(arguments));
+    return execute(environment, context, std::move(arguments), nullptr);
   });
+}
+
+Task<> resume_execution(ExecuteEnvironment& environment, ResumedExecution again) {
+  const tenants::TenantId id = again.member->tenant->id();
+  mcp::RequestContext context(environment.host.loop, {}, mcp::kNewestModern, {});
+  context.principal = again.member->principal;
+  context.user = again.member;
+  const std::string& tenant = again.run.workflow.tenant;
+  if (tenant.size() > id.account.size())
+    context.meta = {{tenants::kWorkspaceKey, tenant.substr(id.account.size() + 1)}};
+  Json arguments = std::move(again.arguments);
+  co_await execute(environment, context, std::move(arguments), &again);
 }
 
 }  // namespace tools

@@ -15,6 +15,7 @@
 #include "supervisor/tools/catalog/catalog_tools.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 #include "supervisor/traces/queue.h"
+#include "supervisor/workflows/workflow_store.h"
 
 namespace tools {
 
@@ -28,6 +29,7 @@ struct ExecuteEnvironment {
   const calls::GuestCalls& calls;
   journal::Journal& journal;
   tasks::TaskStore& tasks;
+  workflows::WorkflowStore& workflows;
   discovery::CatalogOf catalog_of;
   tenants::RequesterOf requester_of;
   proposals::ProposalStores& proposals;
@@ -36,5 +38,15 @@ struct ExecuteEnvironment {
 };
 
 void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment);
+
+// ResumedExecution: a background execution that a restart of the daemon ended, and that is started again under a new
+// id. Its answer is kept as that of any background execution.
+struct ResumedExecution {
+  workflows::StoredRun run;                 // its `execution` is the new id
+  std::shared_ptr<tenants::Member> member;  // who asked for it, admitted again
+  Json arguments;                           // those of execute_code
+};
+// Returns when it has ended.
+Task<> resume_execution(ExecuteEnvironment& environment, ResumedExecution again);
 
 }  // namespace tools

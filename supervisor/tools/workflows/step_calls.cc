@@ -4,6 +4,7 @@
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
 
 namespace tools {
 namespace {
@@ -26,6 +27,15 @@ Result<HeldWorkflow*> held(const calls::GuestCaller& caller, const std::string& 
   const auto found = caller.workflows.find(name);
   if (found != caller.workflows.end() && found->second) return found->second.get();
   return fail(Code::invalid, fmt::format("no step of workflow '{}' runs in this execution", printable(name, 64)));
+}
+
+// From now on a later daemon starts the execution again, if this one ends before. Failing that it still runs.
+Task<> keep_run(workflows::WorkflowStore& store, calls::GuestCaller& caller, workflows::WorkflowId workflow) {
+  if (!caller.run || std::exchange(caller.run_is_kept, true)) co_return;
+  workflows::StoredRun run = *caller.run;
+  run.workflow = std::move(workflow);
+  auto kept = co_await store.disk().add_run(std::move(run));
+  if (!kept) log_warning("execution {} will not be started again: {}", caller.execution, kept.error().what);
 }
 
 Task<Result<HeldWorkflow*>> hold(workflows::WorkflowStore& store, calls::GuestCaller& caller, std::string name) {
@@ -51,6 +61,7 @@ Task<Result<HeldWorkflow*>> hold(workflows::WorkflowStore& store, calls::GuestCa
   HeldWorkflow* workflow = got->get();
   place->second = *std::move(got);
   count_in_quota(caller, workflow->tenant_bytes());
+  co_await keep_run(store, caller, workflow->id());
   co_return workflow;
 }
 
