@@ -4,7 +4,7 @@ import pathlib
 import tempfile
 import unittest
 
-from harness import HOLD, Client, Daemon, Policies, SharedDaemon, body_of, eventually, let_go, workspace_of
+from harness import HOLD, Client, Daemon, Policies, SharedDaemon, body_of, let_go, workspace_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Writes a line for each time that a step really runs.
