@@ -72,6 +72,7 @@ int run(const RunArguments& arguments, const CLI::App& command, const SocketPath
     if (!pair) return complain(pair.error(), kExitUsage, "run");
     options.context.push_back(std::move(*pair));
   }
+  options.workflow = arguments.workflow;
   options.print = arguments.json ? RunPrint::json : RunPrint::text;
   options.receipt = arguments.receipt ? ReceiptPrint::yes : ReceiptPrint::no;
   auto status = run_code(socket, options);

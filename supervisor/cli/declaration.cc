@@ -24,6 +24,12 @@ CLI::App* declare_run(CLI::App& app, RunArguments& arguments) {
   command->add_option("--context", arguments.context, "A variable for the program; VALUE may be JSON")
       ->type_name("NAME=VALUE")
       ->take_all();
+  command
+      ->add_option(
+          "--workflow", arguments.workflow,
+          "The workflow that the program uses: its steps are forgotten when the program has succeeded, so that "
+          "the next run begins anew; after a failure the next run goes on")
+      ->type_name("NAME");
   command->add_flag("--json", arguments.json, "Print the answer of warderd as JSON");
   command->add_flag("--receipt", arguments.receipt,
                     "Print the receipt, the protections of the jail, on standard error");

@@ -16,7 +16,7 @@ inline constexpr char kDescription[] =
     "Runs code in single-use jails through the daemon warderd, and administers the daemon.";
 
 struct RunArguments {
-  std::string file, code, language, timeout, memory;
+  std::string file, code, language, timeout, memory, workflow;
   std::vector<std::string> context;
   bool json = false, receipt = false;
 };

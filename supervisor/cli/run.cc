@@ -1,17 +1,10 @@
 #include "supervisor/cli/run.h"
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
-#include "supervisor/base/version.h"
-#include "supervisor/cli/lines.h"
+#include "supervisor/cli/request.h"
 #include "supervisor/cli/terminal.h"
 
 namespace cli {
@@ -81,15 +74,6 @@ void print_answer(const Json& answer) {
       print_line(stderr, "warder run: " + cut_text(answer, stream, sizes));
 }
 
-// The first text block; execute_code writes its answer there as JSON.
-std::string first_text(const Json& result) {
-  if (const Json* content = member(result, "content"); content && content->is_array()) {
-    for (const auto& block : *content)
-      if (text_of(block, "type") == "text") return text_of(block, "text");
-  }
-  return {};
-}
-
 void mention_images(const Json& result) {
   const Json* content = member(result, "content");
   if (!content || !content->is_array()) return;
@@ -107,7 +91,7 @@ Result<int> report(const Json& message, const RunOptions& options) {
   }
   const Json* result = member(message, "result");
   if (!result) return fail(Code::internal, "warderd answered with neither result nor error");
-  const std::string text = first_text(*result);
+  const std::string text = text_of_result(*result);
   const auto parsed = parse_json(text);
   const Json answer = parsed && parsed->is_object() ? *parsed : Json::object();
 
@@ -133,56 +117,6 @@ Result<int> report(const Json& message, const RunOptions& options) {
   return failed && *failed == true ? kExitError : 0;
 }
 
-// One request and its answer. There is no time limit here: the daemon limits the time of every execution.
-class Conversation {
- public:
-  explicit Conversation(Fd daemon) : daemon_(std::move(daemon)) {}
-
-  Result<int> hold(const RunOptions& options) {
-    sigset_t set;
-    ::sigemptyset(&set);
-    ::sigaddset(&set, SIGINT);
-    ::sigaddset(&set, SIGTERM);
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    signals_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
-    out_.add(run_request(options, kRequestId));
-    for (;;) {
-      if (out_.flush(daemon_.get()) == LineOutbox::State::broken) return gone();
-      pollfd polled[2] = {{daemon_.get(), static_cast<short>(POLLIN | (out_.pending() ? POLLOUT : 0)), 0},
-                          {signals_.get(), POLLIN, 0}};
-      if (::poll(polled, 2, -1) < 0 && errno != EINTR) return fail_errno(errno, "poll");
-      if (polled[1].revents) return cancel();
-      if (!(polled[0].revents & ~POLLOUT)) continue;
-      const ssize_t got = in_.fill(daemon_.get());
-      if (got == -EAGAIN || got == -EINTR) continue;
-      if (got <= 0) return gone();
-      while (const auto line = in_.next()) {
-        if (line->oversized) return fail(Code::internal, "the answer is longer than 16 MiB");
-        auto message = parse_json(line->text);
-        if (!message) return tl::unexpected(std::move(message).error().within("answer of warderd"));
-        if (const Json* id = member(*message, "id"); id && *id == kRequestId) return report(*message, options);
-        if (!member(*message, "id") && member(*message, "error")) return report(*message, options);
-      }
-    }
-  }
-
- private:
-  tl::unexpected<Error> gone() const {
-    return fail(Code::unavailable, "warderd closed the connection before it answered; the program may have run");
-  }
-  int cancel() {
-    const Json params = {{"requestId", kRequestId}, {"reason", "interrupted by the user"}};
-    const Json message = {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", params}};
-    out_.add(dump_json(message));
-    (void)out_.flush(daemon_.get());
-    return kExitCancelled;
-  }
-
-  Fd daemon_, signals_;
-  LineReader in_;
-  LineOutbox out_;
-};
-
 }  // namespace
 
 std::string language_of(std::string_view file) {
@@ -207,12 +141,7 @@ std::string run_request(const RunOptions& options, int64_t id) {
     auto parsed = parse_json(value);
     arguments["context_vars"][name] = parsed ? std::move(*parsed) : Json(value);
   }
-  Json meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
-               {"io.modelcontextprotocol/clientCapabilities", Json::object()},
-               {"io.modelcontextprotocol/clientInfo", {{"name", "warder run"}, {"version", kWarderVersion}}}};
-  Json params = {{"name", "execute_code"}, {"arguments", std::move(arguments)}, {"_meta", std::move(meta)}};
-  const Json request = {{"jsonrpc", "2.0"}, {"id", id}, {"method", "tools/call"}, {"params", std::move(params)}};
-  return dump_json(request);
+  return request_text("tools/call", {{"name", "execute_code"}, {"arguments", std::move(arguments)}}, id);
 }
 
 int exit_status(const Json& answer) {
@@ -231,10 +160,28 @@ int exit_status(const Json& answer) {
   return outcome.empty() && success && *success == true ? 0 : kExitError;
 }
 
+namespace {
+
+// A program that has succeeded is done with its workflow: the next run begins anew.
+void end_workflow(const SocketPath& socket, const std::string& workflow) {
+  const Json arguments = {{"filename", "workflow:///" + workflow}};
+  const Json call = {{"name", "delete_workspace_file"}, {"arguments", arguments}};
+  auto message = ask_daemon(socket, request_text("tools/call", call, kRequestId), kRequestId);
+  if (!message || !*message) return print_line(stderr, "warder run: the steps of the workflow were not deleted");
+  const Json* result = member(**message, "result");
+  const auto answer = parse_json(result ? text_of_result(*result) : std::string());
+  if (answer && answer->is_object() && text_of(*answer, "code") == "not_found")
+    print_line(stderr, "warder run: the program did not use a workflow named '" + workflow + "'");
+}
+
+}  // namespace
+
 Result<int> run_code(const SocketPath& socket, const RunOptions& options) {
-  TRY(Fd daemon, connect_daemon(socket));
-  Conversation conversation(std::move(daemon));
-  return conversation.hold(options);
+  TRY(const auto message, ask_daemon(socket, run_request(options, kRequestId), kRequestId));
+  if (!message) return kExitCancelled;
+  TRY(const int status, report(*message, options));
+  if (status == 0 && !options.workflow.empty()) end_workflow(socket, options.workflow);
+  return status;
 }
 
 }  // namespace cli

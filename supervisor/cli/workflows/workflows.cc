@@ -1,0 +1,179 @@
+// The commands `warder workflow check`, `run` and `show`. The skill `workflow` checks and runs the document in a jail.
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/path.h"
+#include "supervisor/cli/amounts.h"
+#include "supervisor/cli/request.h"
+#include "supervisor/cli/run.h"
+#include "supervisor/cli/terminal.h"
+#include "supervisor/cli/workflows/commands.h"
+#include "supervisor/cli/workflows/yaml_document.h"
+
+namespace admin {
+namespace {
+
+constexpr char kCheckCode[] = "from skills import workflow\nresult = workflow.check(document)";
+constexpr char kRunCode[] = "from skills import workflow\nresult = workflow(document, variables)";
+constexpr int64_t kOnlyRequest = 1;
+
+// Errors name the file.
+Result<YamlDocument> read_document(const std::string& file) {
+  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened) return fail_errno(errno, "open '" + file + "'", Code::not_found);
+  auto text = read_whole(opened.get(), kMostYamlBytes);
+  if (!text) return tl::unexpected<Error>(std::move(text).error().within(file));
+  const size_t begin = text->find_first_not_of(" \t\r\n");
+  if (begin != text->npos && (*text)[begin] == '{') {
+    if (auto json = parse_json(*text)) return YamlDocument{*std::move(json), {}};
+  }
+  auto document = read_yaml(*text);
+  if (!document) return tl::unexpected<Error>(std::move(document).error().within(file));
+  return document;
+}
+
+// The result of a request. nullopt: the user interrupted it. Errors: the daemon's, in its words.
+Result<std::optional<Json>> result_of(const Given& given, const char* method, Json params) {
+  const std::string request = cli::request_text(method, std::move(params), kOnlyRequest);
+  TRY(std::optional<Json> message, cli::ask_daemon(cli::find_socket(given.socket), request, kOnlyRequest));
+  if (!message) return std::optional<Json>();
+  if (const auto error = message->find("error"); error != message->end() && error->is_object())
+    return fail(Code::unavailable, "warderd answered: " + error->value("message", "an error"));
+  const auto result = message->find("result");
+  if (result == message->end()) return fail(Code::internal, "warderd answered with neither result nor error");
+  return std::optional<Json>(std::move(*result));
+}
+
+// The mistakes of the document, by the skill; nullopt: interrupted.
+Result<std::optional<std::vector<std::string>>> mistakes_of(const Given& given, const Json& document) {
+  const Json arguments = {{"code", kCheckCode}, {"context_vars", {{"document", document}}}};
+  TRY(const auto result, result_of(given, "tools/call", {{"name", "execute_code"}, {"arguments", arguments}}));
+  if (!result) return std::optional<std::vector<std::string>>();
+  const auto answer = parse_json(cli::text_of_result(*result));
+  const auto told = answer && answer->is_object() ? answer->find("result") : Json::const_iterator();
+  if (!answer || !answer->is_object() || told == answer->end() || !told->is_array())
+    return fail(Code::internal,
+                "the workflow could not be checked: " +
+                    (answer && answer->is_object() ? answer->value("error", "no result") : "no answer"));
+  std::vector<std::string> all;
+  for (const Json& one : *told)
+    if (one.is_string()) all.push_back(one.get<std::string>());
+  return std::optional(std::move(all));
+}
+
+// The line of a place, or of what holds it; nothing: unknown.
+std::optional<size_t> line_of(const std::map<std::string, size_t>& lines, std::string place) {
+  for (;;) {
+    if (const auto found = lines.find(place); found != lines.end()) return found->second;
+    const size_t end = place.find_last_of(".[");
+    if (end == place.npos) return std::nullopt;
+    place.resize(end);
+  }
+}
+
+void print_mistake(const std::string& file, const YamlDocument& document, const std::string& mistake) {
+  const auto line = line_of(document.lines, mistake.substr(0, mistake.find(": ")));
+  cli::print_text(stdout,
+                  line ? fmt::format("{}:{}: {}\n", file, *line, mistake) : fmt::format("{}: {}\n", file, mistake));
+}
+
+// Prints the mistakes; the exit status, or nullopt if there is none.
+Result<std::optional<int>> refuse_mistakes(const Given& given, const std::string& file, const YamlDocument& document) {
+  TRY(const auto mistakes, mistakes_of(given, document.value));
+  if (!mistakes) return std::optional(cli::kExitCancelled);
+  if (given.json) cli::print_text(stdout, dump_json(Json(*mistakes)) + "\n");
+  if (mistakes->empty()) return std::optional<int>();
+  if (!given.json)
+    for (const std::string& one : *mistakes) print_mistake(file, document, one);
+  return std::optional(cli::kExitError);
+}
+
+std::optional<double> guardrail(const Json& document, const char* key) {
+  const auto rules = document.find("guardrails");
+  if (rules == document.end() || !rules->is_object() || !rules->contains(key)) return std::nullopt;
+  return (*rules)[key].is_number() ? std::optional((*rules)[key].get<double>()) : std::nullopt;
+}
+
+Result<std::optional<double>> limit(const Given& given, const char* flag, const cli::AmountRange& range,
+                                    std::optional<double> otherwise) {
+  if (!given.has(flag)) return otherwise;
+  auto value = cli::parse_amount(given.value(flag, ""), range);
+  if (!value) return tl::unexpected<Error>(std::move(value).error().within(std::string("--") + flag));
+  return std::optional<double>(*value);
+}
+
+std::string name_of(const Json& document) {
+  const auto name = document.find("name");
+  return name != document.end() && name->is_string() ? name->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+Result<int> check_workflow(const Given& given) {
+  if (given.words.size() != 1) return fail(Code::invalid, "name one file");
+  TRY(const YamlDocument document, read_document(given.words[0]));
+  TRY(const std::optional<int> status, refuse_mistakes(given, given.words[0], document));
+  if (!status && !given.json) cli::print_text(stdout, fmt::format("{}: no mistake\n", given.words[0]));
+  return status.value_or(0);
+}
+
+Result<int> run_workflow(const Given& given) {
+  if (given.words.size() != 1) return fail(Code::invalid, "name one file");
+  TRY(const YamlDocument document, read_document(given.words[0]));
+  Given quiet = given;
+  quiet.json = false;
+  TRY(const std::optional<int> status, refuse_mistakes(quiet, given.words[0], document));
+  if (status) return *status;
+  cli::RunOptions options;
+  options.code = kRunCode;
+  options.language = "python";
+  options.print = given.json ? cli::RunPrint::json : cli::RunPrint::text;
+  if (!given.has("keep")) options.workflow = name_of(document.value);
+  Json variables = Json::object();
+  for (const std::string& one : given.values("variable")) {
+    auto both = cli::parse_context(one);
+    if (!both) return fail(Code::invalid, "--variable '" + one + "' is not NAME=VALUE");
+    auto value = parse_json(both->second);
+    variables[both->first] = value ? *std::move(value) : Json(both->second);
+  }
+  options.context = {{"document", dump_json(document.value)}, {"variables", dump_json(variables)}};
+  TRY(options.timeout_seconds,
+      limit(given, "timeout", cli::kSecondsAmount, guardrail(document.value, "max_execution_time")));
+  TRY(options.memory_mb, limit(given, "memory", cli::kMemoryAmount, guardrail(document.value, "max_memory_mb")));
+  return cli::run_code(cli::find_socket(given.socket), options);
+}
+
+Result<int> show_workflow(const Given& given) {
+  if (given.words.size() != 1) return fail(Code::invalid, "name one workflow");
+  std::string name = given.words[0];
+  if (auto document = read_document(name); document && !name_of(document->value).empty())
+    name = name_of(document->value);
+  TRY(const auto result, result_of(given, "resources/read", {{"uri", "workflow:///" + name}}));
+  if (!result) return cli::kExitCancelled;
+  const auto contents = result->find("contents");
+  const Json empty = Json::array();
+  const Json& list = contents != result->end() && contents->is_array() ? *contents : empty;
+  const auto state = parse_json(list.empty() ? std::string() : list[0].value("text", ""));
+  if (!state || !state->is_object()) return fail(Code::internal, "warderd answered without the workflow");
+  if (given.json) {
+    cli::print_text(stdout, dump_json(*state) + "\n");
+    return 0;
+  }
+  cli::print_text(stdout, fmt::format("{}: {}, {} steps, execution {}, expires {}\n", name, state->value("state", "-"),
+                                      state->value("steps_recorded", 0), state->value("execution_id", "-"),
+                                      state->value("expires_at", "-")));
+  for (const Json& step : state->value("steps", Json::array())) {
+    std::string line = fmt::format("{:>5}  {:<8}  {}  {}", step.value("position", 0), step.value("state", "-"),
+                                   step.value("ended_at", "-"), step.value("name", "-"));
+    if (const int attempts = step.value("attempts", 1); attempts > 1) line += fmt::format("  ({} attempts)", attempts);
+    if (step.contains("error")) line += ": " + step.value("error", "");
+    cli::print_text(stdout, line + "\n");
+  }
+  return 0;
+}
+
+}  // namespace admin
