@@ -263,6 +263,16 @@ void read_environment(const Json& object, Policy& policy, Checked& in) {
   if (total > 8192) in.wrong("environment", fmt::format("{} bytes are more than 8192", total));
 }
 
+// What `warder policy import` has noted of the file that it read: for people, and without an effect.
+void check_guardrails(Checked& in) {
+  const Json* notes = in.find("guardrails");
+  if (!notes) return;
+  if (!notes->is_object() || notes->size() > 32) return in.wrong("guardrails", "not an object of at most 32 keys");
+  for (const auto& [key, note] : notes->items())
+    if (!note.is_string() || note.get_ref<const std::string&>().size() > 256)
+      in.wrong("guardrails", fmt::format("{}: not a string of at most 256 bytes", printable(key, 64)));
+}
+
 void check_lists(Checked& in, const Policy& policy) {
   if (policy.languages.empty()) in.wrong("languages", "must name a language");
   for (const auto& language : policy.languages) {
@@ -348,6 +358,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   (void)in.string_or("$schema", "", 1024);
   policy.description = in.string("description", 1024);
   (void)in.string_or("extends", "", 64);  // the caller has merged it already
+  check_guardrails(in);
   if (const Json* limits = in.object("limits")) policy.limits = read_limits(*limits, host, problems);
   if (const Json* isolation = in.object("isolation")) policy.isolation = read_isolation(*isolation, problems);
   if (const Json* quota = in.object("quota")) policy.quota = read_quota(*quota, problems);

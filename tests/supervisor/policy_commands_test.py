@@ -55,6 +55,63 @@ class Policy(unittest.TestCase):
         self.assertEqual(found["problems"], done.stderr.splitlines())
         self.assertIn("bad.json", self.policy("show", status=1).stderr)
 
+    def imported(self, name, text):
+        file = self.folder / name
+        file.write_text(text)
+        policy = json.loads(self.policy("import", file).stdout)
+        self.write("imported.json", policy)
+        self.policy("check")
+        return policy
+
+    def test_guardrails_of_another_tool_become_a_policy_and_explain_names_them(self):
+        # The configuration file of a document that Warder implements, as it is printed there.
+        policy = self.imported("config.yaml", """\
+execution:
+  workspace_dir: ./workspace
+  servers_dir: ./servers
+  skills_dir: ./skills
+  sandbox_type: microsandbox
+  sandbox_image: python
+  allow_network_access: false
+
+guardrails:
+  enabled: true
+  strict_mode: false
+  security_checks: true
+  max_execution_time: 300
+  max_memory_mb: 512
+
+mcp_servers: []
+""")
+        self.assertEqual((policy["extends"], policy["limits"]["maximum"]),
+                         ("guardrails", {"wall_ms": 300_000, "memory_bytes": 512 << 20}))
+        answers = self.explain("--policy", "imported", "--timeout", "301", "--memory", "600", "--tool", "files.read",
+                               "--arguments", '{"path": "/etc/shadow"}', status=1)["answers"]
+        why = {one["about"]: one["why"] for one in answers}
+        self.assertIn("(guardrail max_execution_time: 300 of config.yaml)", why["timeout 301 s"])
+        self.assertIn("(guardrail max_memory_mb: 512 of config.yaml)", why["memory 600 MB"])
+        self.assertIn('the rule "security-paths"', why["tool files.read"])
+        self.assertIn("(guardrail enabled: true of config.yaml)", why["tool files.read"])
+
+    def test_each_guardrail_has_its_effect(self):
+        self.imported("strict.yaml", "guardrails: {strict_mode: true}")
+        answer = self.explain("--policy", "imported", "--tool", "files.read", "--arguments", "{}")["answers"][0]
+        self.assertEqual((answer["answer"], answer["rule"]), ("limited", "calls.otherwise"))
+        self.assertIn("(guardrail strict_mode: true of strict.yaml)", answer["why"])
+        self.imported("lax.json", json.dumps({"guardrails": {"security_checks": False, "max_execution_time": 0.5}}))
+        answers = self.explain("--policy", "imported", "--tool", "files.read", "--arguments", '{"path": "/etc/shadow"}')["answers"]
+        self.assertEqual(answers[0]["answer"], "allowed")
+        answers = self.explain("--policy", "imported", "--tool", "mail.send", "--arguments", '{"text": "123-45-6789"}', status=1)["answers"]
+        self.assertIn("privacy-numbers", answers[0]["why"])
+        self.assertIn("(guardrail security_checks: false of lax.json)", answers[0]["why"])
+        policy = self.imported("project.env", "MSB_API_KEY=x\n# GUARDRAILS_ENABLED=true\nGUARDRAILS_ENABLED=false\n")
+        self.assertEqual(policy["extends"], "default")
+        for text, why in (("guardrails: {max_memory: 1}", "guardrails.max_memory: unknown key"), ("guardrails: 7", "has no object"),
+                          ("guardrails: {enabled: maybe}", "guardrails.enabled"), ("{", "not YAML"),
+                          ("guardrails: {max_execution_time: -1}", "guardrails.max_execution_time: -1")):
+            (self.folder / "bad.yaml").write_text(text)
+            self.assertIn(why, self.policy("import", self.folder / "bad.yaml", status=2).stderr)
+
     def test_former_names_of_keys_are_taken_and_reported(self):
         self.write("old.json", {"extends": "default", "pool": {"least": 2, "most": 9}, "sessions": {"most": 3},
                                 "named_workspaces": {"most": 5}})

@@ -112,6 +112,7 @@ const char* group_summary(std::string_view first_word);
 [[gnu::weak]] CommandProgram print_candidates;
 [[gnu::weak]] CommandProgram check_configuration;
 [[gnu::weak]] CommandProgram check_policies;
+[[gnu::weak]] CommandProgram import_policy;
 [[gnu::weak]] CommandProgram show_policy;
 [[gnu::weak]] CommandProgram explain_policy;
 

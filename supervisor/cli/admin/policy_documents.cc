@@ -65,4 +65,10 @@ std::string origin_of(const std::vector<PolicyDocument>& documents, std::string_
   return {};
 }
 
+std::string guardrail_of(const std::vector<PolicyDocument>& documents, const std::string& key) {
+  for (const PolicyDocument& document : documents)
+    if (std::string note = text(member(document.value, "guardrails"), key.c_str()); !note.empty()) return note;
+  return {};
+}
+
 }  // namespace admin

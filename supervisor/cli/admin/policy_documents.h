@@ -20,6 +20,8 @@ struct PolicyDocument {
 std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders, std::string name);
 // The documents merged into one; earlier documents win.
 Json merged(const std::vector<PolicyDocument>& documents);
+// What the import of guardrails has noted about a key: "guardrail max_memory_mb: 512 of config.yaml"; empty: nothing.
+std::string guardrail_of(const std::vector<PolicyDocument>& documents, const std::string& key);
 // The file that sets a key, for example "limits.maximum.memory_bytes". Empty if no document sets the key.
 std::string origin_of(const std::vector<PolicyDocument>& documents, std::string_view key);
 

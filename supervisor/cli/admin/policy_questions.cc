@@ -21,6 +21,8 @@ struct Request {
   PolicyAnswer answer(std::string about, Allowed allowed, std::string why, const std::string& rule,
                       const std::string& remedy = {}) const {
     PolicyAnswer made{std::move(about), allowed, std::move(why), rule, origin_of(documents, rule), {}};
+    if (const std::string guardrail = guardrail_of(documents, rule); !guardrail.empty())
+      made.why += " (" + guardrail + ")";
     if (allowed != Allowed::yes && !remedy.empty())
       made.remedy = fmt::format("{} in a policy below /etc/warder/policies, then: systemctl reload warder", remedy);
     return made;

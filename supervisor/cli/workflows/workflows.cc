@@ -1,18 +1,16 @@
 // The commands `warder workflow check`, `run` and `show`. The skill `workflow` checks and runs the document in a jail.
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <optional>
 
 #include "supervisor/base/json.h"
-#include "supervisor/base/path.h"
+#include "supervisor/cli/admin/yaml_document.h"
 #include "supervisor/cli/amounts.h"
 #include "supervisor/cli/request.h"
 #include "supervisor/cli/run.h"
 #include "supervisor/cli/terminal.h"
 #include "supervisor/cli/workflows/commands.h"
-#include "supervisor/cli/workflows/yaml_document.h"
 
 namespace admin {
 namespace {
@@ -20,21 +18,6 @@ namespace {
 constexpr char kCheckCode[] = "from skills import workflow\nresult = workflow.check(document)";
 constexpr char kRunCode[] = "from skills import workflow\nresult = workflow(document, variables)";
 constexpr int64_t kOnlyRequest = 1;
-
-// Errors name the file.
-Result<YamlDocument> read_document(const std::string& file) {
-  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!opened) return fail_errno(errno, "open '" + file + "'", Code::not_found);
-  auto text = read_whole(opened.get(), kMostYamlBytes);
-  if (!text) return tl::unexpected<Error>(std::move(text).error().within(file));
-  const size_t begin = text->find_first_not_of(" \t\r\n");
-  if (begin != text->npos && (*text)[begin] == '{') {
-    if (auto json = parse_json(*text)) return YamlDocument{*std::move(json), {}};
-  }
-  auto document = read_yaml(*text);
-  if (!document) return tl::unexpected<Error>(std::move(document).error().within(file));
-  return document;
-}
 
 // The result of a request. nullopt: the user interrupted it. Errors: the daemon's, in its words.
 Result<std::optional<Json>> result_of(const Given& given, const char* method, Json params) {
@@ -115,7 +98,7 @@ std::string name_of(const Json& document) {
 
 Result<int> check_workflow(const Given& given) {
   if (given.words.size() != 1) return fail(Code::invalid, "name one file");
-  TRY(const YamlDocument document, read_document(given.words[0]));
+  TRY(const YamlDocument document, read_document_file(given.words[0]));
   TRY(const std::optional<int> status, refuse_mistakes(given, given.words[0], document));
   if (!status && !given.json) cli::print_text(stdout, fmt::format("{}: no mistake\n", given.words[0]));
   return status.value_or(0);
@@ -123,7 +106,7 @@ Result<int> check_workflow(const Given& given) {
 
 Result<int> run_workflow(const Given& given) {
   if (given.words.size() != 1) return fail(Code::invalid, "name one file");
-  TRY(const YamlDocument document, read_document(given.words[0]));
+  TRY(const YamlDocument document, read_document_file(given.words[0]));
   Given quiet = given;
   quiet.json = false;
   TRY(const std::optional<int> status, refuse_mistakes(quiet, given.words[0], document));
@@ -150,7 +133,7 @@ Result<int> run_workflow(const Given& given) {
 Result<int> show_workflow(const Given& given) {
   if (given.words.size() != 1) return fail(Code::invalid, "name one workflow");
   std::string name = given.words[0];
-  if (auto document = read_document(name); document && !name_of(document->value).empty())
+  if (auto document = read_document_file(name); document && !name_of(document->value).empty())
     name = name_of(document->value);
   TRY(const auto result, result_of(given, "resources/read", {{"uri", "workflow:///" + name}}));
   if (!result) return cli::kExitCancelled;

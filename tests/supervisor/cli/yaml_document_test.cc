@@ -1,4 +1,4 @@
-#include "supervisor/cli/workflows/yaml_document.h"
+#include "supervisor/cli/admin/yaml_document.h"
 
 #include "supervisor/base/json.h"
 #include "tests/catch.h"

@@ -1,5 +1,6 @@
-#include "supervisor/cli/workflows/yaml_document.h"
+#include "supervisor/cli/admin/yaml_document.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <yaml.h>
 
@@ -7,6 +8,7 @@
 #include <cmath>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/path.h"
 
 namespace admin {
 namespace {
@@ -160,6 +162,25 @@ Result<YamlDocument> read_yaml(std::string_view text) {
     return fail(Code::exhausted, fmt::format("the document has {} bytes, {} are read", text.size(), kMostYamlBytes));
   YamlReader reader(text);
   return reader.read();
+}
+
+Result<std::string> read_document_text(const std::string& file) {
+  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened) return fail_errno(errno, "open '" + file + "'", Code::not_found);
+  auto text = read_whole(opened.get(), kMostYamlBytes);
+  if (!text) return tl::unexpected<Error>(std::move(text).error().within(file));
+  return text;
+}
+
+Result<YamlDocument> read_document_file(const std::string& file) {
+  TRY(const std::string text, read_document_text(file));
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin != text.npos && text[begin] == '{') {
+    if (auto json = parse_json(text)) return YamlDocument{*std::move(json), {}};
+  }
+  auto document = read_yaml(text);
+  if (!document) return tl::unexpected<Error>(std::move(document).error().within(file));
+  return document;
 }
 
 }  // namespace admin
