@@ -71,6 +71,8 @@ Task<Result<const StoredStep*>> HeldWorkflow::recorded(uint32_t position) {
 
 Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string name) {
   CO_CHECKED(check_step_name(name));
+  if (running_ && !is_busy_ && running_->position == position && running_->name == name)
+    co_return StepStart{StepStart::What::run, {}};
   if (running_ || is_busy_)
     co_return fail(Code::invalid,
                    fmt::format("step '{}' of workflow '{}' cannot begin: {}", name, id_.name,
@@ -98,7 +100,7 @@ Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string 
   }
   running_ = Running{position, std::move(name)};
   calls_ = 0;
-  co_return StepStart{StepStart::What::run, key()};
+  co_return StepStart{StepStart::What::run, {}};
 }
 
 tl::unexpected<Error> HeldWorkflow::too_long(size_t bytes) const {
@@ -116,7 +118,11 @@ Result<> HeldWorkflow::add_to_value(std::string_view part) {
 }
 
 Task<Result<>> HeldWorkflow::end_step(Ending ending) {
-  if (!running_ || is_busy_ || running_->position != ending.position)
+  CO_CHECKED(check_step_name(ending.name));
+  if (!running_ && ending.position == workflow_.steps && !is_busy_) {
+    CO_CHECKED(co_await begin_step(ending.position, ending.name));
+  }
+  if (!running_ || is_busy_ || running_->position != ending.position || running_->name != ending.name)
     co_return fail(Code::invalid, fmt::format("step {} of workflow '{}' does not run", ending.position, id_.name));
   const Busy busy(is_busy_);
   StoredStep step;

@@ -28,7 +28,7 @@ constexpr char kOneAfterAnother[] =
 struct StepStart {
   enum class What { run, finished, failed };
   What what = What::run;
-  std::string value;  // finished: JSON text; failed: the message; run: the idempotency key of the step
+  std::string value;  // finished: JSON text; failed: the message; run: empty
 };
 
 // HeldWorkflow: one workflow, as long as one execution holds it.
@@ -38,14 +38,17 @@ class HeldWorkflow {
   HeldWorkflow(const HeldWorkflow&) = delete;
   HeldWorkflow& operator=(const HeldWorkflow&) = delete;
 
+  // Beginning the running step again has no effect.
   Task<Result<StepStart>> begin_step(uint32_t position, std::string name);
   // The next part of the running step's value, for values that are longer than one message of the program. Errors also:
   // exhausted, the value is too long.
   Result<> add_to_value(std::string_view part);
   size_t bytes_of_parts() const { return running_ ? running_->value.size() : 0; }
-  // The running step has ended. Returns when it is recorded. After an error it is not recorded, and no step runs.
+  // The running step has ended; or a new step, which was not begun. Returns when it is recorded. After an error it is
+  // not recorded, and no step runs.
   struct Ending {
     uint32_t position = 0;
+    std::string name;
     StepState state = StepState::finished;
     std::string value;  // finished: JSON text, behind the parts of add_to_value(); failed: the message
     uint32_t attempts = 1;
@@ -60,6 +63,9 @@ class HeldWorkflow {
   // in each run of the program, if the step makes its calls in the same order. Empty: no step runs.
   std::string next_call_key();
   const WorkflowId& id() const { return id_; }
+  // The begin of all keys; the key of a step is "<run>-<position>".
+  const std::string& run() const { return workflow_.run; }
+  uint32_t recorded_steps() const { return workflow_.steps; }
   // Of all workflows of the tenant, as last recorded.
   uint64_t tenant_bytes() const { return tenant_bytes_; }
 

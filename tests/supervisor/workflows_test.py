@@ -184,7 +184,7 @@ def outer():
     except warder.CallError as e: return str(e)
 result = wf.step("outer", outer)
 """)
-        self.assertIn("step 'outer' has not ended", body["result"])
+        self.assertIn("another step has not ended", body["result"])
         body = self.run_code("""
 import threading, time
 wf = warder.workflow("threads")
@@ -244,12 +244,12 @@ wf.step("second", second)
                           ("warder.workflow(NAME).step('x', lambda: 1, timeout=0)", "timeout is a number"),
                           ("warder.call('step_begin', workflow=NAME, step='x', position=7)", "no step can begin at 7"),
                           ("warder.call('step_begin', workflow=NAME, step='x', position=-1)", "outside"),
-                          ("warder.call('step_end', workflow=NAME, position=0, value='1')", "no step of workflow"),
+                          ("warder.call('step_end', workflow=NAME, step='x', position=0, value='1')", "no step of workflow"),
                           ("warder.call('step_retry', workflow='nope')", "no step of workflow 'nope' runs"),
                           ("warder.call('step_begin', workflow=NAME, step='x', position=0)\n"
-                           "warder.call('step_end', workflow=NAME, position=1, value='1')", "step 1 of workflow"),
+                           "warder.call('step_end', workflow=NAME, step='x', position=1, value='1')", "step 1 of workflow"),
                           ("warder.call('step_begin', workflow=NAME, step='x', position=0)\n"
-                           "warder.call('step_end', workflow=NAME, position=0, value='1' * (2 << 20))", "more than 1048576 bytes"),
+                           "warder.call('step_end', workflow=NAME, step='x', position=0, value='1' * (2 << 20))", "more than 1048576 bytes"),
                           ("warder.call('step_begin', workflow=NAME, step='x', position=0)\n"
                            "for _ in range(3): warder.call('step_value', workflow=NAME, part='1' * 500_000)", "1500000 bytes as JSON"),
                           ("for i in range(17): warder.workflow(f'many{i}').step('x', lambda: 1)", "16 workflows")):
@@ -261,6 +261,12 @@ wf.step("second", second)
         second = self.run_code("result = wf.step('b', lambda: effect('b'))", session="s")
         self.assertEqual((second["result"], self.ran()), ("B", ["a", "b"]))
         self.assertEqual(shown(self.client, f"workflow:///{self.name}")["steps_recorded"], 2)
+
+    def test_in_a_session_of_javascript_the_steps_go_on(self):
+        run = lambda code: self.run_code(code, JS_HEAD.replace("const", "var"), language="javascript", session="js")  # noqa: E731
+        self.assertTrue(run("var wf = warder.workflow(NAME); await wf.step('a', () => effect('a'));")["success"])
+        self.assertEqual(run("return await wf.step('b', () => effect('b'));").get("result"), "B")
+        self.assertEqual(self.ran(), ["a", "b"])
 
     def test_a_staged_execution_has_no_workflow(self):
         body = self.run_code("warder.workflow(NAME).step('a', lambda: 1)", workspace="staged")

@@ -72,6 +72,7 @@ class Assembler {
 
 class Channel {
   maxMessage = 8 << 20;
+  endedOrders = 0; // of a session
   #assembler = new Assembler();
   #calls = new Map();
   #lastId = 0;
@@ -226,6 +227,7 @@ class Channel {
 
   // Lets all waiting calls fail: the order that made them is answered.
   abandon() {
+    this.endedOrders++;
     if (this.#calls.size > 0)
       this.#endAll({code: 'cancelled', message: 'the execution ended before this call was answered'});
   }

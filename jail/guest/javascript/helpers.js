@@ -136,11 +136,15 @@ function putBack(text, tokens) {
   return text.replace(new RegExp(any, 'g'), (name) => tokens[name]);
 }
 
-function makeTools(call) {
+// `order`: counts the orders of a session.
+function makeTools(call, order) {
   const {CallError} = require('./channel.js');
+
+  const step = {announce: null, order}; // set while a workflow's step runs (workflow.js)
 
   // A promise of the tool's answer. A failure of the tool rejects with the tool's code, message and data.
   async function callTool(name, input = {}, server) {
+    if (step.announce !== null) await step.announce();
     const asked = {name, arguments: input};
     const {value, failure} = await call('call_tool', server === undefined ? asked : {...asked, server});
     if (failure !== undefined) throw new CallError(failure);
@@ -170,7 +174,7 @@ function makeTools(call) {
       call_tool: callTool,
       search_tools: (query, filters = {}) => call('search_tools', {...filters, query}),
       get_tool_definition: (name, filters = {}) => call('get_tool_definition', {...filters, tool_name: name}),
-      workflow: (name) => new (require('./workflow.js').Workflow)(name, call),
+      workflow: (name) => new (require('./workflow.js').Workflow)(name, call, step),
       get StepFailed() { return require('./workflow.js').StepFailed; },
       get StepTimeout() { return require('./workflow.js').StepTimeout; },
     },

@@ -29,7 +29,7 @@ class Stage {
   constructor(order, channel) {
     const call = (name, args) => channel.call(name, args);
     this.#workspace = order.workspace;
-    const helpers = {...makeTools(call), fs: makeFiles(order.workspace, call), utils, context_vars: {}};
+    const helpers = {...makeTools(call, () => channel.endedOrders), fs: makeFiles(order.workspace, call), utils, context_vars: {}};
     for (const [name, value] of Object.entries(helpers)) define(name, value);
     findModules(order.workspace, channel);
     process.chdir(order.workspace);

@@ -2,6 +2,7 @@
 // Loaded when a program first calls warder.workflow().
 'use strict';
 const {Buffer} = require('buffer');
+const {CallError} = require('./channel.js');
 
 const {parse, stringify} = JSON; // copies, because code may replace them
 const MOST_VALUE = 1 << 20; // bytes of a value as JSON
@@ -77,13 +78,20 @@ function described(failure) {
 
 class Workflow {
   #call;
+  #running; // shared with the helpers: `announce` is set while a step runs, `order` counts the orders of a session
   #next = 0; // the position of the next step
+  #recorded = 0; // steps that earlier runs have recorded
+  #order; // of a session: the one in which the supervisor was asked; each order holds the workflow anew
+  #run;
+  #step;
+  #announced; // a promise of step_begin's answer; undefined: the supervisor does not know of the running step
 
-  constructor(name, call) {
+  constructor(name, call, running) {
     if (typeof name !== 'string') throw new TypeError(`the name of a workflow is a string, not ${typeof name}`);
     this.name = name;
     this.key = null; // the idempotency key of the running step
     this.#call = call;
+    this.#running = running;
   }
 
   // A promise of fn's value, from the record of an earlier run if this step has finished in it. A failed attempt is
@@ -92,18 +100,30 @@ class Workflow {
   // signal}. The value is JSON.
   async step(name, fn, {retries = 0, backoff = 1, timeout} = {}) {
     check(name, fn, {retries, backoff, timeout});
+    if (this.#step !== undefined) {
+      throw new CallError({code: 'invalid', message: `step '${name}' of workflow '${this.name}' cannot begin: another ` +
+        'step has not ended', remedy: 'steps run one after another: await each one; inside a step, work may run in parallel'});
+    }
     const position = this.#next;
-    const start = await this.#call('step_begin', {workflow: this.name, step: name, position});
-    if (start.state === 'finished') {
-      this.#next = position + 1;
-      return parse(start.value);
-    }
-    if (start.state === 'failed') {
-      this.#next = position + 1;
-      throw new StepFailed(start.message);
-    }
-    this.key = start.key;
+    this.#step = name;
+    this.#announced = undefined;
     try {
+      const order = this.#running.order();
+      if (this.#order !== order || position < this.#recorded) {
+        this.#announced = this.#begin(position);
+        const start = await this.#announced;
+        [this.#recorded, this.#run, this.#order] = [start.recorded, start.run, order];
+        if (start.state === 'finished') {
+          this.#next = position + 1;
+          return parse(start.value);
+        }
+        if (start.state === 'failed') {
+          this.#next = position + 1;
+          throw new StepFailed(start.message);
+        }
+      } // else a new step: the supervisor learns of it at its end, or when it calls a tool
+      this.key = `${this.#run}-${position}`;
+      this.#running.announce = () => this.#announced ??= this.#begin(position);
       const {text, failure, attempts} = await this.#attempts(name, fn, {retries, backoff, timeout});
       await this.#end(position, attempts, failure === undefined ? {value: text} : {failure: described(failure.error)});
       this.#next = position + 1;
@@ -111,8 +131,13 @@ class Workflow {
       throw new StepFailed(`step '${name}' failed after ${attempts} attempt${attempts > 1 ? 's' : ''}: ` +
         described(failure.error), {cause: failure.error});
     } finally {
-      this.key = null;
+      this.key = this.#running.announce = null;
+      this.#step = undefined;
     }
+  }
+
+  #begin(position) {
+    return this.#call('step_begin', {workflow: this.name, step: this.#step, position});
   }
 
   async #attempts(name, fn, {retries, backoff, timeout}) {
@@ -124,7 +149,7 @@ class Workflow {
         if (error instanceof NotJson || attempt > retries) return {failure: {error}, attempts: attempt};
       }
       await pause(Math.min(backoff * 2 ** (attempt - 1), MOST_PAUSE) * 1000);
-      await this.#call('step_retry', {workflow: this.name});
+      if (this.#announced !== undefined) await this.#call('step_retry', {workflow: this.name});
     }
   }
 
@@ -132,6 +157,7 @@ class Workflow {
     try {
       if ('value' in ending) {
         let rest = ending.value;
+        if (rest.length > MOST_PART) await this.#running.announce();
         while (rest.length > MOST_PART) {
           let length = MOST_PART; // no surrogate pair is split
           if (rest.charCodeAt(length - 1) >= 0xd800 && rest.charCodeAt(length - 1) < 0xdc00) length--;
@@ -140,7 +166,7 @@ class Workflow {
         }
         ending = {value: rest};
       }
-      await this.#call('step_end', {workflow: this.name, position, attempts, ...ending});
+      await this.#call('step_end', {workflow: this.name, step: this.#step, position, attempts, ...ending});
     } catch (e) {
       if (!('value' in ending)) return; // the failure itself is told
       e.message = `the step has run, but its value was not kept, so it runs again next time: ${e.message}`;

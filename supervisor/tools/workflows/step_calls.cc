@@ -79,7 +79,7 @@ Task<Result<jail::CallReply>> begin_step(workflows::WorkflowStore& store, calls:
   Json told;
   switch (start.what) {
     case workflows::StepStart::What::run:
-      told = {{"state", "run"}, {"key", std::move(start.value)}};
+      told = {{"state", "run"}};
       break;
     case workflows::StepStart::What::finished:
       told = {{"state", "finished"}, {"value", std::move(start.value)}};
@@ -88,6 +88,8 @@ Task<Result<jail::CallReply>> begin_step(workflows::WorkflowStore& store, calls:
       told = {{"state", "failed"}, {"message", std::move(start.value)}};
       break;
   }
+  told["recorded"] = workflow->recorded_steps();
+  told["run"] = workflow->run();
   co_return jail::CallReply(std::move(told), bytes);
 }
 
@@ -114,6 +116,7 @@ Result<HeldWorkflow::Ending> read_ending(const Json& arguments, std::string& wor
   Fields in(arguments, "step_end");
   HeldWorkflow::Ending ending;
   TRY(workflow, in.string("workflow", 256));
+  TRY(ending.name, in.string("step", 4096));
   TRY(const int64_t position, in.integer("position", 0, UINT32_MAX));
   TRY(const int64_t attempts, in.integer_or("attempts", 1, 1'000'000, 1));
   ending.position = static_cast<uint32_t>(position);

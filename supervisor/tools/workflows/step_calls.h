@@ -8,12 +8,13 @@
 namespace tools {
 
 // The store must outlive all calls. A program's first step_begin holds the workflow until the execution ends.
-// step_begin {workflow, step, position} -> {state: "run", key} | {state: "finished", value} | {state: "failed",
-// message};
-//   `value` is JSON text
+// step_begin {workflow, step, position} -> {state: "run"} | {state: "finished", value} | {state: "failed", message},
+// each
+//   with `recorded`, the number of steps, and `run`, the begin of all keys; `value` is JSON text. Needed before the
+//   first step, before a position that is recorded, and before a step calls tools
 // step_retry {workflow} -> {}
 // step_value {workflow, part} -> {}: the next part of a long value, whose last part is in step_end
-// step_end {workflow, position, attempts, value | failure} -> {}, when it is recorded
+// step_end {workflow, step, position, attempts, value | failure} -> {}, when it is recorded
 void add_step_calls(calls::GuestCalls& calls, workflows::WorkflowStore& store);
 
 }  // namespace tools

@@ -35,14 +35,16 @@ struct Kept {
                                              WorkflowLimits limits = kLimits, const std::string& tenant = "acme") {
     return await(loop, store->hold({tenant, name}, execution, limits));
   }
+  std::string begun;  // the name of the step that began last
   StepStart begin(HeldWorkflow& workflow, uint32_t position, const std::string& name) {
+    begun = name;
     auto start = await(loop, workflow.begin_step(position, name));
     REQUIRE(start);
     return *start;
   }
   Result<> end(HeldWorkflow& workflow, uint32_t position, const std::string& value,
                StepState state = StepState::finished) {
-    return await(loop, workflow.end_step({position, state, value, 1}));
+    return await(loop, workflow.end_step({position, begun, state, value, 1}));
   }
   void finish(HeldWorkflow& workflow, uint32_t position, const std::string& name, const std::string& value) {
     REQUIRE(begin(workflow, position, name).what == StepStart::What::run);
@@ -60,7 +62,8 @@ TEST_CASE("A finished step returns its value to the next holder, with the same k
   {
     auto held = kept.hold("w");
     REQUIRE(held);
-    key = kept.begin(**held, 0, "a").value;
+    CHECK(kept.begin(**held, 0, "a").what == StepStart::What::run);
+    key = (*held)->run() + "-0";
     CHECK((*held)->next_call_key() == key + "-1");
     CHECK((*held)->next_call_key() == key + "-2");
     (*held)->retry_step();
@@ -72,7 +75,7 @@ TEST_CASE("A finished step returns its value to the next holder, with the same k
     REQUIRE(held);
     const StepStart again = kept.begin(**held, 0, "a");
     CHECK(again.what == StepStart::What::run);
-    CHECK(again.value == key);
+    CHECK((*held)->run() + "-0" == key);
     REQUIRE(kept.end(**held, 0, R"([1,"x"])"));
     CHECK((*held)->next_call_key().empty());
   }
@@ -123,6 +126,28 @@ TEST_CASE("Steps come in their order, under their names, one after another") {
   auto changed = await(kept.loop, (*held)->begin_step(0, "b"));
   REQUIRE(!changed);
   CHECK(says(changed.error(), "is 'b' now, and was 'a' when it was recorded"));
+}
+
+TEST_CASE("A new step may end without having begun, and no other step may") {
+  Kept kept;
+  auto held = kept.hold("w");
+  REQUIRE(held);
+  auto end = [&](uint32_t position, const std::string& name, StepState state = StepState::finished) {
+    return await(kept.loop, (*held)->end_step({position, name, state, "1", 1}));
+  };
+  REQUIRE(end(0, "a"));
+  CHECK(!end(0, "a"));
+  CHECK(!end(2, "c"));
+  CHECK(!end(1, "line\nend"));
+  kept.begin(**held, 1, "b");
+  kept.begin(**held, 1, "b");
+  CHECK(!end(1, "another"));
+  CHECK(!end(2, "c"));
+  REQUIRE(end(1, "b", StepState::failed));
+  CHECK(!end(1, "b"));  // a recorded one has to begin again
+  kept.begin(**held, 1, "b");
+  REQUIRE(end(1, "b"));
+  CHECK((*held)->recorded_steps() == 2);
 }
 
 TEST_CASE("A workflow has one holder, and is removed only without one") {

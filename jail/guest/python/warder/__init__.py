@@ -3,6 +3,7 @@
 __all__ = ["CallError", "call", "call_tool", "checkpoint", "get_tool_definition", "search_tools", "session_log",
            "workflow"]
 
+_announce = None  # set while a workflow's step runs (_workflow.py)
 _channel = None  # the guest socket; None in processes that the jailed code started itself
 
 
@@ -89,6 +90,8 @@ def call_tool(name, /, **arguments):
 
 
 def _tool(asked):
+    if _announce is not None:
+        _announce()
     answer = call("call_tool", **asked)
     failure = answer.get("failure")
     if failure is None:

@@ -119,6 +119,7 @@ class Channel(Messages):
         self._reading = False
         self._early_order = None  # an order that arrived before a thread waited for one
         self.max_message = 8 << 20
+        self.ended_orders = 0  # of a session
 
     def own(self):
         """Takes the descriptor away from programs that the code starts and from forked copies of this process."""
@@ -165,6 +166,7 @@ class Channel(Messages):
     def abandon_calls(self):
         """Lets all waiting calls fail: the execution that made them has been answered."""
         error = {"code": "cancelled", "message": "the execution that made this call has ended"}
+        self.ended_orders += 1
         with self._state:
             for number in [number for number in self._calls if number != _ORDER]:
                 self._answer(self._calls.pop(number), {"error": error})

@@ -5,7 +5,9 @@ Loaded when a program first calls warder.workflow().
 import json
 import signal
 import time
+from _thread import allocate_lock
 
+import warder
 from warder import CallError, call
 
 _MOST_VALUE = 1 << 20  # bytes of a value as JSON
@@ -30,6 +32,10 @@ class Workflow:
         self.name = name
         self.key = None
         self._next = 0  # the position of the next step
+        self._recorded = 0  # steps that earlier runs have recorded
+        self._order = None  # of a session: the one in which the supervisor was asked; each order holds the workflow anew
+        self._run = None
+        self._announcing = allocate_lock()
 
     def step(self, name, fn, retries=0, backoff=1.0, timeout=None):
         """Returns fn()'s value, from the record of an earlier run if this step has finished in it.
@@ -40,19 +46,31 @@ class Workflow:
         (a tuple as a list).
         """
         _check(name, fn, retries, backoff, timeout)
-        start = call("step_begin", workflow=self.name, step=name, position=self._next)
-        if start["state"] == "finished":
-            self._next += 1
-            return json.loads(start["value"])
-        if start["state"] == "failed":
-            self._next += 1
-            raise StepFailed(start["message"])
-        self.key = start["key"]
+        if self.key is not None:
+            raise CallError("invalid", f"step '{name}' of workflow '{self.name}' cannot begin: another step has not ended",
+                            remedy="steps run one after another: end the one before first; inside a step, work may run "
+                            "in parallel")
+        order = getattr(warder._channel, "ended_orders", 0)
+        if self._order != order or self._next < self._recorded:
+            start = self._begin(name)
+            self._recorded, self._run, self._order = start["recorded"], start["run"], order
+            if start["state"] == "finished":
+                self._next += 1
+                return json.loads(start["value"])
+            if start["state"] == "failed":
+                self._next += 1
+                raise StepFailed(start["message"])
+            self._announced = True
+        else:
+            self._announced = False  # a new step: the supervisor learns of it at its end, or when it calls a tool
+        self._step = name
+        self.key = f"{self._run}-{self._next}"
+        warder._announce = self._announce
         try:
             text, failure, attempts = self._attempts(name, fn, retries, backoff, timeout)
             self._end(attempts, {"value": text} if failure is None else {"failure": _described(failure)})
         finally:
-            self.key = None
+            self.key = warder._announce = None
         self._next += 1
         if failure is None:
             return json.loads(text)
@@ -72,18 +90,31 @@ class Workflow:
             except BaseException as e:
                 return None, e, attempt
             time.sleep(min(backoff * 2 ** (attempt - 1), _MOST_PAUSE))
-            call("step_retry", workflow=self.name)
+            if self._announced:
+                call("step_retry", workflow=self.name)
         return None, failure, attempt
+
+    def _begin(self, name):
+        return call("step_begin", workflow=self.name, step=name, position=self._next)
+
+    def _announce(self):
+        """Before the step's call of a tool, which gets a key from the supervisor."""
+        with self._announcing:
+            if not self._announced:
+                self._begin(self._step)
+                self._announced = True
 
     def _end(self, attempts, ending):
         try:
             rest = ending.get("value", "")
+            if len(rest) > _MOST_PART:
+                self._announce()
             while len(rest) > _MOST_PART:
                 call("step_value", workflow=self.name, part=rest[:_MOST_PART])
                 rest = rest[_MOST_PART:]
             if "value" in ending:
                 ending = {"value": rest}
-            call("step_end", workflow=self.name, position=self._next, attempts=attempts, **ending)
+            call("step_end", workflow=self.name, step=self._step, position=self._next, attempts=attempts, **ending)
         except CallError as e:
             if "value" not in ending:
                 return  # the failure itself is told
