@@ -1,5 +1,5 @@
 // Background executions of workflows that the last daemon's end interrupted: they are started again, as often as their
-// policy allows, and only if who asked for them would be admitted today with the same tenant.
+// policy allows, and only if their client would be admitted today, with the same tenant.
 #include <fmt/format.h>
 
 #include "supervisor/base/json.h"

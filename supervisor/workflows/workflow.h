@@ -1,5 +1,5 @@
-// A workflow: a named list of steps that programs run one after another, and whose values are kept, so that the same
-// program, sent again after its end, skips the steps that have ended. This header has the data of a workflow, its
+// A workflow: a named list of steps that a program runs one after another. The values of the steps are stored, so the
+// same program, sent again after its end, skips the steps that have ended. This header has the data of a workflow, its
 // limits, and WorkflowDisk, the interface of the file that keeps it.
 // Source: jailed code, by the calls of tools/workflows/step_calls.h. Used by: workflow_store.h,
 // journal/workflow_rows.h.
@@ -26,13 +26,13 @@ Result<> check_workflow_name(std::string_view name);
 Result<> check_step_name(std::string_view name);
 
 struct WorkflowId {
-  std::string tenant;  // TenantId::text(): each named workspace has workflows of its own
+  std::string tenant;  // TenantId::text(): each named workspace has its own workflows
   std::string name;
   auto operator<=>(const WorkflowId&) const = default;
 };
 
 struct WorkflowLimits {
-  uint32_t workflows = 0;        // of one tenant or named workspace; 0: it has none
+  uint32_t workflows = 0;        // of one tenant or named workspace; 0: no workflows
   uint32_t steps = 0;            // of one workflow
   uint64_t bytes = 0;            // of all values of the tenant or named workspace
   std::chrono::seconds keep{0};  // after its last use a workflow is removed
@@ -61,12 +61,12 @@ struct StoredStep {
   int64_t ended_ms = 0;
 };
 
-// StoredRun: a background execution that uses a workflow, and what a later daemon needs to start it again. It is kept
-// from its first step until it has ended.
+// StoredRun: a background execution that uses a workflow, and what a later daemon needs to start it again. The row
+// exists from its first step until its end.
 struct StoredRun {
   std::string execution;  // its id
   WorkflowId workflow;    // the first one that it used
-  std::string caller;     // JSON text: who asked for it (tools/execution/resumed_execution.h)
+  std::string caller;     // JSON text: the client that asked for it (tools/execution/resumed_execution.h)
   std::string arguments;  // JSON text: those of execute_code
   uint32_t resumes = 0;   // how often it was started again before
 };
@@ -103,7 +103,7 @@ class WorkflowDisk {
   };
   // All workflows of a tenant or named workspace, by name.
   virtual Task<Result<std::vector<Listed>>> list(std::string tenant) = 0;
-  // False: there is none of this name. Otherwise `tenant_bytes` of what is left.
+  // `existed` is false if no workflow has this name. `tenant_bytes`: of the remaining workflows.
   struct Removed {
     bool existed = false;
     uint64_t tenant_bytes = 0;

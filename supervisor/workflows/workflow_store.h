@@ -1,9 +1,9 @@
-// WorkflowStore: the workflows that executions use now, and what each execution may do with them.
+// WorkflowStore: the workflows that executions use now, and the rules of their steps.
 //   One execution holds a workflow until it ends; another one is refused meanwhile.
 //   Steps run one after another: position 0, 1, 2, ... A recorded step is not run again; its value is returned.
-//   A recorded failure is returned too, if a later step is recorded: the program went on after it. A failure that is
-//   the last record ended the program: that step runs again.
-//   A step whose program ends before its value is recorded runs again: at least once, not exactly once.
+//   A recorded failure is returned too, if a later step is recorded: the program continued after that failure. A
+//   failure in the last record ended the program: that step runs again.
+//   If the program ends before the value of a step is recorded, the step runs again: at least once, not exactly once.
 //   A position that has another name than its record is refused, so a changed program never gets the value of another
 //   step.
 // Source: tools/workflows/step_calls.cc. Errors: invalid, exhausted (with the rule), unavailable (held by another

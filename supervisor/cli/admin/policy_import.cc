@@ -76,7 +76,7 @@ Result<Guardrails> read_rails(const Json& object) {
   return rails;
 }
 
-// A limit that is at most the guardrail, and so is what a program gets if it asks for nothing.
+// A program that asks for no limit gets at most the guardrail.
 void set_limit(Json& policy, const Json& base, const char* key, int64_t most) {
   const Json& usual = member(member(member(base, "limits"), "standard"), key);
   const int64_t standard = usual.is_number_integer() ? usual.get<int64_t>() : most;

@@ -40,10 +40,10 @@ struct ExecuteEnvironment {
 void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment);
 
 // ResumedExecution: a background execution that a restart of the daemon ended, and that is started again under a new
-// id. Its answer is kept as that of any background execution.
+// id. Its answer is stored like the answer of any background execution.
 struct ResumedExecution {
   workflows::StoredRun run;                 // its `execution` is the new id
-  std::shared_ptr<tenants::Member> member;  // who asked for it, admitted again
+  std::shared_ptr<tenants::Member> member;  // its client, admitted again
   Json arguments;                           // those of execute_code
 };
 // Returns when it has ended.

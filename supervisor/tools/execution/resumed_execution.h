@@ -1,4 +1,4 @@
-// The stored form of a background execution that a later daemon may start again: who asked for it, and with which
+// The stored form of a background execution that a later daemon may start again: its client and its
 // arguments. Source: execute_code.cc, supervisor/daemon/. Errors: invalid, a stored text has another form.
 #pragma once
 #include <memory>
@@ -13,12 +13,12 @@
 namespace tools {
 
 // The run of this execution, if a policy lets it be started again, and it can be: its arguments have at most 1 MiB, it
-// has no session and no branches, and who asked for it has no credentials that expire by themselves (a JWT). Otherwise
+// has no session and no branches, and its client has no credentials that expire by themselves (a JWT). Otherwise
 // nullptr.
 std::shared_ptr<const workflows::StoredRun> resumable_run(const tenants::Member& member, const std::string& execution,
                                                           const Json& arguments);
 
-// StoredCaller: who asked for a stored run, for the same rules as at a connection.
+// StoredCaller: the client of a stored run, as the rules of tenants.json judge clients.
 struct StoredCaller {
   mcp::Principal principal;
   std::optional<std::string> unit;  // see policies::Peer

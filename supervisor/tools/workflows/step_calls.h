@@ -1,6 +1,6 @@
 // Step calls: the calls of jailed code about the steps of its workflows. Source: warder.workflow(...).step(...) in the
 // guest's Python and JavaScript. Used by: supervisor/daemon/. Errors: those of workflows/workflow_store.h and of the
-// workspace's quota; denied, in an execution whose workspace is staged.
+// workspace's quota; denied, in an execution with a staged workspace.
 #pragma once
 #include "supervisor/calls/guest_calls.h"
 #include "supervisor/workflows/workflow_store.h"

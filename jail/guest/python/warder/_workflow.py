@@ -1,4 +1,4 @@
-"""Workflows: steps whose values the supervisor keeps, so that the same program, sent again, skips finished steps.
+"""Workflows: the supervisor stores the values of steps, so the same program, sent again, skips finished steps.
 
 Loaded when a program first calls warder.workflow().
 """

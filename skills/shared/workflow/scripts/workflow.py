@@ -1,4 +1,4 @@
-"""Declared workflows: checked wholly, then run step by step over warder.workflow, which keeps what has finished."""
+"""Declared workflows: checked wholly, then run step by step over warder.workflow, which stores the values of finished steps."""
 import ast
 import re
 
@@ -37,7 +37,7 @@ class _Mistakes:
         self.all.append(f"{place}: {what}")
 
     def fields(self, place, value, required, optional):
-        """True if the value is an object whose fields have the right types."""
+        """True if the value is an object, and its fields have the right types."""
         if not isinstance(value, dict):
             self.add(place or "the document", f"not an object, but {_shown(value)}")
             return False
