@@ -46,8 +46,9 @@ void DaemonParts::register_tools() {
 
 // The tasks of the protocol, and those that the last daemon left.
 void DaemonParts::adopt_tasks() {
-  const size_t interrupted = task_store_.load(journal_.take_tasks(), [](const tasks::StoredTask& task) {
-    return task.kind == tasks::TaskKind::background ? tools::interrupted_answer(task.id) : mcp::interrupted_result();
+  const size_t interrupted = task_store_.load(journal_.take_tasks(), [this](const tasks::StoredTask& task) {
+    return task.kind == tasks::TaskKind::background ? tools::interrupted_answer(task.id)
+                                                    : mcp::interrupted_result(task.id, server_.identity());
   });
   if (interrupted > 0) log_notice("tasks: {} were interrupted when the daemon last ended", interrupted);
   mcp::TaskRules rules;

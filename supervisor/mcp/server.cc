@@ -324,14 +324,17 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   if (!context.task.empty()) {
     const size_t most = task_calls_->store().limits().result_bytes;
     if (needed > most / 2) result = shortened(std::move(result), needed, most / 16), needed = least_size(result);
-    if (context.era() == Era::legacy)
-      result.meta["io.modelcontextprotocol/related-task"] = R"({"taskId":")" + context.task + R"("})";
+    if (context.era() == Era::legacy) result.meta.merge(related_task(context.task));
   }
   context.made(needed * copies_of_answer(context.response_filter));
   if (needed <= max_bytes) {  // a result too large to be sent is not redacted
     co_await prepare_redaction(context.response_filter, result);
     auto hidden = co_await redact_answer(context.response_filter, result);
-    if (!hidden) result = ToolResult::error(hidden.error());
+    if (!hidden) {
+      ToolResult failed = ToolResult::error(hidden.error());
+      failed.meta = std::move(result.meta);
+      result = std::move(failed);
+    }
     needed = least_size(result);
   }
   std::string members;

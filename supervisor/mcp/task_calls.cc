@@ -31,7 +31,11 @@ bool declares_tasks(const ClientInfo& client) {
   return extensions != client.capabilities.end() && extensions->is_object() && extensions->contains(kTasksExtension);
 }
 
-std::string interrupted_result() {
+ResultMeta related_task(const std::string& task) {
+  return {{std::string(meta_key::kRelatedTask), dump_json(Json{{"taskId", task}})}};
+}
+
+std::string interrupted_result(const std::string& task, std::string_view server_info) {
   const Json why = {{"success", false},
                     {"error", "the server ended while this call ran; it may have had effects"},
                     {"outcome", "interrupted"},
@@ -40,8 +44,7 @@ std::string interrupted_result() {
   ToolResult result = ToolResult::text(dump_json(why));
   result.is_error = true;
   append_tool_result(members, result, kNewestModern);
-  append_key(members, "resultType");
-  members += R"("complete")";
+  finish_result(members, kNewestModern, server_info, related_task(task));
   return members;
 }
 

@@ -75,8 +75,11 @@ class TaskCalls : private CallHost {
   Scope beginning_;  // last: cancelled first
 };
 
-// The result of a task that a restart of the daemon ended, as TaskStore::load() wants it.
-std::string interrupted_result();
+// The result of a task that a restart of the daemon ended, as TaskStore::load() wants it. It has the form of the newest
+// version and the _meta of 2025-11-25, because the row does not say which version the client spoke.
+std::string interrupted_result(const std::string& task, std::string_view server_info);
+// The _meta of every message about a task, other than those that have its id as a member (2025-11-25).
+ResultMeta related_task(const std::string& task);
 // The task's fields: taskId, status and times, under the names of the version.
 void append_task(std::string& members, const tasks::StoredTask& task, Version version, int64_t poll_ms);
 // The answer to a call that became a task.

@@ -62,10 +62,11 @@ tl::expected<std::optional<int64_t>, RpcError> Server::asked_task_ttl(const Json
     return refuse(ErrorCode::method_not_found, fmt::format("tool '{}' cannot run as a task", tool->name));
   const auto ttl = asked->find("ttl");
   if (ttl == asked->end() || ttl->is_null()) return task_calls_->store().limits().default_ttl.count();
-  if (!ttl->is_number()) return refuse(ErrorCode::invalid_params, "Invalid params: task.ttl must be a number");
-  const double ms = ttl->get<double>();  // brought into the limits by the store
+  const double ms = ttl->is_number() ? ttl->get<double>() : -1;
+  if (!(ms >= 0))
+    return refuse(ErrorCode::invalid_params, "Invalid params: task.ttl must be a number of milliseconds, 0 or more");
   constexpr double kMostMs = 1e12;
-  return static_cast<int64_t>(ms > 0 ? std::min(ms, kMostMs) : 0);
+  return static_cast<int64_t>(std::min(ms, kMostMs));  // brought into the limits by the store
 }
 
 Task<Answer> Server::task_method(Method method, RequestContext& context, Json params) {

@@ -189,6 +189,14 @@ TEST_CASE("a detached call is answered at once, and ends with cancel_of", "[mcp]
   CHECK(fixture.running() == 0);
 }
 
+TEST_CASE("the result of an interrupted task names its task, for clients of each era", "[mcp][tasks]") {
+  const Json result = Json::parse("{" + mcp::interrupted_result("t1", R"({"name":"test"})") + "}");
+  CHECK(result["isError"] == true);
+  CHECK(result["resultType"] == "complete");
+  CHECK(result["_meta"]["io.modelcontextprotocol/related-task"] == Json{{"taskId", "t1"}});
+  CHECK(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "test");
+}
+
 TEST_CASE("2025-11-25: a client asks for a task, and waits for its result", "[mcp][tasks]") {
   TaskFixture fixture;
   auto client = fixture.connect();
@@ -221,8 +229,13 @@ TEST_CASE("2025-11-25: a client asks for a task, and waits for its result", "[mc
     CHECK(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"] == id);
   }
   CHECK(client->ask(legacy("tasks/cancel", {{"taskId", id}}))["error"]["code"] == -32602);
-  for (const Json& task : {Json(7), Json{{"ttl", "long"}}})
-    CHECK(client->ask(legacy("tools/call", {{"name", "work"}, {"task", task}}))["error"]["code"] == -32602);
+  CHECK(client->ask(legacy("tools/call", {{"name", "work"}, {"task", 7}}))["error"]["code"] == -32602);
+  for (const Json& ttl : {Json("long"), Json(-1), Json(-0.5), Json(true), Json::array()}) {
+    CAPTURE(ttl);
+    const Json error = client->ask(legacy("tools/call", {{"name", "work"}, {"task", {{"ttl", ttl}}}}))["error"];
+    CHECK(error["code"] == -32602);
+    CHECK(error["message"] == "Invalid params: task.ttl must be a number of milliseconds, 0 or more");
+  }
   CHECK(client->ask(legacy("tools/call", {{"name", "only_task"}}))["error"]["code"] == -32601);
   CHECK(client->ask(legacy("tasks/update", {{"taskId", id}}))["error"]["code"] == -32601);
 }
