@@ -56,8 +56,8 @@ void DaemonParts::adopt_tasks() {
     interrupted_runs_.push_back({execution, "e" + random_hex(8)});
     resumed.emplace(std::move(execution), interrupted_runs_.back().now);
   }
-  const size_t interrupted = task_store_.load(journal_.take_tasks(), [&resumed](const tasks::StoredTask& task) {
-    if (task.kind != tasks::TaskKind::background) return mcp::interrupted_result();
+  const size_t interrupted = task_store_.load(journal_.take_tasks(), [&](const tasks::StoredTask& task) {
+    if (task.kind != tasks::TaskKind::background) return mcp::interrupted_result(task.id, server_.identity());
     const auto again = resumed.find(task.id);
     return tools::interrupted_answer(task.id, again == resumed.end() ? std::string() : again->second);
   });

@@ -46,14 +46,24 @@ std::string_view question_method(ElicitationForm::Kind kind) {
 
 std::string elicitation_members(const ElicitationForm& form, Version version) {
   std::string members;
+  Json meta = form.params.is_object() ? form.params.value("_meta", Json::object()) : Json::object();
+  if (!form.task.empty()) {
+    if (!meta.is_object()) meta = Json::object();
+    meta[std::string(meta_key::kRelatedTask)] = {{"taskId", form.task}};
+  }
+  if (!meta.empty()) {
+    append_key(members, "_meta");
+    members += dump_json(meta);
+  }
   if (form.kind != ElicitationForm::Kind::form) {
     for (const auto& [key, value] : form.params.items()) {
+      if (key == "_meta") continue;
       append_key(members, key);
       members += dump_json(value);
     }
     return members;
   }
-  if (has_elicitation_modes(version)) members += R"("mode":"form")";
+  if (has_elicitation_modes(version)) append_member(members, "mode", "form");
   append_key(members, "message");
   append_json_string(members, form.message);
   append_key(members, "requestedSchema");

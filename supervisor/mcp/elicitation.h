@@ -25,6 +25,7 @@ struct Elicited {
   // The form's values as the client sent them; of a question without a form, the client's whole result. The caller must
   // check it.
   Json content = Json::object();
+  bool client_left = false;  // unable, because the client ended its messages before it answered
 };
 
 // The form that the client shows to the person; or a question that the client answers by itself, with its model
@@ -40,6 +41,7 @@ struct ElicitationForm {
   std::string key = {};
   Kind kind = Kind::form;
   Json params = Json::object();  // of a question without a form
+  std::string task = {};         // the id of the task that asks, for its _meta; legacy clients only
 };
 
 // One question. The caller of RequestContext::elicit() owns it. Destroying it before the answer takes the

@@ -5,6 +5,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/answers.h"
 #include "supervisor/mcp/conversation.h"
+#include "supervisor/mcp/task_calls.h"
 
 namespace mcp {
 
@@ -33,6 +34,12 @@ void Conversation::start_legacy(Json capabilities, Json info) {
     sink_.tell(nullptr, std::move(line), Sink::Delivery::if_room);
   });
   settings_.interest->wishes.lists = server_.told();
+  settings_.interest->task_changed = [this](const tasks::StoredTask& task) {
+    std::string members;
+    append_task(members, task, *settings_.negotiated, server_.task_calls()->rules().poll_ms);
+    settings_.interest->send("notifications/tasks/status", std::move(members));
+    if (tasks::is_ended(task.state)) settings_.interest->wishes.tasks.erase(task.id);
+  };
 }
 
 Answer Conversation::subscribe(Method method, const Json& params) {

@@ -45,6 +45,7 @@ void Conversation::hand_over(RunningCall& call, std::string task, const std::str
   call.unread->set(0);
   call.context.set_notifications({}, {});
   const auto batch = std::exchange(call.batch, nullptr);
+  if (!task.empty() && call.context.era() == Era::legacy) settings_.interest->wishes.tasks.insert(task);
   server_.task_calls()->take(std::move(calls_.extract(id).mapped()), std::move(task));
   reply(&id, result_line(id, members), {}, batch);
   sink_.calls_changed();

@@ -48,6 +48,7 @@ constexpr std::string_view kClientCapabilities = "io.modelcontextprotocol/client
 constexpr std::string_view kClientInfo = "io.modelcontextprotocol/clientInfo";
 constexpr std::string_view kServerInfo = "io.modelcontextprotocol/serverInfo";
 constexpr std::string_view kSubscriptionId = "io.modelcontextprotocol/subscriptionId";
+constexpr std::string_view kRelatedTask = "io.modelcontextprotocol/related-task";  // 2025-11-25
 constexpr std::string_view kLogLevel = "io.modelcontextprotocol/logLevel";
 // Warder's own key, in the _meta of a result and the data of an error: no part of the request ran, and why.
 // "draining": the next daemon will take the request. "refused": no request of this connection runs.

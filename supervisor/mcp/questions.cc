@@ -128,7 +128,9 @@ std::optional<Elicited> Conversation::early_answer(RunningCall& call, const Elic
 // Other people that the handlers asked may still answer.
 void Conversation::end_input() {
   input_ended_ = true;
-  for (const auto& question : requests_.take_all()) answer_later(loop_, question, Elicited{});
+  Elicited left;
+  left.client_left = true;
+  for (const auto& question : requests_.take_all()) answer_later(loop_, question, left);
   server_.parked_calls().leave(principal(), this, limits_.parked);
 }
 

@@ -42,13 +42,17 @@ std::shared_ptr<Elicitation> RunningCall::add_question(ElicitationForm form, std
   return question;
 }
 
+bool RunningCall::has_open_questions() {
+  if (embedded) std::erase_if(questions, [this](const auto& asked) { return !embedded->find(asked.key); });
+  return !questions.empty();
+}
+
 std::string RunningCall::open_questions() {
   std::string members;
-  if (!embedded) return members;
-  std::erase_if(questions, [this](const auto& asked) { return !embedded->find(asked.key); });  // taken back
-  for (const auto& [name, key] : questions) {
-    const ElicitationForm& form = embedded->find(key)->form;
-    append_key(members, name);
+  if (!has_open_questions()) return members;
+  for (const AskedQuestion& asked : questions) {
+    const ElicitationForm& form = embedded->find(asked.key)->form;
+    append_key(members, asked.name);
     members.append(R"({"method":")").append(question_method(form.kind)).append(R"(","params":{)");
     members += elicitation_members(form, context.version) + "}}";
   }

@@ -48,6 +48,8 @@ struct RunningCall {
   // Adds a question that waits for the client's repetition of the request. nullptr: too many questions are open, or one
   // of this name.
   std::shared_ptr<Elicitation> add_question(ElicitationForm form, std::function<void(Elicited)> answered);
+  // Forgets questions that were taken back. False: no question is open.
+  bool has_open_questions();
   // The open questions by their names, as the members of an object; empty: there is none.
   std::string open_questions();
   // Takes the valid answers to open questions out of an object by their names. Anything else is ignored.
@@ -64,18 +66,20 @@ struct RunningCall {
   size_t digest = 0;                       // digest_of() the request's params
   std::shared_ptr<Elicitations> embedded;  // the open questions of the conversation that the call began in
   struct AskedQuestion {
-    std::string name;  // for the client
-    std::string key;   // in `embedded`
+    std::string name;                // for the client
+    std::string key;                 // in `embedded`
+    const void* asked_by = nullptr;  // the TaskQuestions whose client has the question now
   };
   std::vector<AskedQuestion> questions;
   Json answers;                              // inputResponses that came before any question; null: none did
   std::string parked_principal, parked_key;  // the call's place in ParkedCalls; empty: it is not parked
 
   // For tasks (task_calls.h).
-  bool may_be_task = false;              // its tool allows it
-  std::optional<int64_t> asked_ttl_ms;   // a legacy client asked for a task
-  std::optional<Deadline> promotion;     // makes it a task
-  std::shared_ptr<int> promotion_token;  // names this call for the timer, as ids are used again
+  bool may_be_task = false;                    // its tool allows it
+  std::optional<int64_t> asked_ttl_ms;         // a legacy client asked for a task
+  std::optional<Deadline> promotion;           // makes it a task
+  std::shared_ptr<int> promotion_token;        // names this call for the timer, as ids are used again
+  std::vector<std::weak_ptr<Event>> watchers;  // requests that wait for a change of `questions`; each is fired once
 
   std::optional<Task<>> task;
 };

@@ -125,7 +125,11 @@ void Server::drain() {
   draining_ = true;
   for (const auto& one : std::exchange(listening_, {})) {
     loop_.defer([one] {  // later: the caller of drain() may be a task itself
-      if (auto ending = one.lock()) ending->fire();
+      const auto listening = one.lock();
+      if (!listening) return;
+      listening->is_ending = true;
+      const auto wake = listening->wake;
+      wake->fire();
     });
   }
 }
@@ -170,7 +174,7 @@ bool Server::offers(Method method) const {
     case Method::unsubscribe:
       return told_.contains(Changed::resources);
     case Method::listen:
-      return !told_.empty();
+      return !told_.empty() || task_calls_;
     case Method::tasks_get:
     case Method::tasks_update:
     case Method::tasks_result:
@@ -277,29 +281,6 @@ Task<Answer> Server::handle(Method method, RequestContext& context, Json params,
   }
 }
 
-// Runs until the server drains, or until the client cancels the request, which destroys this task.
-Task<Answer> Server::listen(RequestContext& context, Json params) {
-  auto wishes = read_wishes(params, told_);
-  if (!wishes) co_return tl::unexpected(std::move(wishes).error());
-  auto send = [&context](std::string line) { context.notify(std::move(line)); };
-  Subscriptions::Interest interest(subscriptions_, context.user, context.id.wire, send);
-  std::erase_if(wishes->uris, [this](const std::string& uri) { return resources_.provider_of(uri) == nullptr; });
-  interest.wishes = *std::move(wishes);
-  interest.watch(context.meta);
-  params = nullptr;  // a subscription may last for days
-  interest.send("notifications/subscriptions/acknowledged", wishes_members(interest.wishes));
-  auto ending = std::make_shared<Event>();
-  if (draining_) ending->fire();
-  std::erase_if(listening_, [](const auto& one) { return one.expired(); });
-  listening_.push_back(ending);
-  co_await *ending;
-  std::string members;
-  const ResultMeta meta = {{std::string(meta_key::kSubscriptionId), context.id.wire},
-                           {std::string(meta_key::kNotRun), R"("draining")"}};
-  finish_result(members, context.version, identity_, meta);
-  co_return members;
-}
-
 Task<Answer> Server::call_extension(RequestContext& context, Json params) {
   const Extension& extension = methods_.find(context.method)->second;
   auto result = co_await extension.handler(context, std::move(params));
@@ -324,14 +305,17 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   if (!context.task.empty()) {
     const size_t most = task_calls_->store().limits().result_bytes;
     if (needed > most / 2) result = shortened(std::move(result), needed, most / 16), needed = least_size(result);
-    if (context.era() == Era::legacy)
-      result.meta["io.modelcontextprotocol/related-task"] = R"({"taskId":")" + context.task + R"("})";
+    if (context.era() == Era::legacy) result.meta.merge(related_task(context.task));
   }
   context.made(needed * copies_of_answer(context.response_filter));
   if (needed <= max_bytes) {  // a result too large to be sent is not redacted
     co_await prepare_redaction(context.response_filter, result);
     auto hidden = co_await redact_answer(context.response_filter, result);
-    if (!hidden) result = ToolResult::error(hidden.error());
+    if (!hidden) {
+      ToolResult failed = ToolResult::error(hidden.error());
+      failed.meta = std::move(result.meta);
+      result = std::move(failed);
+    }
     needed = least_size(result);
   }
   std::string members;

@@ -170,14 +170,18 @@ class Server {
  private:
   Task<Answer> handle(Method method, RequestContext& context, Json params, size_t max_bytes);
   Task<Answer> call_tool(RequestContext& context, Json params, size_t max_bytes);
-  Task<Answer> listen(RequestContext& context, Json params);
   Task<Answer> call_extension(RequestContext& context, Json params);
+
+  // subscriptions/listen: listen.cc.
+  Task<Answer> listen(RequestContext& context, Json params);
+  tl::expected<void, RpcError> choose_tasks(const RequestContext& context, std::set<std::string>& ids) const;
 
   // Methods of tasks: task_methods.cc.
   Task<Answer> task_method(Method method, RequestContext& context, Json params);
-  Task<Answer> task_details(RequestContext& context, std::string id, tasks::TaskOwner owner);
-  Task<Answer> task_result(std::string id, tasks::TaskOwner owner);
-  Answer list_tasks(const RequestContext& context, const Json& params, const tasks::TaskOwner& owner);
+  // The members of a task as tasks/get shows it, without those of every result.
+  Task<Answer> task_members(RequestContext& context, std::string id);
+  Task<Answer> task_result(RequestContext& context, std::string id);
+  Answer list_tasks(const RequestContext& context, const Json& params) const;
   const ToolDefinition* find_tool(std::string_view name) const;
 
   bool offers(Method method) const;
@@ -209,7 +213,12 @@ class Server {
   std::shared_ptr<UnreadBudget> unread_;
   Accounts accounts_{unread_};
   std::set<Changed> told_;
-  std::vector<std::weak_ptr<Event>> listening_;  // one for each subscriptions/listen; fired to end it
+  struct Listening {                                          // one subscriptions/listen
+    std::shared_ptr<Event> wake = std::make_shared<Event>();  // fired after a change of the members below
+    bool is_ending = false;
+    std::set<std::string> tasks;  // ids of tasks whose new state the client has not got
+  };
+  std::vector<std::weak_ptr<Listening>> listening_;
   struct Extension {
     ExtensionHandler handler;
     std::optional<Caching> caching;

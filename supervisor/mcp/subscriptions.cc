@@ -80,6 +80,24 @@ tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const Json& 
   return {};
 }
 
+namespace {
+
+tl::expected<void, RpcError> read_task_ids(const Json& filter, std::set<std::string>& ids) {
+  const auto given = filter.find("taskIds");
+  if (given == filter.end() || given->is_null()) return {};
+  if (!given->is_array()) return refuse(ErrorCode::invalid_params, "Invalid params: taskIds must be an array");
+  for (const Json& id : *given) {
+    if (!id.is_string())
+      return refuse(ErrorCode::invalid_params, "Invalid params: taskIds must be an array of strings");
+    ids.insert(id.get<std::string>());
+  }
+  if (ids.size() <= kMostSubscribedTasks) return {};
+  return refuse(ErrorCode::invalid_params,
+                fmt::format("Invalid params: more than {} tasks in one subscription", kMostSubscribedTasks));
+}
+
+}  // namespace
+
 tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& told) {
   const auto filter = params.find("notifications");
   if (filter == params.end() || !filter->is_object())
@@ -92,6 +110,7 @@ tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, co
       return refuse(ErrorCode::invalid_params, fmt::format("Invalid params: {} must be true or false", key));
     if (asked->get<bool>() && told.contains(what)) wishes.lists.insert(what);
   }
+  if (auto read = read_task_ids(*filter, wishes.tasks); !read) return tl::unexpected(std::move(read).error());
   const auto uris = filter->find("resourceSubscriptions");
   if (uris == filter->end() || uris->is_null()) return wishes;
   if (!uris->is_array())
@@ -109,6 +128,7 @@ std::string wishes_members(const Subscriptions::Wishes& wishes) {
     if (wishes.lists.contains(what)) agreed[key] = true;
   }
   if (!wishes.uris.empty()) agreed["resourceSubscriptions"] = wishes.uris;
+  if (!wishes.tasks.empty()) agreed["taskIds"] = wishes.tasks;
   std::string members;
   append_key(members, "notifications");
   members += dump_json(agreed);
@@ -130,6 +150,11 @@ void Subscriptions::resource_updated(const std::string& uri, const Concerned& co
     append_json_string(members, uri);
     interest->send("notifications/resources/updated", std::move(members));
   }
+}
+
+void Subscriptions::task_changed(const tasks::StoredTask& task) const {
+  for (const Interest* interest : interests_)
+    if (interest->task_changed && interest->wishes.tasks.contains(task.id)) interest->task_changed(task);
 }
 
 }  // namespace mcp

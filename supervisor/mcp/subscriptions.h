@@ -1,10 +1,9 @@
 // Subscriptions: which clients are notified of which changes, over all connections. A legacy client is notified of all
-// lists from its `initialize` on, and of the resources it subscribed to. A modern client is notified of the changes
-// that its subscriptions/listen names; each notification has the id of that request. If a list changes often, each
-// client gets the first notification at once, and further ones at most once a second.
-// Source of changes: the program, by Server::lists_changed() and resource_updated(). No call waits: a client that reads
-// slowly loses notifications, as it loses progress.
-// Used by: Server, Conversation.
+// lists from its `initialize` on, of the resources it subscribed to, and of the tasks that its calls became. A modern
+// client is notified of the changes that its subscriptions/listen names; each notification has the id of that request.
+// If a list changes often, each client gets the first notification at once, and further ones at most once a second.
+// Source of changes: the program, by Server::lists_changed() and resource_updated(); the TaskStore. No call waits: a
+// client that reads slowly loses notifications, as it loses progress. Used by: Server, Conversation.
 #pragma once
 #include <functional>
 #include <list>
@@ -16,11 +15,13 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/connection_user.h"
 #include "supervisor/mcp/jsonrpc.h"
+#include "supervisor/tasks/task_store.h"
 
 namespace mcp {
 
 enum class Changed { tools, prompts, resources };  // the list that changed
 constexpr size_t kMostSubscribedUris = 256;        // in one subscription
+constexpr size_t kMostSubscribedTasks = 256;       // in one subscription
 
 // Selects the connections to notify of a change, by their user data; an empty function: all connections.
 using Concerned = std::function<bool(const std::shared_ptr<ConnectionUser>& user)>;
@@ -42,6 +43,7 @@ class Subscriptions {
   struct Wishes {
     std::set<Changed> lists;
     std::set<std::string> uris;
+    std::set<std::string> tasks;  // ids
   };
   // The subscription of one client. It ends with this object. The Subscriptions must outlive it.
   class [[nodiscard]] Interest {
@@ -53,6 +55,8 @@ class Subscriptions {
     Interest(const Interest&) = delete;
     Interest& operator=(const Interest&) = delete;
     Wishes wishes;
+    // Called when the state of one of `wishes.tasks` has changed. It must return at once.
+    std::function<void(const tasks::StoredTask& task)> task_changed;
     // Call it after `wishes.uris` changed: the program starts to watch the new URIs and stops to watch the removed
     // ones. `meta`: the _meta of the request that changed them.
     void watch(const Json& meta = {});
@@ -83,6 +87,7 @@ class Subscriptions {
 
   void lists_changed(Changed what, const Concerned& concerned) const;
   void resource_updated(const std::string& uri, const Concerned& concerned) const;
+  void task_changed(const tasks::StoredTask& task) const;
 
  private:
   Loop& loop_;
@@ -91,7 +96,7 @@ class Subscriptions {
 };
 
 // Reads the params of subscriptions/listen. `told`: the lists for which the server reports changes; wishes for other
-// lists are left out. Errors: invalid_params.
+// lists are left out. The ids of tasks are not checked. Errors: invalid_params.
 tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& told);
 // The members of the notification that acknowledges the wishes.
 std::string wishes_members(const Subscriptions::Wishes& wishes);

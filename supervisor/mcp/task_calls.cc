@@ -31,7 +31,11 @@ bool declares_tasks(const ClientInfo& client) {
   return extensions != client.capabilities.end() && extensions->is_object() && extensions->contains(kTasksExtension);
 }
 
-std::string interrupted_result() {
+ResultMeta related_task(const std::string& task) {
+  return {{std::string(meta_key::kRelatedTask), dump_json(Json{{"taskId", task}})}};
+}
+
+std::string interrupted_result(const std::string& task, std::string_view server_info) {
   const Json why = {{"success", false},
                     {"error", "the server ended while this call ran; it may have had effects"},
                     {"outcome", "interrupted"},
@@ -40,8 +44,7 @@ std::string interrupted_result() {
   ToolResult result = ToolResult::text(dump_json(why));
   result.is_error = true;
   append_tool_result(members, result, kNewestModern);
-  append_key(members, "resultType");
-  members += R"("complete")";
+  finish_result(members, kNewestModern, server_info, related_task(task));
   return members;
 }
 
@@ -72,13 +75,21 @@ std::string created_members(const tasks::StoredTask& task, Version version, int6
 }
 
 // Calls are destroyed after their entries are gone: the destructor of one handler may let another handler finish.
-TaskCalls::~TaskCalls() { cancel_of({}); }
+TaskCalls::~TaskCalls() {
+  store_.on_change({});
+  cancel_of({});
+}
 
 tasks::NewTask TaskCalls::new_task(const RequestContext& context, std::optional<int64_t> ttl_ms) const {
   tasks::NewTask task;
   task.owner = rules_.owner_of ? rules_.owner_of(context) : tasks::TaskOwner{"", context.principal.name()};
   task.ttl_ms = ttl_ms;
   return task;
+}
+
+const tasks::StoredTask* TaskCalls::known(const std::string& id, const RequestContext& context) const {
+  const tasks::StoredTask* found = store_.find(id, new_task(context).owner);
+  return found && found->kind == tasks::TaskKind::call ? found : nullptr;
 }
 
 void TaskCalls::take(std::unique_ptr<RunningCall> call, std::string id) {
@@ -114,7 +125,26 @@ void TaskCalls::give_answers(const std::string& id, const Json& responses) {
   RunningCall* call = find(id);
   if (!call) return;
   call->give_answers(responses);
-  static_cast<void>(input_requests(id));  // sets the state
+  questions_changed(id);
+}
+
+void TaskCalls::give_answer(const std::string& id, const std::string& key, Elicited answer) {
+  RunningCall* call = find(id);
+  if (!call || std::erase_if(call->questions, [&](const auto& asked) { return asked.key == key; }) == 0) return;
+  if (const auto question = call->embedded->take(key)) answer_later(loop_, question, std::move(answer));
+  questions_changed(id);
+}
+
+// A handler may be on the stack: waiting requests go on later.
+void TaskCalls::questions_changed(const std::string& id) {
+  RunningCall* call = find(id);
+  if (!call) return;
+  store_.set_waits_for_input(id, call->has_open_questions());
+  for (const auto& one : std::exchange(call->watchers, {})) {
+    loop_.defer([one] {
+      if (const auto event = one.lock()) event->fire();
+    });
+  }
 }
 
 void TaskCalls::cancel(const std::string& id) {
@@ -145,9 +175,15 @@ void TaskCalls::notify(const RunningCall&, std::string) {}
 
 std::shared_ptr<Elicitation> TaskCalls::ask(RunningCall& call, ElicitationForm form,
                                             std::function<void(Elicited)> answered) {
-  if (call.context.task.empty() || call.context.era() == Era::legacy) return nullptr;
+  const std::string& id = call.context.task;
+  if (id.empty()) return nullptr;
   auto question = call.add_question(std::move(form), std::move(answered));
-  if (question) store_.set_waits_for_input(call.context.task, true);
+  if (!question) return nullptr;
+  question->taken_back = [first = std::move(question->taken_back), self = std::weak_ptr(self_), id] {
+    first();
+    if (const auto alive = self.lock()) (*alive)->questions_changed(id);
+  };
+  questions_changed(id);
   return question;
 }
 

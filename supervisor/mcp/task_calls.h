@@ -2,7 +2,8 @@
 //   a task      the client got its id, and asks for its state and result with tasks/get (task_methods.cc)
 //   detached    the handler answered at once by RequestContext::detach(), and keeps its own result
 // States and results are in a tasks::TaskStore, which outlives this object and may outlive the daemon.
-// A question of a task's handler waits for tasks/update; the client of a detached call cannot be asked.
+// A question of a task's handler waits for tasks/update, or for a legacy client's tasks/result (task_questions.h); the
+// client of a detached call cannot be asked.
 // Owned by: Server. Used by: Conversation, task_methods.cc. No errors. Destroying it cancels all its calls, and their
 // tasks stay as they are in the store: the next daemon finds them interrupted.
 #pragma once
@@ -34,7 +35,11 @@ class TaskCalls : private CallHost {
  public:
   // The store must outlive it.
   TaskCalls(Loop& loop, tasks::TaskStore& store, TaskRules rules)
-      : loop_(loop), store_(store), rules_(std::move(rules)), beginning_(loop) {}
+      : loop_(loop),
+        store_(store),
+        rules_(std::move(rules)),
+        self_(std::make_shared<TaskCalls*>(this)),
+        beginning_(loop) {}
   ~TaskCalls() override;
   TaskCalls(const TaskCalls&) = delete;
   TaskCalls& operator=(const TaskCalls&) = delete;
@@ -42,15 +47,24 @@ class TaskCalls : private CallHost {
   tasks::TaskStore& store() { return store_; }
   const TaskRules& rules() const { return rules_; }
   tasks::NewTask new_task(const RequestContext& context, std::optional<int64_t> ttl_ms = {}) const;
+  // A task of the client that asks. nullptr: unknown, another client's, or an execution in the background. The pointer
+  // is valid until the store changes.
+  const tasks::StoredTask* known(const std::string& id, const RequestContext& context) const;
   // Tasks that are being begun without their call waiting for it.
   Scope& beginning() { return beginning_; }
 
   // Becomes the call's host. `id`: of its task in the store; empty: the call is detached.
   void take(std::unique_ptr<RunningCall> call, std::string id);
+  // The call of a task that has not ended; nullptr: there is none.
+  RunningCall* find(const std::string& id);
   // The open questions of a task, as the members of an object; empty: there is none.
   std::string input_requests(const std::string& id);
   // Gives answers to open questions; others are ignored.
   void give_answers(const std::string& id, const Json& responses);
+  // Gives one answer to an open question, by its key; others are ignored.
+  void give_answer(const std::string& id, const std::string& key, Elicited answer);
+  // Sets the task's state after its open questions have changed, and wakes the requests that wait for it.
+  void questions_changed(const std::string& id);
   // Ends a task that has not ended, and its handler.
   void cancel(const std::string& id);
   // Cancels all calls of these users, tasks and detached calls. An empty function: of all users.
@@ -64,19 +78,22 @@ class TaskCalls : private CallHost {
   void finish(RunningCall& call, Answer answer) override;
   Result<> detach(RunningCall& call, ToolResult now) override;
   Task<Result<>> become_task(RunningCall& call) override;
-  RunningCall* find(const std::string& id);
   std::unique_ptr<RunningCall> extract(const RunningCall& call);
 
   Loop& loop_;
   tasks::TaskStore& store_;
   const TaskRules rules_;
+  const std::shared_ptr<TaskCalls*> self_;  // for questions, which may be destroyed later
   std::map<const RunningCall*, std::unique_ptr<RunningCall>> calls_;
   std::map<std::string, RunningCall*> by_id_;
   Scope beginning_;  // last: cancelled first
 };
 
-// The result of a task that a restart of the daemon ended, as TaskStore::load() wants it.
-std::string interrupted_result();
+// The result of a task that a restart of the daemon ended, as TaskStore::load() wants it. It has the form of the newest
+// version and the _meta of 2025-11-25, because the row does not say which version the client spoke.
+std::string interrupted_result(const std::string& task, std::string_view server_info);
+// The _meta of every message about a task, other than those that have its id as a member (2025-11-25).
+ResultMeta related_task(const std::string& task);
 // The task's fields: taskId, status and times, under the names of the version.
 void append_task(std::string& members, const tasks::StoredTask& task, Version version, int64_t poll_ms);
 // The answer to a call that became a task.

@@ -6,6 +6,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/task_calls.h"
+#include "supervisor/mcp/task_questions.h"
 
 namespace mcp {
 namespace {
@@ -40,6 +41,7 @@ RpcError tasks_not_declared() {
 
 void Server::set_tasks(tasks::TaskStore& store, TaskRules rules) {
   task_calls_ = std::make_unique<TaskCalls>(loop_, store, std::move(rules));
+  store.on_change([this](const tasks::StoredTask& task) { subscriptions_.task_changed(task); });
   cache_.clear();
 }
 
@@ -62,10 +64,11 @@ tl::expected<std::optional<int64_t>, RpcError> Server::asked_task_ttl(const Json
     return refuse(ErrorCode::method_not_found, fmt::format("tool '{}' cannot run as a task", tool->name));
   const auto ttl = asked->find("ttl");
   if (ttl == asked->end() || ttl->is_null()) return task_calls_->store().limits().default_ttl.count();
-  if (!ttl->is_number()) return refuse(ErrorCode::invalid_params, "Invalid params: task.ttl must be a number");
-  const double ms = ttl->get<double>();  // brought into the limits by the store
+  const double ms = ttl->is_number() ? ttl->get<double>() : -1;
+  if (!(ms >= 0))
+    return refuse(ErrorCode::invalid_params, "Invalid params: task.ttl must be a number of milliseconds, 0 or more");
   constexpr double kMostMs = 1e12;
-  return static_cast<int64_t>(ms > 0 ? std::min(ms, kMostMs) : 0);
+  return static_cast<int64_t>(std::min(ms, kMostMs));  // brought into the limits by the store
 }
 
 Task<Answer> Server::task_method(Method method, RequestContext& context, Json params) {
@@ -73,12 +76,11 @@ Task<Answer> Server::task_method(Method method, RequestContext& context, Json pa
   if (context.version < Version::v2025_11_25) co_return tl::unexpected(no_such_method(context));
   if (modern && !declares_tasks(*context.client)) co_return tl::unexpected(tasks_not_declared());
   TaskCalls& calls = *task_calls_;
-  const tasks::TaskOwner owner = calls.new_task(context).owner;
-  if (method == Method::tasks_list) co_return list_tasks(context, params, owner);
+  if (method == Method::tasks_list) co_return list_tasks(context, params);
   auto id = string_in(params, "taskId", "taskId");
   if (!id) co_return tl::unexpected(std::move(id).error());
-  const tasks::StoredTask* found = calls.store().find(*id, owner);
-  if (!found || found->kind != tasks::TaskKind::call) co_return tl::unexpected(unknown_task());
+  const tasks::StoredTask* found = calls.known(*id, context);
+  if (!found) co_return tl::unexpected(unknown_task());
   std::string members;
   if (method == Method::tasks_update) {
     const auto responses = params.find("inputResponses");
@@ -93,23 +95,24 @@ Task<Answer> Server::task_method(Method method, RequestContext& context, Json pa
       co_return refuse(ErrorCode::invalid_params,
                        fmt::format("the task is {} already", tasks::state_name(found->state)));
     calls.cancel(*id);
-    found = calls.store().find(*id, owner);
+    found = calls.known(*id, context);
     if (!modern && found) append_task(members, *found, context.version, calls.rules().poll_ms);
     finish_result(members, context.version, identity_);
     co_return members;
   }
   if (method == Method::tasks_result) {
-    auto answer = co_await task_result(*id, owner);
+    auto answer = co_await task_result(context, *std::move(id));
     co_return answer;
   }
-  auto answer = co_await task_details(context, *id, owner);
+  auto answer = co_await task_members(context, *std::move(id));
+  if (answer) finish_result(*answer, context.version, identity_);
   co_return answer;
 }
 
-Task<Answer> Server::task_details(RequestContext& context, std::string id, tasks::TaskOwner owner) {
+Task<Answer> Server::task_members(RequestContext& context, std::string id) {
   TaskCalls& calls = *task_calls_;
   const std::string asked = calls.input_requests(id);  // may change the state
-  const tasks::StoredTask* found = calls.store().find(id, owner);
+  const tasks::StoredTask* found = calls.known(id, context);
   if (!found) co_return tl::unexpected(unknown_task());
   const tasks::StoredTask task = *found;
   std::string members;
@@ -135,15 +138,20 @@ Task<Answer> Server::task_details(RequestContext& context, std::string id, tasks
       members.append("{").append(lost).append("}");
     }
   }
-  finish_result(members, context.version, identity_);
   co_return members;
 }
 
-// Waits for the end of the task. If the client leaves, only this wait ends.
-Task<Answer> Server::task_result(std::string id, tasks::TaskOwner owner) {
+// Waits for the end of the task, and asks its questions. If the client leaves, only this wait ends.
+Task<Answer> Server::task_result(RequestContext& context, std::string id) {
   tasks::TaskStore& store = task_calls_->store();
-  if (const auto ended = store.when_ended(id)) co_await *ended;
-  const tasks::StoredTask* found = store.find(id, owner);
+  std::optional<TaskQuestions> questions;
+  questions.emplace(*task_calls_, context, id);
+  while (const auto changed = store.when_ended(id)) {
+    questions->ask(changed);
+    co_await *changed;
+  }
+  questions.reset();
+  const tasks::StoredTask* found = task_calls_->known(id, context);
   if (!found) co_return tl::unexpected(unknown_task());
   const tasks::TaskState state = found->state;
   if (state == tasks::TaskState::cancelled) co_return refuse(ErrorCode::invalid_request, "the task was cancelled");
@@ -154,7 +162,7 @@ Task<Answer> Server::task_result(std::string id, tasks::TaskOwner owner) {
 }
 
 // One page: a tenant has not many tasks.
-Answer Server::list_tasks(const RequestContext& context, const Json& params, const tasks::TaskOwner& owner) {
+Answer Server::list_tasks(const RequestContext& context, const Json& params) const {
   const auto cursor = cursor_in(params);
   if (!cursor || !cursor->empty()) return tl::unexpected(bad_cursor());
   std::string members;
@@ -163,6 +171,7 @@ Answer Server::list_tasks(const RequestContext& context, const Json& params, con
     append_task(fields, task, version, task_calls_->rules().poll_ms);
     out.append("{").append(fields).append("}");
   };
+  const tasks::TaskOwner owner = task_calls_->new_task(context).owner;
   append_list(members, "tasks", task_calls_->store().list(tasks::TaskKind::call, owner), context.version, append_one);
   finish_result(members, context.version, identity_);
   return members;

@@ -104,7 +104,8 @@ Result<> TaskStore::make_room(const std::string& account, uint64_t bytes, size_t
   const Share* share = found == shares_.end() ? &none : &found->second;
   if (more > 0 && share->running >= limits_.running_of_tenant)
     return fail(Code::exhausted,
-                fmt::format("tenant '{}' already has {} tasks that have not ended", account, share->running),
+                fmt::format("tenant '{}' already has {} tasks that have not ended; the limit is {}", account,
+                            share->running, limits_.running_of_tenant),
                 "wait for one to end, or cancel one");
   auto is_over = [&] {
     return share->running + share->ended + more > limits_.tasks_of_tenant ||
@@ -113,11 +114,16 @@ Result<> TaskStore::make_room(const std::string& account, uint64_t bytes, size_t
   while (is_over() && remove_oldest_ended(account)) {
     if (!shares_.contains(account)) share = &none;
   }
-  if (more > 0 && is_over()) return fail(Code::exhausted, fmt::format("tenant '{}' has too many tasks", account));
+  if (more > 0 && is_over())
+    return fail(Code::exhausted,
+                fmt::format("tenant '{}' has {} tasks; the limit is {}", account, share->running + share->ended,
+                            limits_.tasks_of_tenant),
+                "wait for one to end, or cancel one");
   while (entries_.size() + more > limits_.tasks || bytes_ + bytes > limits_.bytes) {
     if (remove_oldest_ended(largest_account())) continue;
     if (more == 0) break;
-    return fail(Code::exhausted, fmt::format("{} tasks of all tenants have not ended", entries_.size()),
+    return fail(Code::exhausted,
+                fmt::format("{} tasks of all tenants have not ended; the limit is {}", entries_.size(), limits_.tasks),
                 "try again later");
   }
   return {};

@@ -26,6 +26,14 @@ def ask(client, method, **params):
     return client.answer(client.begin(method, _meta=capabilities, **params))
 
 
+def promoting_daemon(test):
+    """A daemon under which every call becomes a task."""
+    folder = pathlib.Path(test.enterContext(tempfile.TemporaryDirectory(prefix="warder-test-")))
+    folder.chmod(0o755)
+    (folder / "warderd.json").write_text(json.dumps({"tasks": {"promote_after_ms": 1}}))
+    return Daemon(arguments=["--config", folder / "warderd.json"])
+
+
 class Background(SharedDaemon):
     def setUp(self):
         super().setUp()
@@ -111,10 +119,7 @@ class Restarts(unittest.TestCase):
                 self.assertIn("may have had effects", body["error"])
 
     def test_after_kill_9_a_task_is_completed_with_an_error(self):
-        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="warder-test-")))
-        folder.chmod(0o755)
-        (folder / "warderd.json").write_text(json.dumps({"tasks": {"promote_after_ms": 1}}))
-        with Daemon(arguments=["--config", folder / "warderd.json"]) as daemon:
+        with promoting_daemon(self) as daemon:
             with Client(daemon.socket) as client:
                 call = {"name": "execute_code", "arguments": {"code": HOLD}}
                 task = ask(client, "tools/call", **call)["result"]
@@ -126,6 +131,37 @@ class Restarts(unittest.TestCase):
                 now = ask(client, "tasks/get", taskId=task["taskId"])["result"]
                 self.assertEqual((now["status"], now["result"]["isError"]), ("completed", True))
                 self.assertEqual(body_of(now["result"])["outcome"], "interrupted")
+
+
+class Notifications(unittest.TestCase):
+    def test_a_subscriber_gets_the_end_of_a_task_with_its_result(self):
+        capabilities = {"io.modelcontextprotocol/clientCapabilities": TASKS}
+        with promoting_daemon(self) as daemon, Client(daemon.socket) as client, Client(daemon.socket) as listener:
+            call = {"name": "execute_code", "arguments": {"code": HOLD}}
+            task = ask(client, "tools/call", **call)["result"]["taskId"]
+            request = listener.begin("subscriptions/listen", notifications={"taskIds": [task, "t1"]}, _meta=capabilities)
+            self.assertEqual(listener.take()["params"]["notifications"], {"taskIds": [task]})
+            let_go(daemon)
+            told = listener.take()
+            self.assertEqual((told["method"], told["params"]["taskId"], told["params"]["status"]),
+                             ("notifications/tasks", task, "completed"))
+            self.assertEqual(told["params"]["_meta"], {"io.modelcontextprotocol/subscriptionId": request})
+            self.assertEqual(body_of(told["params"]["result"])["result"], "went on")
+
+    def test_a_client_of_2025_11_25_gets_the_states_of_its_tasks(self):
+        def begin(client, method, **params):
+            client.last_id += 1
+            client.send({"jsonrpc": "2.0", "id": client.last_id, "method": method, "params": params})
+            return client.last_id
+
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            client.answer(begin(client, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "0"}))
+            call = {"name": "execute_code", "arguments": {"code": HOLD}, "task": {}}
+            task = client.answer(begin(client, "tools/call", **call))["result"]["task"]["taskId"]
+            let_go(daemon)
+            told = client.take()
+            self.assertEqual((told["method"], told["params"]["taskId"], told["params"]["status"]),
+                             ("notifications/tasks/status", task, "completed"))
 
 
 if __name__ == "__main__":

@@ -189,6 +189,14 @@ TEST_CASE("a detached call is answered at once, and ends with cancel_of", "[mcp]
   CHECK(fixture.running() == 0);
 }
 
+TEST_CASE("the result of an interrupted task names its task, for clients of each era", "[mcp][tasks]") {
+  const Json result = Json::parse("{" + mcp::interrupted_result("t1", R"({"name":"test"})") + "}");
+  CHECK(result["isError"] == true);
+  CHECK(result["resultType"] == "complete");
+  CHECK(result["_meta"]["io.modelcontextprotocol/related-task"] == Json{{"taskId", "t1"}});
+  CHECK(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "test");
+}
+
 TEST_CASE("2025-11-25: a client asks for a task, and waits for its result", "[mcp][tasks]") {
   TaskFixture fixture;
   auto client = fixture.connect();
@@ -215,14 +223,215 @@ TEST_CASE("2025-11-25: a client asks for a task, and waits for its result", "[mc
   settle(fixture.loop);
   CHECK(client->silent());
   fixture.go_on();
+  CHECK(client->message()["method"] == "notifications/tasks/status");
   for (int n = 0; n < 2; n++) {
     const Json result = client->message()["result"];
     CHECK(result["content"][0]["text"] == "xxxxxxxxxx");
     CHECK(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"] == id);
   }
   CHECK(client->ask(legacy("tasks/cancel", {{"taskId", id}}))["error"]["code"] == -32602);
-  for (const Json& task : {Json(7), Json{{"ttl", "long"}}})
-    CHECK(client->ask(legacy("tools/call", {{"name", "work"}, {"task", task}}))["error"]["code"] == -32602);
+  CHECK(client->ask(legacy("tools/call", {{"name", "work"}, {"task", 7}}))["error"]["code"] == -32602);
+  for (const Json& ttl : {Json("long"), Json(-1), Json(-0.5), Json(true), Json::array()}) {
+    CAPTURE(ttl);
+    const Json error = client->ask(legacy("tools/call", {{"name", "work"}, {"task", {{"ttl", ttl}}}}))["error"];
+    CHECK(error["code"] == -32602);
+    CHECK(error["message"] == "Invalid params: task.ttl must be a number of milliseconds, 0 or more");
+  }
   CHECK(client->ask(legacy("tools/call", {{"name", "only_task"}}))["error"]["code"] == -32601);
   CHECK(client->ask(legacy("tasks/update", {{"taskId", id}}))["error"]["code"] == -32601);
+}
+
+namespace {
+
+const Json kEmpty = Json::object();
+
+// A client of 2025-11-25 that can be asked.
+struct LegacyTasks : TaskFixture {
+  int next = 1;
+  std::unique_ptr<Client> client = legacy_client();
+
+  std::unique_ptr<Client> legacy_client() {
+    auto made = connect();
+    made->ask(
+        request(0, "initialize", {{"protocolVersion", "2025-11-25"}, {"capabilities", {{"elicitation", kEmpty}}}}));
+    return made;
+  }
+  Json asked(const char* method, const std::string& id) { return request(next++, method, {{"taskId", id}}); }
+  std::string begin(Json arguments) {
+    const Json params = {{"name", "work"}, {"arguments", std::move(arguments)}, {"task", kEmpty}};
+    return client->ask(request(next++, "tools/call", params))["result"]["task"]["taskId"];
+  }
+  static Json accept(const Json& question) {
+    return {{"jsonrpc", "2.0"}, {"id", question["id"]}, {"result", {{"action", "accept"}, {"content", kEmpty}}}};
+  }
+};
+
+const Json kExtension = {{"extensions", {{mcp::kTasksExtension, kEmpty}}}};
+
+Json listen_to(const Json& id, const Json& tasks, const Json& capabilities = kExtension) {
+  return modern(id, "subscriptions/listen",
+                {{"notifications", {{"taskIds", tasks}}},
+                 {"_meta", {{"io.modelcontextprotocol/clientCapabilities", capabilities}}}});
+}
+
+}  // namespace
+
+TEST_CASE("2025-11-25: the client of a task is notified of its states, and no other client is", "[mcp][tasks]") {
+  LegacyTasks fixture;
+  auto other = fixture.legacy_client();
+  const std::string id = fixture.begin({{"ask", true}});
+  fixture.go_on();
+  Json told = fixture.client->message();
+  CHECK(told["method"] == "notifications/tasks/status");
+  CHECK(told["params"]["taskId"] == id);
+  CHECK(told["params"]["status"] == "input_required");
+  CHECK(told["params"].contains("ttl"));
+  CHECK(told["params"].contains("createdAt"));
+  CHECK_FALSE(told["params"].contains("_meta"));
+  fixture.client->send(fixture.asked("tasks/cancel", id));
+  told = fixture.client->message();
+  CHECK(told["params"]["status"] == "cancelled");
+  CHECK(fixture.client->message()["result"]["status"] == "cancelled");
+  CHECK(fixture.client->silent());
+  CHECK(other->silent());
+}
+
+TEST_CASE("2026-07-28: a subscription reports the states of the client's own tasks, with their results",
+          "[mcp][tasks]") {
+  TaskFixture fixture;
+  auto client = fixture.connect(), listener = fixture.connect();
+  const std::string id = client->ask(fixture.call(1, {{"ask", true}}))["result"]["taskId"];
+  mcp::Connection::Accepted stranger;
+  stranger.principal = mcp::Principal::of_token("another");
+  auto foreign = fixture.connect(std::move(stranger));
+  foreign->send(listen_to("f", {id}));
+  CHECK(foreign->message()["params"]["notifications"] == kEmpty);
+  listener->send(listen_to("s", {id, "t0", id}));
+  CHECK(listener->message()["params"]["notifications"] == Json{{"taskIds", {id}}});
+  CHECK(listener->silent());
+  fixture.go_on();
+  Json told = listener->message();
+  CHECK(told["method"] == "notifications/tasks");
+  CHECK(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s");
+  CHECK(told["params"]["status"] == "input_required");
+  const Json questions = told["params"]["inputRequests"];
+  REQUIRE(questions.size() == 1);
+  const Json responses = {{questions.begin().key(), {{"action", "accept"}, {"content", kEmpty}}}};
+  client->ask(fixture.with_tasks(2, "tasks/update", {{"taskId", id}, {"inputResponses", responses}}));
+  do told = listener->message();
+  while (told["params"]["status"] == "working");
+  CHECK(told["params"]["status"] == "completed");
+  CHECK(told["params"]["result"]["content"][0]["text"] == "xxxxxxxxxx");
+  told["params"].erase("_meta");
+  Json details = fixture.details(*client, id)["result"];
+  details.erase("_meta"), details.erase("resultType");
+  CHECK(told["params"] == details);
+  CHECK(listener->silent());
+  CHECK(foreign->silent());
+
+  listener->send(listen_to("late", {id}));  // the task ended before
+  CHECK(listener->message()["params"]["notifications"] == Json{{"taskIds", {id}}});
+  told = listener->message();
+  CHECK(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "late");
+  CHECK(told["params"]["status"] == "completed");
+  fixture.server.drain();
+  CHECK(listener->message()["result"]["resultType"] == "complete");
+}
+
+TEST_CASE("2026-07-28: a subscription to tasks needs the extension, and ids", "[mcp][tasks]") {
+  TaskFixture fixture;
+  auto client = fixture.connect();
+  const Json error = client->ask(listen_to(1, {"t1"}, kEmpty))["error"];
+  CHECK(error["code"] == -32021);
+  CHECK(error["data"]["requiredCapabilities"] == kExtension);
+  for (const Json& wrong : {Json("t1"), Json(7), Json{7}, Json{{"a", 1}}}) {
+    CAPTURE(wrong);
+    CHECK(client->ask(listen_to(1, wrong))["error"]["code"] == -32602);
+  }
+  Json many = Json::array();
+  for (int n = 0; n < 257; n++) many.push_back("t" + std::to_string(n));
+  CHECK(client->ask(listen_to(1, many))["error"]["message"] ==
+        "Invalid params: more than 256 tasks in one subscription");
+  client->send(listen_to("s", Json::array(), kEmpty));
+  CHECK(client->message()["method"] == "notifications/subscriptions/acknowledged");
+}
+
+TEST_CASE("2025-11-25: a task asks its client on the stream of tasks/result, once", "[mcp][tasks]") {
+  LegacyTasks fixture;
+  Client& client = *fixture.client;
+  const std::string id = fixture.begin({{"ask", true}});
+  client.send(fixture.asked("tasks/result", id));
+  client.send(fixture.asked("tasks/result", id));  // two at once
+  fixture.go_on();
+  CHECK(client.message()["params"]["status"] == "input_required");
+  const Json question = client.message();
+  CHECK(question["method"] == "elicitation/create");
+  CHECK(question["params"]["message"] == "go on?");
+  CHECK(question["params"]["_meta"]["io.modelcontextprotocol/related-task"] == Json{{"taskId", id}});
+  CHECK(client.silent());
+  client.send(fixture.accept(question));
+  CHECK(client.message()["params"]["status"] == "working");
+  CHECK(client.message()["params"]["status"] == "completed");
+  for (int n = 0; n < 2; n++) CHECK(client.message()["result"]["content"][0]["text"] == "xxxxxxxxxx");
+  CHECK(client.silent());
+}
+
+TEST_CASE("2025-11-25: a question that its client does not answer goes to the next tasks/result", "[mcp][tasks]") {
+  LegacyTasks fixture;
+  const std::string id = fixture.begin({{"ask", true}});
+  fixture.go_on();
+  fixture.client->message();        // input_required
+  CHECK(fixture.client->silent());  // not before it asks for the result
+  auto leaving = fixture.legacy_client(), waiting = fixture.legacy_client(), half = fixture.legacy_client();
+  SECTION("it cancels its request") {
+    const Json request = fixture.asked("tasks/result", id);
+    leaving->send(request);
+    const Json question = leaving->message();
+    CHECK(question["method"] == "elicitation/create");
+    leaving->send(cancel(request["id"]));
+    const Json taken_back = leaving->message();
+    CHECK(taken_back["method"] == "notifications/cancelled");
+    CHECK(taken_back["params"]["requestId"] == question["id"]);
+    leaving->send(fixture.accept(question));  // too late
+  }
+  SECTION("it hangs up") {
+    leaving->send(fixture.asked("tasks/result", id));
+    CHECK(leaving->message()["method"] == "elicitation/create");
+    waiting->send(fixture.asked("tasks/result", id));
+    CHECK(waiting->silent());
+    leaving->close();
+    CHECK(waiting->message()["method"] == "elicitation/create");
+    waiting->close();
+  }
+  SECTION("it sends nothing more, and still reads") {
+    half->send(fixture.asked("tasks/result", id));
+    CHECK(half->message()["method"] == "elicitation/create");
+    half->half_close();
+  }
+  settle(fixture.loop);
+  CHECK(fixture.client->ask(fixture.asked("tasks/get", id))["result"]["status"] == "input_required");
+  fixture.client->send(fixture.asked("tasks/result", id));
+  const Json question = fixture.client->message();
+  CHECK(question["method"] == "elicitation/create");
+  fixture.client->send(fixture.accept(question));
+  CHECK(fixture.client->message()["params"]["status"] == "working");
+  CHECK(fixture.client->message()["params"]["status"] == "completed");
+  CHECK(fixture.client->message()["result"]["content"][0]["text"] == "xxxxxxxxxx");
+}
+
+TEST_CASE("2025-11-25: the end of a task takes its question back", "[mcp][tasks]") {
+  LegacyTasks fixture;
+  const std::string id = fixture.begin({{"ask", true}});
+  fixture.client->send(fixture.asked("tasks/result", id));
+  fixture.go_on();
+  fixture.client->message();  // input_required
+  const Json question = fixture.client->message();
+  CHECK(question["method"] == "elicitation/create");
+  auto other = fixture.legacy_client();
+  CHECK(other->ask(fixture.asked("tasks/cancel", id))["result"]["status"] == "cancelled");
+  CHECK(fixture.client->message()["params"]["status"] == "cancelled");
+  const Json taken_back = fixture.client->message();
+  CHECK(taken_back["method"] == "notifications/cancelled");
+  CHECK(taken_back["params"]["requestId"] == question["id"]);
+  CHECK(fixture.client->message()["error"]["code"] == -32600);
 }

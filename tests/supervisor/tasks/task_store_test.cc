@@ -146,10 +146,20 @@ TEST_CASE("tasks that have not ended are refused beyond the limit, and never rem
   for (int n = 0; n < 3; n++) running.push_back(stored.begin(n < 2 ? "acme" : "acme/reports").value());
   const auto refused = stored.begin("acme");
   CHECK(refused.error().code == Code::exhausted);
+  CHECK(refused.error().what == "tenant 'acme' already has 3 tasks that have not ended; the limit is 3");
   CHECK(stored.begin("other"));
   for (const auto& task : running) CHECK(stored.knows(task));
   stored.store->end(running[0].id, TaskState::cancelled, "");
   CHECK(stored.begin("acme"));
+}
+
+TEST_CASE("the refusal of a task names the limit of all tasks", "[tasks]") {
+  TaskLimits limits;
+  limits.tasks_of_tenant = 2, limits.tasks = 3;
+  Stored stored(limits);
+  for (const char* tenant : {"acme", "acme", "other"}) CHECK(stored.begin(tenant));
+  CHECK(stored.begin("acme").error().what == "tenant 'acme' has 2 tasks; the limit is 2");
+  CHECK(stored.begin("other").error().what == "3 tasks of all tenants have not ended; the limit is 3");
 }
 
 TEST_CASE("results have a limit each, for a tenant, and in all", "[tasks]") {
