@@ -167,6 +167,7 @@ Task<Result<>> Client::open(std::chrono::milliseconds limit, Questions questions
     co_return Result<>{};
   }
   if (over_) co_return tl::unexpected<Error>(end_as_error());
+  if (!discovered && transport_->needs_login()) co_return tl::unexpected<Error>(std::move(discovered).error());
   auto shaken = co_await try_handshake(limit, questions);
   co_return shaken;
 }

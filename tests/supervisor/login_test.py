@@ -181,6 +181,17 @@ class ByAPerson(LoginTest):
         self.call()
         self.assertEqual(len(self.issuer.requests) - asked, 1)  # and not again at each call
 
+    def test_a_refused_token_is_no_reason_to_try_an_older_protocol(self):
+        self.begin()
+        self.issuer.wrong = "step up"  # from the first request on
+        posted = []
+        self.server.guard = lambda one: (posted.append((one.command, one.headers["Mcp-Method"])), self.issuer.guard(one))[1]
+        self.log_in()
+        for _ in range(2):  # the second call comes in the pause between two starts
+            self.assertIn("warder servers login far --scope 'a b files:write admin'", self.call()["remedy"])
+        self.assertIn(("POST", "server/discover"), posted)
+        self.assertNotIn(("POST", None), posted)  # initialize has no such header
+
     def test_more_rights_are_never_asked_for_by_themselves(self):
         self.begin()
         self.log_in()
@@ -189,7 +200,9 @@ class ByAPerson(LoginTest):
         self.issuer.wrong = "step up"
         refused = self.call()
         self.assertIn("wants more rights than the login has: the scopes files:write admin", refused["error"])
-        self.assertEqual(refused["remedy"], "warder servers login far --scope 'files:write admin', if you want to allow it")
+        # With the scope that the login has: a new login replaces it.
+        self.assertEqual(refused["remedy"],
+                         "warder servers login far --scope 'files:read files:write admin', if you want to allow it")
         self.assertEqual((len(self.issuer.requests), len(self.issuer.asked)), asked)
 
     @unittest.skipUnless(ROOT, "needs root, to be somebody else")
