@@ -192,6 +192,30 @@ class ByAPerson(LoginTest):
         self.assertIn(("POST", "server/discover"), posted)
         self.assertNotIn(("POST", None), posted)  # initialize has no such header
 
+    def test_a_client_is_known_by_the_url_of_its_metadata(self):
+        url = "https://warder.example/client.json"
+        self.begin(client_id=url)
+        _, refused = self.admin.error("BeginLogin", "sssas", "far", "", REDIRECT, [])
+        self.assertIn("reads no metadata of clients", refused)
+        self.issuer.more = {"client_id_metadata_document_supported": True}
+        self.log_in()
+        self.assertEqual(self.issuer.asked[-1]["client_id"], url)
+        self.assertEqual(self.issuer.requests[-1][0]["client_id"], url)
+        self.assertEqual(self.issuer.registered, [])
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+
+    def test_refresh_tokens_are_asked_for_where_the_issuer_has_them(self):
+        self.begin()
+        for scope, listed, asked in (("files:read", ["files:read", "offline_access"], "files:read offline_access"),
+                                     ("files:read", ["files:read"], "files:read"),
+                                     ("files:read", None, "files:read"),
+                                     ("files:read offline_access", ["files:read"], "files:read"),
+                                     ("files:read offline_access", None, "files:read offline_access")):
+            with self.subTest(scope=scope, listed=listed):
+                self.issuer.scope, self.issuer.more = scope, {"scopes_supported": listed} if listed else {}
+                self.log_in()
+                self.assertEqual(self.issuer.asked[-1]["scope"], asked)
+
     def test_more_rights_are_never_asked_for_by_themselves(self):
         self.begin()
         self.log_in()
