@@ -79,6 +79,16 @@ std::string own_issuer(std::string_view url) {
   return std::string(url.substr(0, url.find_first_of("/?#", url.find("://") + 3)));
 }
 
+// The scope of refresh tokens is the authorization server's, not the MCP server's. An authorization server that lists
+// its scopes decides whether it is asked for. It is never asked for alone: without any scope the server gives its usual
+// ones. Facts: MCP 2026-07-28, SEP-2207.
+void fit_offline_access(Discovered& found, OAuthSettings::Grant grant) {
+  if (!found.server.has_offline_access) return;
+  std::erase(found.scopes, kOfflineAccess);
+  const bool is_wanted = *found.server.has_offline_access && grant == OAuthSettings::Grant::authorization_code;
+  if (is_wanted && !found.scopes.empty()) found.scopes.push_back(kOfflineAccess);
+}
+
 }  // namespace
 
 http::ClientRequest request_to(const TokenTarget& target, std::string url) {
@@ -126,6 +136,7 @@ Task<Result<Discovered>> discover(http::HttpClient& client, const TokenTarget& t
     co_return tl::unexpected<Error>(
         std::move(server).error().within("the authorization server " + printable(issuer, 200)));
   found.server = *std::move(server);
+  if (settings.scopes.empty()) fit_offline_access(found, settings.grant);
   co_return found;
 }
 

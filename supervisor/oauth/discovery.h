@@ -28,8 +28,10 @@ struct TokenTarget {
 
 struct Discovered {
   AuthorizationServer server;
-  std::string resource;             // RFC 8707
-  std::vector<std::string> scopes;  // to ask for: those of the settings, of the challenge, or of the metadata
+  std::string resource;  // RFC 8707
+  // To ask for: those of the settings; else those of the challenge, or of the metadata, with offline_access if the
+  // authorization server lists it, and without it if its list lacks it.
+  std::vector<std::string> scopes;
 };
 
 // A request of this folder: its limits, and no more headers than given.

@@ -104,9 +104,12 @@ Result<AuthorizationServer> read_authorization_server(std::string_view text, std
   if (all.token_endpoint.empty()) return fail(Code::denied, "its metadata has no token_endpoint");
   all.token_auth_methods = texts_in(document, "token_endpoint_auth_methods_supported");
   if (all.token_auth_methods.empty()) all.token_auth_methods = {"client_secret_basic"};  // RFC 8414, section 2
+  if (const auto scopes = document.find("scopes_supported"); scopes != document.end() && scopes->is_array())
+    all.has_offline_access = std::find(scopes->begin(), scopes->end(), kOfflineAccess) != scopes->end();
   const auto methods = texts_in(document, "code_challenge_methods_supported");
   all.has_s256 = std::find(methods.begin(), methods.end(), "S256") != methods.end();
   all.says_iss = flag_in(document, "authorization_response_iss_parameter_supported");
+  all.reads_client_documents = flag_in(document, "client_id_metadata_document_supported");
   return all;
 }
 

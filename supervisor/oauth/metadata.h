@@ -1,9 +1,10 @@
 // Metadata of a protected resource and of an authorization server: read and checked. Pure functions.
 // Source: JSON documents from servers, which are not trusted. Used by: discovery.cc. Errors: denied, naming the member
 // and why the document is not used.
-// Facts: RFC 9728 sections 2 and 3.3, RFC 8414 sections 2 and 3.3, RFC 7636 section 4.2, RFC 9207 section 3; MCP
-// 2025-11-25 and 2026-07-28, basic/authorization.
+// Facts: RFC 9728 sections 2 and 3.3, RFC 8414 sections 2 and 3.3, RFC 7636 section 4.2, RFC 9207 section 3;
+// draft-ietf-oauth-client-id-metadata-document; MCP 2025-11-25 and 2026-07-28, basic/authorization.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 namespace oauth {
 
 constexpr size_t kMostMetadata = 256 << 10;  // bytes of one document
+inline constexpr const char* kOfflineAccess = "offline_access";
 
 struct ProtectedResource {
   std::string resource;                            // the value of `resource` in requests (RFC 8707)
@@ -24,7 +26,9 @@ struct ProtectedResource {
 struct AuthorizationServer {
   std::string issuer, authorization_endpoint, token_endpoint, registration_endpoint;  // empty: it has none
   std::vector<std::string> token_auth_methods;  // how clients authenticate at the token endpoint
+  std::optional<bool> has_offline_access;       // the scope of refresh tokens; nullopt: it does not list its scopes
   bool has_s256 = false;                        // PKCE with S256
+  bool reads_client_documents = false;          // a client's id may be the URL of its metadata
   bool says_iss = false;                        // redirects carry `iss` (RFC 9207)
 };
 

@@ -11,6 +11,17 @@ namespace {
 
 constexpr size_t kMostScopes = 64, kLongestScope = 256, kLongestClient = 1024;
 
+// Facts: draft-ietf-oauth-client-id-metadata-document, section 2.
+Result<> check_client_document(const std::string& url, const std::string& key) {
+  auto fits = check_endpoint(url, Plain::never);
+  if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(key));
+  const std::string path = path_of_url(url) + "/";
+  if (path == "/" || path.find("/./") != path.npos || path.find("/../") != path.npos)
+    return fail(Code::invalid, key + ": the URL of a client's metadata needs a path, without . and ..",
+                "if the authorization server gave this client_id, write its URL into `issuer`");
+  return {};
+}
+
 }  // namespace
 
 bool is_scope(std::string_view text) {
@@ -45,6 +56,7 @@ Result<OAuthSettings> read_settings(const Json& object, const std::string& path)
                 "write the URL of the authorization server into `issuer`");
   if (settings.grant == OAuthSettings::Grant::client_credentials && settings.client_secret.empty())
     return fail(Code::invalid, path + ".grant: client_credentials needs client_id and client_secret");
+  if (settings.has_client_document()) CHECKED(check_client_document(settings.client_id, path + ".client_id"));
   if (!settings.issuer.empty()) {
     auto fits = check_endpoint(settings.issuer, Plain::loopback);
     if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(path + ".issuer"));

@@ -20,6 +20,9 @@ struct OAuthSettings {
   std::string client_secret;        // absolute path of the file with the secret; empty: none
   std::vector<std::string> scopes;  // to ask for; empty: those that the server names
   std::string issuer;               // the authorization server; empty: the one that the server names
+  // client_id is the URL of a document about the client, which authorization servers read (client ID metadata
+  // document). With an issuer, the id is one that the issuer gave, whatever it looks like.
+  bool has_client_document() const { return issuer.empty() && client_id.starts_with("https://"); }
   bool operator==(const OAuthSettings&) const = default;
 };
 

@@ -64,6 +64,11 @@ Tokens tokens_for(const Discovered& discovered, ClientIdentity identity) {
 
 Result<ClientIdentity> configured_client(const OAuthSettings& settings, const AuthorizationServer& server,
                                          std::string secret) {
+  if (settings.has_client_document() && !server.reads_client_documents)
+    return fail(
+        Code::denied, "the authorization server reads no metadata of clients: client_id cannot be a URL",
+        "leave `oauth.client_id` out, and the daemon registers itself; or register a client there, and write its "
+        "`client_id` and the `issuer`");
   ClientIdentity identity{settings.client_id, std::move(secret), kPublic};
   if (identity.secret.empty()) return identity;
   if (!takes(server, kBasic) && !takes(server, kPostSecret))

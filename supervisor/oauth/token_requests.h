@@ -13,7 +13,7 @@
 namespace oauth {
 
 // The configured client. `secret`: the text of its file; empty: a public client. Errors: denied: the server takes no
-// way of authentication that the daemon has.
+// way of authentication that the daemon has, or reads no metadata of clients.
 Result<ClientIdentity> configured_client(const OAuthSettings& settings, const AuthorizationServer& server,
                                          std::string secret);
 Task<Result<ClientIdentity>> register_client(http::HttpClient& client, const TokenTarget& target,

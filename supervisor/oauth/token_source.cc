@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/log.h"
+#include "supervisor/oauth/challenge.h"
 #include "supervisor/oauth/token_requests.h"
 
 namespace oauth {
@@ -34,10 +35,14 @@ Error TokenSource::needs_login(std::string why) const {
   return error;
 }
 
-std::string TokenSource::more_scopes_hint(const std::string& scopes) const {
+std::string TokenSource::more_scopes_hint(const std::vector<std::string>& scopes) const {
   if (is_client()) return "add them to `oauth.scopes` of the server, if the daemon may have them, and reload";
   if (scopes.empty()) return "warder servers login " + target_.server + " --scope SCOPE, if you want to allow it";
-  return fmt::format("warder servers login {} --scope '{}', if you want to allow it", target_.server, scopes);
+  const Tokens* tokens = login();
+  std::vector<std::string> all = tokens ? tokens->scopes : std::vector<std::string>();
+  for (const auto& one : scopes)
+    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+  return fmt::format("warder servers login {} --scope '{}', if you want to allow it", target_.server, join_scopes(all));
 }
 
 // The configuration may have changed since the login: its tokens are for the former server, client or issuer.

@@ -31,8 +31,9 @@ class TokenSource {
   // The login that fits the configuration; nullptr: none.
   const Tokens* login() const;
   Error needs_login(std::string why) const;
-  // What to do if the server wants these scopes, too; empty: it does not name them.
-  std::string more_scopes_hint(const std::string& scopes) const;
+  // What to do if the server wants these scopes, too; empty: it does not name them. The command also names the scopes
+  // that the login has, because a new login replaces it.
+  std::string more_scopes_hint(const std::vector<std::string>& scopes) const;
 
  private:
   bool is_client() const { return target_.settings.grant == OAuthSettings::Grant::client_credentials; }

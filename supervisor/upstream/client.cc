@@ -9,6 +9,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/value_bytes.h"
 #include "supervisor/base/version.h"
+#include "supervisor/mcp/jsonrpc.h"
 
 namespace upstream {
 namespace {
@@ -47,6 +48,17 @@ std::optional<Json> parsed_without(const Variables& secrets, std::string_view te
   auto parsed = parse_json(text);
   if (!parsed) return {};
   return *std::move(parsed);
+}
+
+bool lists_modern(const Json& versions) {
+  return versions.is_array() && std::find(versions.begin(), versions.end(), kModern) != versions.end();
+}
+
+// Whether the server refuses the version of a request and lists that same version among those that it supports. A
+// server of several machines does so while it changes from one release to another.
+bool is_worth_another_try(const ServerAnswer& answer) {
+  return answer.is_error && answer.code == static_cast<int>(mcp::ErrorCode::unsupported_protocol_version) &&
+         answer.data.is_object() && lists_modern(answer.data.value("supported", Json()));
 }
 
 bool tells_changes(const Json& discovered) {
@@ -148,19 +160,23 @@ std::string Client::why_over() const { return end_as_error().what; }
 
 Task<Result<>> Client::open(std::chrono::milliseconds limit, Questions questions) {
   transport_->speak(kModern);
-  Order probe{"server/discover"};
-  probe.limit = std::min<std::chrono::milliseconds>(limit, kProbeLimit);
-  auto discovered = co_await request(std::move(probe));
-  if (discovered && !discovered->is_error) {
-    const Json versions = discovered->result.value("supportedVersions", Json::array());
-    if (versions.is_array() && std::find(versions.begin(), versions.end(), kModern) != versions.end()) {
-      if (tells_changes(discovered->result)) tasks_.spawn(hear_changes());
-      co_return Result<>{};
-    }
+  auto discovered = co_await discover(limit);
+  if (discovered && is_worth_another_try(*discovered)) discovered = co_await discover(limit);
+  if (discovered && !discovered->is_error && lists_modern(discovered->result.value("supportedVersions", Json()))) {
+    if (tells_changes(discovered->result)) tasks_.spawn(hear_changes());
+    co_return Result<>{};
   }
   if (over_) co_return tl::unexpected<Error>(end_as_error());
+  if (!discovered && transport_->needs_login()) co_return tl::unexpected<Error>(std::move(discovered).error());
   auto shaken = co_await try_handshake(limit, questions);
   co_return shaken;
+}
+
+Task<Result<ServerAnswer>> Client::discover(std::chrono::milliseconds limit) {
+  Order probe{"server/discover"};
+  probe.limit = std::min<std::chrono::milliseconds>(limit, kProbeLimit);
+  auto answer = co_await request(std::move(probe));
+  co_return answer;
 }
 
 // Runs until the server ends the subscription. Each change arrives as a notification.

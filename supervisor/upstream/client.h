@@ -68,8 +68,8 @@ class Client {
   // Whether the client offers elicitation. The handshake of the legacy era says so once, for all calls. In the modern
   // era each call says it, and this value has no effect.
   enum class Questions { none, some };
-  // Finds the era of the server; must be called first. Takes at most 3 s for server/discover, and at most `limit` for
-  // the handshake after it.
+  // Finds the era of the server; must be called first. Takes at most 3 s for server/discover, which is sent again once
+  // if the server refuses its version and lists it as supported; and at most `limit` for the handshake after it.
   Task<Result<>> open(std::chrono::milliseconds limit, Questions questions);
   // A destroyed task cancels the request at the server.
   Task<Result<ServerAnswer>> request(Order order);
@@ -105,6 +105,7 @@ class Client {
   void finish(Error why);
   Error end_as_error() const;
   Variables secrets() const;  // all texts to hide now
+  Task<Result<ServerAnswer>> discover(std::chrono::milliseconds limit);
   Task<Result<>> try_handshake(std::chrono::milliseconds limit, Questions questions);
   Task<Result<Json>> answer_inputs(const Asking& asking, Json inputs, size_t& asked);
   Task<> hear_changes();

@@ -48,6 +48,13 @@ bool speaks_of_session(const std::string& body) {
   return body.find("session") != body.npos || body.find("Session") != body.npos;
 }
 
+// The scopes that a token should have, if the server refuses it because it has too few; nullopt: it does not.
+std::optional<std::vector<std::string>> missing_scopes(const http::ReplyHead& head) {
+  const auto challenge = head.status == 403 ? oauth::bearer_challenge(head) : std::nullopt;
+  if (!challenge || challenge->error != "insufficient_scope") return {};
+  return challenge->scopes;
+}
+
 std::string excerpt(const std::string& body) {
   auto parsed = parse_json(body);
   if (parsed && parsed->is_object()) {
@@ -216,9 +223,11 @@ Task<> HttpTransport::carry(std::shared_ptr<Post> post, Message message) {
 }
 
 Task<> HttpTransport::converse(Message& message, Post& post) {
+  needs_login_ = false;
   auto ready = co_await take_token();
   if (!ready) {
     heard_++;  // the server does not hang: it was not asked
+    needs_login_ = true;
     co_return give_up(message, std::move(ready).error(), false);
   }
   std::string sent = token_;
@@ -227,7 +236,10 @@ Task<> HttpTransport::converse(Message& message, Post& post) {
     heard_++;
     reply.exchange.reset();
     auto renewed = co_await replace_token(std::move(sent));
-    if (!renewed) co_return give_up(message, std::move(renewed).error(), false);
+    if (!renewed) {
+      needs_login_ = true;
+      co_return give_up(message, std::move(renewed).error(), false);
+    }
     Reply again = co_await send_post(message);
     reply = std::move(again);
   }
@@ -291,6 +303,7 @@ Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& m
     listener_.not_taken(*message.id);
     co_return over(Error{Code::unavailable, 0, "no longer knows its session", "", ""});
   }
+  needs_login_ = is_about_token && (head.status == 401 || missing_scopes(head));
   listener_.unanswered(*message.id, refusal_of(head, body));
 }
 
@@ -303,12 +316,11 @@ Error HttpTransport::refusal_of(const http::ReplyHead& head, const std::string& 
   if (head.status == 401 || head.status == 403)
     error.hint = "add the server's credentials to `secrets`: \"Authorization\" and the path of a file";
   if (tokens_ && head.status == 401) error.hint = tokens_->needs_login("").hint;
-  const auto challenge = tokens_ && head.status == 403 ? oauth::bearer_challenge(head) : std::nullopt;
   if (tokens_ && head.status == 403) error.hint = "the login may not do that; ask the server's operator";
-  if (challenge && challenge->error == "insufficient_scope") {
-    const std::string scopes = oauth::join_scopes(challenge->scopes);
-    error.what = "wants more rights than the login has: the scopes " + (scopes.empty() ? "are not named" : scopes);
-    error.hint = tokens_->more_scopes_hint(scopes);
+  if (const auto scopes = missing_scopes(head); tokens_ && scopes) {
+    error.what = "wants more rights than the login has: the scopes " +
+                 (scopes->empty() ? "are not named" : oauth::join_scopes(*scopes));
+    error.hint = tokens_->more_scopes_hint(*scopes);
   }
   if (head.status >= 300 && head.status < 400) {
     error.what += " to " + printable(hide_secrets(hidden, head.header("location")), kShown);

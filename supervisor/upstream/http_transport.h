@@ -35,6 +35,7 @@ class HttpTransport : public Transport {
   void close() override;
   bool full() const override;
   uint64_t heard() const override { return heard_; }
+  bool needs_login() const override { return needs_login_; }
   Variables late_secrets() const override;
 
  private:
@@ -87,6 +88,7 @@ class HttpTransport : public Transport {
   std::string version_, session_;
   std::shared_ptr<oauth::TokenSource> tokens_;  // nullptr: none are sent
   std::string token_;                           // of the next request
+  bool needs_login_ = false;                    // the last request: no token could be had, or it was refused
   Variables hidden_;                            // secret texts that no error may show
   bool settling_ = false;                       // "initialized" is being sent; later messages wait in waiting_
   std::vector<Message> waiting_;

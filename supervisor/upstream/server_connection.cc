@@ -66,8 +66,9 @@ Task<Result<std::shared_ptr<Client>>> ServerConnection::ready(Start start) {
     if (now < not_before_) {
       const auto left = std::chrono::duration<double>(not_before_ - now).count();
       const std::string why = last_start_ ? "it ends again and again" : last_start_.error().what;
+      const std::string remedy = last_start_ || last_start_.error().hint.empty() ? "" : last_start_.error().hint + "; ";
       co_return fail(Code::unavailable, fmt::format("server '{}' is not started again yet: {}", config_.name, why),
-                     fmt::format("try again in {:.1f} s", left));
+                     fmt::format("{}try again in {:.1f} s", remedy, left));
     }
     starting_ = true;
     tasks_.spawn(begin(std::move(start)));

@@ -66,6 +66,8 @@ class Transport {
 
   virtual bool full() const = 0;       // true: leave out optional messages
   virtual uint64_t heard() const = 0;  // grows with each byte and each reply received
+  // Whether the last request failed for want of a token: then the server took none, and another request is in vain.
+  virtual bool needs_login() const { return false; }
   // Texts to hide in the server's messages that were not known when the transport was made: tokens.
   virtual Variables late_secrets() const { return {}; }
   virtual std::string last_words() const { return {}; }  // end of the standard error, printable

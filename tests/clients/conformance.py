@@ -5,10 +5,8 @@ by a program that copies bytes, over its Unix socket. Every scenario that the re
 those listed in conformance/REVISION.yml, each with its reason; one that is listed and passes fails the run, so the list
 stays true. So must the scenarios of UNSCORED, which the suite does not require.
 """
-import json
 import os
 import pathlib
-import re
 import select
 import shutil
 import signal
@@ -18,10 +16,10 @@ import sys
 import tempfile
 import threading
 
-from harness import CLIENTS, MODULES, NODE
+from conformance_suite import SUITE, excused, required, results, wrong
+from harness import CLIENTS, NODE
 
 HERE = pathlib.Path(__file__).resolve().parent
-SUITE = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
 # Scenarios that the suite runs and does not score, and that apply to the fixtures.
 UNSCORED = {"2025-11-25": {"server-session-lifecycle", "json-schema-2020-12", "server-sse-polling"},
             "2026-07-28": {"json-schema-2020-12", "http-header-validation", "http-custom-header-server-validation"}}
@@ -31,43 +29,6 @@ TASKS = {"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields",
          "tasks-mrtr-input", "tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error",
          "tasks-mrtr-composition", "tasks-status-notifications"}
 UNCHECKED = {"tasks-status-notifications"}
-
-
-def required(revision):
-    """The names of the server scenarios that a revision requires."""
-    listing = subprocess.run([NODE, SUITE, "list", "--requirements", revision], capture_output=True, text=True,
-                             check=True)
-    section = listing.stdout.split("Server scenarios", 1)[1].split("\n\n", 1)[0]
-    return {line.strip()[2:] for line in section.splitlines() if line.strip().startswith("- ")}
-
-
-def results(folder):
-    """For each scenario that was run, its checks: pairs of id and status."""
-    found = {}
-    for file in folder.glob("server-*/checks.json"):
-        name = re.sub(r"-\d{4}-\d\d-\d\dT[\dZ-]+$", "", file.parent.name.removeprefix("server-"))
-        found[name] = [(check["id"], check["status"]) for check in json.loads(file.read_text())]
-    return found
-
-
-def excused(baseline):
-    """The listed scenarios, each with the checks that may fail; None: all of them."""
-    found = {}
-    for line in baseline.read_text().splitlines():
-        if listed := re.match(r"  - (\S+)\s+#\s*(?:only ([^:]+):)?", line):
-            found[listed[1]] = set(listed[2].split()) if listed[2] else None
-    return found
-
-
-def wrong(scenario, checks, excuses):
-    """What is wrong with a required scenario; nothing when it is as it should be."""
-    allowed = excuses.get(scenario, set())
-    if allowed is None:
-        return []
-    failed = [check for check, status in checks if status == "FAILURE" and check not in allowed]
-    if not any(status == "SUCCESS" for _, status in checks):
-        failed.append("not one check succeeded")  # against a dead server many pass, for want of anything to look at
-    return failed
 
 
 class Forwarder:
@@ -106,7 +67,7 @@ def run_suite(revision, url, output):
     baseline = HERE / "conformance" / f"{revision}.yml"
     status = subprocess.run([NODE, SUITE, "server", "--url", url, "--requirements", revision, "--expected-failures",
                              baseline, "-o", output]).returncode
-    return status, results(output)
+    return status, results(output, "server-")
 
 
 def run_tasks(url, output):
@@ -114,14 +75,14 @@ def run_tasks(url, output):
     shutil.rmtree(output, ignore_errors=True)
     for name in sorted(TASKS):
         subprocess.run([NODE, SUITE, "server", "--url", url, "--scenario", name, "-o", output], stdout=subprocess.DEVNULL)
-    checks = results(output)
+    checks = results(output, "server-")
     return {name: what for name in TASKS
             if (what := wrong(name, checks.get(name, []), {})) and not (name in UNCHECKED and name in checks)}
 
 
 def main():
     revision = sys.argv[1]
-    excuses, needed = excused(HERE / "conformance" / f"{revision}.yml"), required(revision)
+    excuses, needed = excused(HERE / "conformance" / f"{revision}.yml"), required(revision, "Server")
     failed = False
     with tempfile.TemporaryDirectory(prefix="warder-conformance-") as folder:
         path = pathlib.Path(folder) / "fixture.sock"

@@ -61,6 +61,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     "token_endpoint": server.issuer + "/token", "registration_endpoint": server.issuer + "/register",
                     "code_challenge_methods_supported": ["S256"], "authorization_response_iss_parameter_supported": True,
                     "token_endpoint_auth_methods_supported": server.methods}
+        document.update(server.more)
         wrong = server.wrong
         if wrong == "issuer":
             document["issuer"] = "https://evil.example"
@@ -141,6 +142,7 @@ class AuthorizationServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.wrong, self.life, self.refreshes = None, 3600, True
         self.methods = ["client_secret_basic", "none"]
         self.answer = {}  # replaces members of a token's reply
+        self.more = {}  # members of the metadata
         self.codes, self.valid, self.refresh = {}, set(), set()
         self.asked, self.registered, self.requests, self.issued = [], [], [], []
         self.resource = self.resource_metadata = None

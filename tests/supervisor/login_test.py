@@ -181,6 +181,41 @@ class ByAPerson(LoginTest):
         self.call()
         self.assertEqual(len(self.issuer.requests) - asked, 1)  # and not again at each call
 
+    def test_a_refused_token_is_no_reason_to_try_an_older_protocol(self):
+        self.begin()
+        self.issuer.wrong = "step up"  # from the first request on
+        posted = []
+        self.server.guard = lambda one: (posted.append((one.command, one.headers["Mcp-Method"])), self.issuer.guard(one))[1]
+        self.log_in()
+        for _ in range(2):  # the second call comes in the pause between two starts
+            self.assertIn("warder servers login far --scope 'a b files:write admin'", self.call()["remedy"])
+        self.assertIn(("POST", "server/discover"), posted)
+        self.assertNotIn(("POST", None), posted)  # initialize has no such header
+
+    def test_a_client_is_known_by_the_url_of_its_metadata(self):
+        url = "https://warder.example/client.json"
+        self.begin(client_id=url)
+        _, refused = self.admin.error("BeginLogin", "sssas", "far", "", REDIRECT, [])
+        self.assertIn("reads no metadata of clients", refused)
+        self.issuer.more = {"client_id_metadata_document_supported": True}
+        self.log_in()
+        self.assertEqual(self.issuer.asked[-1]["client_id"], url)
+        self.assertEqual(self.issuer.requests[-1][0]["client_id"], url)
+        self.assertEqual(self.issuer.registered, [])
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+
+    def test_refresh_tokens_are_asked_for_where_the_issuer_has_them(self):
+        self.begin()
+        for scope, listed, asked in (("files:read", ["files:read", "offline_access"], "files:read offline_access"),
+                                     ("files:read", ["files:read"], "files:read"),
+                                     ("files:read", None, "files:read"),
+                                     ("files:read offline_access", ["files:read"], "files:read"),
+                                     ("files:read offline_access", None, "files:read offline_access")):
+            with self.subTest(scope=scope, listed=listed):
+                self.issuer.scope, self.issuer.more = scope, {"scopes_supported": listed} if listed else {}
+                self.log_in()
+                self.assertEqual(self.issuer.asked[-1]["scope"], asked)
+
     def test_more_rights_are_never_asked_for_by_themselves(self):
         self.begin()
         self.log_in()
@@ -189,7 +224,9 @@ class ByAPerson(LoginTest):
         self.issuer.wrong = "step up"
         refused = self.call()
         self.assertIn("wants more rights than the login has: the scopes files:write admin", refused["error"])
-        self.assertEqual(refused["remedy"], "warder servers login far --scope 'files:write admin', if you want to allow it")
+        # With the scope that the login has: a new login replaces it.
+        self.assertEqual(refused["remedy"],
+                         "warder servers login far --scope 'files:read files:write admin', if you want to allow it")
         self.assertEqual((len(self.issuer.requests), len(self.issuer.asked)), asked)
 
     @unittest.skipUnless(ROOT, "needs root, to be somebody else")

@@ -48,6 +48,16 @@ TEST_CASE("an authorization server says who it is, and has a token endpoint", "[
   server = read("https://a.example");
   REQUIRE(server);
   CHECK((server->has_s256 && server->says_iss));
+  CHECK((!server->reads_client_documents && !server->has_offline_access));
+  document["client_id_metadata_document_supported"] = true;
+  document["scopes_supported"] = {"a", 7};
+  server = read("https://a.example");
+  REQUIRE(server);
+  CHECK((server->reads_client_documents && server->has_offline_access == false));
+  document["scopes_supported"] = {"a", "offline_access"};
+  server = read("https://a.example");
+  REQUIRE(server);
+  CHECK(server->has_offline_access == true);
   document["registration_endpoint"] = "http://127.0.0.1/register";
   CHECK_FALSE(read("https://a.example"));
   document.erase("registration_endpoint");

@@ -2,6 +2,7 @@
 // waits.
 #include "supervisor/upstream/client.h"
 
+#include "supervisor/base/json.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
 
@@ -23,6 +24,58 @@ class Scripted : public upstream::Transport {
  private:
   Listener& listener_;
 };
+
+// A server that answers each request by the next of these answers, and notes the methods.
+class Answering : public upstream::Transport {
+ public:
+  Answering(Loop& loop, std::vector<Json> answers, std::vector<std::string>& methods)
+      : answers_(std::move(answers)), methods_(methods), tasks_(loop) {}
+  ~Answering() override { tasks_.cancel_all(); }
+  void begin(Listener listener) override { listener_ = std::move(listener); }
+  void send(const Json& message, Arguments) override {
+    methods_.push_back(message["method"]);
+    if (!message.contains("id")) return;
+    Json answer =
+        methods_.size() <= answers_.size() ? answers_[methods_.size() - 1] : Json{{"error", {{"code", -32601}}}};
+    answer["jsonrpc"] = "2.0";
+    answer["id"] = message["id"];
+    tasks_.spawn(say(dump_json(answer)));
+  }
+  void cancel(int64_t) override {}
+  void answered(int64_t) override {}
+  void speak(const std::string&) override {}
+  void close() override {}
+  bool full() const override { return false; }
+  uint64_t heard() const override { return 0; }
+
+ private:
+  Task<> say(std::string text) {
+    auto kept = std::make_shared<const std::string>(std::move(text));
+    const upstream::MessageText message{*kept, {kept, kept->data()}};
+    co_await listener_.message(message, std::nullopt);
+  }
+
+  std::vector<Json> answers_;
+  std::vector<std::string>& methods_;
+  Listener listener_;
+  Scope tasks_;
+};
+
+// The methods that a client sends to such a server, to find its era.
+std::vector<std::string> methods_to_open(std::vector<Json> answers) {
+  Loop loop;
+  JsonWork json(loop);
+  LoopShares shares(loop);
+  std::vector<std::string> methods;
+  upstream::Client client(loop, {json, {"a"}, shares.of("a")},
+                          std::make_unique<Answering>(loop, std::move(answers), methods), {}, {});
+  (void)await(loop, client.open(std::chrono::seconds(5), upstream::Client::Questions::none));
+  return methods;
+}
+
+Json refused_version(std::vector<std::string> supported) {
+  return {{"error", {{"code", -32022}, {"message", "no"}, {"data", {{"supported", supported}}}}}};
+}
 
 Task<> ask(upstream::Client& client, std::optional<Result<upstream::ServerAnswer>>& into) {
   upstream::Client::Order order;
@@ -86,4 +139,15 @@ TEST_CASE("what a server says is not read while its owner has had its part of th
   time_now += std::chrono::seconds(1);
   REQUIRE(run_until(loop, [&] { return answer.has_value(); }));
   CHECK(*answer);
+}
+
+TEST_CASE("a refused version is tried once more if the server lists it, else the handshake is", "[upstream]") {
+  const Json discovered{{"result", {{"supportedVersions", {"2026-07-28"}}}}};
+  const Json modern = refused_version({"2026-07-28"}), legacy = refused_version({"2025-11-25"});
+  using Methods = std::vector<std::string>;
+  CHECK(methods_to_open({modern, discovered}) == Methods{"server/discover", "server/discover"});
+  CHECK(methods_to_open({modern, modern}) == Methods{"server/discover", "server/discover", "initialize"});
+  CHECK(methods_to_open({legacy}) == Methods{"server/discover", "initialize"});
+  CHECK(methods_to_open({{{"error", {{"code", -32022}}}}}) == Methods{"server/discover", "initialize"});
+  CHECK(methods_to_open({discovered}) == Methods{"server/discover"});
 }

@@ -46,6 +46,7 @@ TEST_CASE("a server's tokens", "[upstream]") {
   REQUIRE(servers);
   REQUIRE(servers->at(0).oauth);
   CHECK(servers->at(0).oauth->scopes.size() == 2);
+  CHECK_FALSE(servers->at(0).oauth->has_client_document());
   auto [text, message] = GENERATE(table<std::string, std::string>({
       {R"({"url": "https://x/", "oauth": {}})", "servers.a.oauth.grant: missing"},
       {R"({"url": "https://x/", "oauth": {"grant": "password"}})", "servers.a.oauth.grant: \"password\" is not one of"},
@@ -55,6 +56,12 @@ TEST_CASE("a server's tokens", "[upstream]") {
        "servers.a.oauth.scopes: "},
       {R"({"url": "https://x/", "oauth": {"grant": "authorization_code", "issuer": "http://y"}})",
        "servers.a.oauth.issuer: the URL is not https"},
+      {R"({"url": "https://x/", "oauth": {"grant": "authorization_code", "client_id": "https://y"}})",
+       "servers.a.oauth.client_id: the URL of a client's metadata needs a path, without . and .."},
+      {R"({"url": "https://x/", "oauth": {"grant": "authorization_code", "client_id": "https://y/a/../b"}})",
+       "servers.a.oauth.client_id: the URL of a client's metadata needs a path, without . and .."},
+      {R"({"url": "https://x/", "oauth": {"grant": "authorization_code", "client_id": "https://y/a#b"}})",
+       "servers.a.oauth.client_id: the URL has a fragment"},
       {R"({"url": "https://x/", "oauth": {"grant": "client_credentials", "client_id": "c"}})",
        "servers.a.oauth.grant: client_credentials needs"},
       {R"({"url": "https://x/", "oauth": {"grant": "client_credentials", "client_id": "c", "client_secret": "/f"}})",
