@@ -22,14 +22,7 @@ namespace {
 constexpr auto kExplainPatience = std::chrono::seconds(3);
 constexpr size_t kMostExplained = 4096;  // bytes
 
-// Returns only if the program cannot be started.
-void exec_administration(char** argv) {
-  const auto here = std::filesystem::path(own_path()).parent_path();
-  for (const char* place : {"warder-admin", "../lib/warder/warder-admin"}) {
-    const auto program = (here / place).lexically_normal().string();
-    ::execv(program.c_str(), argv);
-  }
-}
+constexpr char kProgram[] = "warder-admin";
 
 // All that comes from the descriptor until its end, a limit or the patience.
 std::string read_answer(int fd) {
@@ -59,8 +52,16 @@ bool is_administration(std::string_view command) {
   });
 }
 
+void exec_beside(const std::string& name, char** argv) {
+  const auto here = std::filesystem::path(own_path()).parent_path();
+  for (const char* folder : {"", "../lib/warder"}) {
+    const auto program = (here / folder / name).lexically_normal().string();
+    ::execv(program.c_str(), argv);
+  }
+}
+
 int become_administration(char** argv) {
-  exec_administration(argv);
+  exec_beside(kProgram, argv);
   std::fprintf(stderr,
                "warder: the program warder-admin, which has this command, is neither beside %s nor in ../lib/warder\n",
                own_path().c_str());
@@ -80,7 +81,7 @@ Error explained(Error failed, const SocketPath& socket) {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
     ::dup2(to.get(), STDOUT_FILENO);
     ::dup2(null, STDERR_FILENO);
-    exec_administration(argv);
+    exec_beside(kProgram, argv);
     ::_exit(127);
   }
   if (child < 0) return failed;

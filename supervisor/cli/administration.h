@@ -1,6 +1,7 @@
 // Administration: the commands of `warder` that manage a daemon and its machine. They run in another program,
 // warder-admin, because `warder` is linked statically. Used by: main.cc, arguments.cc.
 #pragma once
+#include <string>
 #include <string_view>
 
 #include "supervisor/base/result.h"
@@ -10,6 +11,9 @@ namespace cli {
 
 // Whether warder-admin runs all commands that begin with the word `command`.
 bool is_administration(std::string_view command);
+// Replaces this process by the program `name` from this program's folder or from ../lib/warder. Returns only if neither
+// can be started.
+void exec_beside(const std::string& name, char** argv);
 // Replaces this process by warder-admin, from this program's folder or from the installation. Returns only if
 // warder-admin cannot be started: the exit status for that.
 int become_administration(char** argv);

@@ -9,6 +9,7 @@
 
 #include "supervisor/cli/admin/declare.h"
 #include "supervisor/cli/administration.h"
+#include "supervisor/cli/agent.h"
 #include "supervisor/cli/amounts.h"
 #include "supervisor/cli/config.h"
 #include "supervisor/cli/declaration.h"
@@ -115,6 +116,7 @@ int run_command_line(int argc, char** argv) {
   const SocketPath found = find_socket(arguments.socket);
   if (*commands.mcp) return run_stdio_proxy(found);
   if (*commands.run) return run(arguments.run, *commands.run, found);
+  if (*commands.agent) return become_agent(argv);
   // --socket came before the command's name, or the command is `config check`.
   if (!*commands.config || commands.config->got_subcommand("check")) return become_administration(argv);
   if (arguments.list_clients) return list_clients();

@@ -46,6 +46,7 @@ Commands declare(CLI::App& app, Arguments& arguments) {
   Commands commands{};
   commands.mcp = app.add_subcommand("mcp", "Speak MCP on standard input and output. MCP clients start this command");
   commands.run = declare_run(app, arguments.run);
+  commands.agent = declare_agent(app, arguments.agent).agent;
   commands.config = app.add_subcommand("config", "Print the configuration entry that connects an MCP client to Warder");
   auto* client = commands.config->add_option("client", arguments.client, "The name of the client, from --list")
                      ->type_name("CLIENT");

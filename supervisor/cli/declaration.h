@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "supervisor/cli/admin/command.h"
+#include "supervisor/cli/agent.h"
 
 namespace CLI {
 class App;
@@ -25,11 +26,12 @@ struct Arguments {
   std::string socket, client, http_url;
   bool list_clients = false;
   RunArguments run;
+  AgentArguments agent;
   admin::Given admin;
 };
 
 struct Commands {
-  CLI::App *mcp, *run, *config;
+  CLI::App *mcp, *run, *config, *agent;
 };
 
 // `arguments` must live as long as `app`.
