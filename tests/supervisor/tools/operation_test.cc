@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "supervisor/journal/workflow_rows.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/pii/pii_tools.h"
@@ -160,8 +161,11 @@ TEST_CASE("tools are listed in the order of their registration, and code has cal
   tasks::MemoryTaskDisk task_disk;
   tasks::TaskStore task_store(audiences.loop, task_disk);
   executions::ExecutionRegistry executions(audiences.loop);
+  const auto journal = journal::Journal::open(audiences.loop, audiences.temp.path().string(), {}).value();
+  journal::WorkflowRows workflow_rows(*journal);
+  workflows::WorkflowStore workflow_store(workflow_rows);
   privacy::PiiVaults vaults(audiences.loop);
-  tools::add_workspace_tools(audiences.registry, changes, task_store, executions);
+  tools::add_workspace_tools(audiences.registry, changes, task_store, executions, workflow_store);
   tools::add_pii_tools(audiences.registry, vaults, audiences.loop);
   tools::add_session_calls(audiences.guest_calls);
   Names listed;
@@ -259,7 +263,10 @@ TEST_CASE("a written file is found by its tenant's next call", "[operations]") {
   tasks::MemoryTaskDisk task_disk;
   tasks::TaskStore task_store(audiences.loop, task_disk);
   executions::ExecutionRegistry executions(audiences.loop);
-  tools::add_workspace_tools(audiences.registry, changes, task_store, executions);
+  const auto journal = journal::Journal::open(audiences.loop, audiences.temp.path().string(), {}).value();
+  journal::WorkflowRows workflow_rows(*journal);
+  workflows::WorkflowStore workflow_store(workflow_rows);
+  tools::add_workspace_tools(audiences.registry, changes, task_store, executions, workflow_store);
   CHECK(audiences.agent("write_workspace_file", {{"filename", "a"}, {"content", "x"}}).value()["size"] == 1);
   CHECK(audiences.agent("list_workspace_files").value()["files"] == Json{"a"});
   CHECK(audiences.agent("read_workspace_file", {{"filename", "b"}}).value()["code"] == "not_found");
