@@ -5,6 +5,7 @@
 // event loop. Errors: those of opening files, sockets and threads.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -178,8 +179,9 @@ class DaemonParts {
       std::make_shared<streamable_http::TokenAuthenticator>();
   std::vector<std::unique_ptr<streamable_http::HttpListener>> http_listeners_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
-  std::vector<InterruptedRun> interrupted_runs_;  // until serve()
-  bool reload_failed_ = false;                    // the last one
+  std::vector<InterruptedRun> interrupted_runs_;                           // until serve()
+  std::map<std::string, std::weak_ptr<tenants::Member>> resumed_members_;  // by StoredRun::caller
+  bool reload_failed_ = false;                                             // the last one
   bus::Members members_;
   std::unique_ptr<bus::Service> bus_;                     // optional: set unless the option is "off"
   std::vector<std::unique_ptr<http::Endpoint>> metrics_;  // opened by serve()

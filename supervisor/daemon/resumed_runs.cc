@@ -19,7 +19,12 @@ Result<std::shared_ptr<tenants::Member>> DaemonParts::admit_again(const workflow
   } else if (!prepared_.identity.root && principal.uid() != prepared_.identity.uid) {
     return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid));
   }
-  TRY(auto member, registry_.admit(principal, std::move(caller.unit)));
+  // One member for all runs of a client: each member counts as a connection.
+  std::shared_ptr<tenants::Member> member = resumed_members_[run.caller].lock();
+  if (!member || member->revoked) {
+    TRY(member, registry_.admit(principal, std::move(caller.unit)));
+    resumed_members_[run.caller] = member;
+  }
   const std::string& tenant = run.workflow.tenant;
   if (member->tenant->account() != tenant.substr(0, tenant.find('/')))
     return fail(Code::denied, fmt::format("{} has another tenant now", principal.shown()), "send the program again");

@@ -107,6 +107,37 @@ class FullDisk(unittest.TestCase):
         counted = self.client.call("get_execution_stats")["structuredContent"]["executions"]
         self.assertNotIn("cancelled", str(counted["since_start"]), "what did not run is counted nowhere")
 
+    def test_a_step_whose_value_finds_no_room_says_that_it_has_run_and_runs_again_later(self):
+        code = """
+import os, time, warder
+wf = warder.workflow("w")
+wf.step("first", lambda: "kept")
+print("running", flush=True)
+while not os.path.exists("/workspace/go"): time.sleep(0.01)
+told = None
+try: wf.step("second", lambda: "x" * 200_000)
+except warder.CallError as e: told = str(e)
+print(f"told {told}", flush=True)
+while os.path.exists("/workspace/go"): time.sleep(0.01)
+result = told
+"""
+        self.client.execute("open('/workspace/not-yet', 'w').close()")
+        running = self.client.begin_running(code, timeout_seconds=200)
+        self.fill()
+        (self.workspace / "not-yet").rename(self.workspace / "go")
+        self.client.await_progress(f"token-{running}", lambda progress: progress.get("message", "").startswith("told"))
+        self.filling.unlink()
+        (self.workspace / "go").unlink()
+        told = self.client.executed(running)
+        self.assertIn("the step has run, but its value was not kept, so it runs again next time", told["result"])
+        again = eventually(lambda: (now := body_of(self.client.call("execute_code", {"code": """
+import warder
+wf = warder.workflow("w")
+ran = []
+result = [wf.step("first", lambda: ran.append(1)), len(wf.step("second", lambda: ran.append(2) or "x" * 200_000)), ran]
+"""}))) and now.get("success") and now, "the disk takes writes")
+        self.assertEqual(again["result"], ["kept", 200_000, [2]])
+
     def test_a_disk_that_fills_again_and_again_does_not_fill_the_log(self):
         for rounds in range(1, 4):
             self.fill()
