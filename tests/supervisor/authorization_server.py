@@ -62,6 +62,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     "code_challenge_methods_supported": ["S256"], "authorization_response_iss_parameter_supported": True,
                     "token_endpoint_auth_methods_supported": server.methods}
         wrong = server.wrong
+        if wrong != "no revocation":
+            document["revocation_endpoint"] = server.issuer + "/revoke"
         if wrong == "issuer":
             document["issuer"] = "https://evil.example"
         if wrong == "http":
@@ -96,6 +98,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.registered.append(json.loads(body))
             return self.reply({"client_id": f"registered-{len(server.registered)}", "token_endpoint_auth_method": "none"}, 201)
         form = dict(urllib.parse.parse_qsl(body))
+        if self.path == "/revoke":
+            return self.revoke(form)
         server.requests.append((form, self.headers["Authorization"]))
         if server.wrong == "slow":
             server.go_on.wait(60)
@@ -110,6 +114,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server.valid.add(answer["access_token"])
         server.issued.append(answer)
         return self.reply(answer)
+
+    def revoke(self, form):
+        server = self.server
+        server.revoked.append(form)
+        if server.wrong == "slow revocation":
+            server.go_on.wait(60)
+        if server.wrong == "revocation":
+            return self.reply({}, 503)
+        server.refresh.discard(form["token"])
+        return self.reply({})
 
     def refusal(self, form):
         server, kind = self.server, form["grant_type"]
@@ -142,7 +156,8 @@ class AuthorizationServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.methods = ["client_secret_basic", "none"]
         self.answer = {}  # replaces members of a token's reply
         self.codes, self.valid, self.refresh = {}, set(), set()
-        self.asked, self.registered, self.requests, self.issued = [], [], [], []
+        self.asked, self.registered, self.requests, self.issued, self.revoked = [], [], [], [], []
+        self.go_on = threading.Event()  # ends what is slow
         self.resource = self.resource_metadata = None
         self.scope = "files:read"  # in the challenge
         super().__init__(("127.0.0.1", 0), Handler)
