@@ -117,9 +117,13 @@ std::string bound_address(int fd) {
 }
 
 bool is_loopback_host(std::string_view host) {
-  std::string_view port;
-  const std::string_view name = split_port(host, port);
-  if (name == "localhost" || host == "[::1]" || host.starts_with("[::1]:")) return true;
-  const auto v4 = parse_v4(name);
+  constexpr size_t kPortDigits = 5;
+  if (const size_t colon = host.rfind(':'); colon != host.npos && !host.ends_with(']')) {
+    const std::string_view port = host.substr(colon + 1);
+    if (port.empty() || port.size() > kPortDigits || port.find_first_not_of("0123456789") != port.npos) return false;
+    host = host.substr(0, colon);
+  }
+  if (host == "localhost" || host == "[::1]") return true;
+  const auto v4 = parse_v4(host);
   return v4 && is_loopback_v4(*v4);
 }

@@ -28,6 +28,7 @@ Result<Fd> listen_on(const LoopbackAddress& address);
 bool is_loopback_socket(int fd);
 // "0.0.0.0:9460", for messages.
 std::string bound_address(int fd);
-// Whether the Host header of a request names a loopback address or "localhost". A page of another site, which a browser
-// was led to by a false DNS entry, has another name there.
+// Whether the Host header of a request, or the host of a URL with or without its port, names a loopback address or
+// "localhost": "127.0.0.1:9460", "[::1]". An IPv4 address has four numbers, and a port has digits alone. A page of
+// another site, which a browser was led to by a false DNS entry, has another name there.
 bool is_loopback_host(std::string_view host);

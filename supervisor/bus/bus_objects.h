@@ -71,7 +71,7 @@ struct DaemonServices {
       begin_login;
   std::function<Task<Result<>>(std::string server, std::string owner, std::string id, std::string redirected)>
       finish_login;
-  std::function<Task<Result<bool>>(std::string server, std::string owner)> log_out;
+  std::function<Task<Result<std::pair<bool, std::string>>>(std::string server, std::string owner)> log_out;
   // Errors: exhausted: another run of the doctor is under way.
   std::function<Task<Result<doctor::Findings>>()> doctor;
   std::function<size_t(const std::string& tenant)> sessions_of;  // how many it has, in all its workspaces

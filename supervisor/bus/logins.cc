@@ -27,10 +27,18 @@ std::string shown_owner(const std::string& owner) { return owner.empty() ? "all 
 
 Task<Result<std::string>> BusObjects::login_owner(MessagePtr call, std::string server, std::string tenant) {
   CO_TRY(const policies::Peer caller, co_await authority_.identify(share(call.get())));
-  CO_TRY(const bool is_shared, services_.is_login_shared(server));
-  if (!tenant.empty() && (is_shared || !policies::valid_name(tenant)))
-    co_return fail(Code::invalid, is_shared ? "the login at this server is one for all tenants: name no tenant"
-                                            : "this is not the name of a tenant");
+  const auto sharing = services_.is_login_shared(server);
+  const bool names_tenant_of_shared = sharing && *sharing && !tenant.empty();
+  if (!sharing || names_tenant_of_shared) {  // only those who may change the configuration learn which names exist
+    const std::string other = tenant == authority_.tenant_of(caller) ? "" : tenant;
+    CO_TRY(const auto administrator, co_await authority_.allow(std::move(call), Right::configure, other));
+    (void)administrator;
+    if (!sharing) co_return tl::unexpected<Error>(sharing.error());
+    co_return fail(Code::invalid, "the login at this server is one for all tenants: name no tenant");
+  }
+  const bool is_shared = *sharing;
+  if (!tenant.empty() && !policies::valid_name(tenant))
+    co_return fail(Code::invalid, "this is not the name of a tenant");
   if (!is_shared && tenant.empty()) tenant = authority_.tenant_of(caller);
   if (!is_shared && tenant.empty())
     co_return fail(Code::invalid, "each tenant has its own login at this server, and you are no tenant",
@@ -72,10 +80,11 @@ Task<Result<MessagePtr>> BusObjects::log_out(MessagePtr call) {
   if (r < 0) co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string server = server_text, tenant = tenant_text;
   CO_TRY(const std::string owner, co_await login_owner(share(call.get()), server, tenant));
-  CO_TRY(const bool was_there, co_await services_.log_out(server, owner));
-  log_notice("D-Bus: logged out at the upstream server {}, for {}", printable(server, 64), shown_owner(owner));
+  CO_TRY(const auto done, co_await services_.log_out(server, owner));
+  log_notice("D-Bus: logged out at the upstream server {}, for {}{}{}", printable(server, 64), shown_owner(owner),
+             done.second.empty() ? "" : "; its tokens are not revoked there: ", done.second);
   CO_TRY(MessagePtr reply, reply_to(call.get()));
-  r = sd_bus_message_append(reply.get(), "b", static_cast<int>(was_there));
+  r = sd_bus_message_append(reply.get(), "bs", static_cast<int>(done.first), done.second.c_str());
   if (r < 0) co_return fail_errno(-r, "answer");
   co_return reply;
 }

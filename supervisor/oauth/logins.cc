@@ -208,12 +208,25 @@ Task<Result<>> Logins::finish(std::string id, LoginName name, std::string redire
   co_return Result<>{};
 }
 
-Task<Result<bool>> Logins::log_out(LoginName name) {
+Task<Result<Logout>> Logins::log_out(TokenTarget target, std::string owner) {
+  LoginName name(target.server, std::move(owner));
   std::erase_if(pending_, [&name](const auto& one) {
     return one.second->target.server == name.first && one.second->owner == name.second;
   });
-  auto removed = co_await book_->remove(std::move(name));
-  co_return removed;
+  co_await book_->ready();
+  Tokens former;
+  if (const Tokens* tokens = book_->find(name)) former = *tokens;
+  Logout done;
+  CO_TRY(done.was_there, co_await book_->remove(std::move(name)));
+  if (!done.was_there) co_return done;
+  const auto http = book_->http();
+  if (!http) {
+    done.not_revoked = http.error().what;
+    co_return done;
+  }
+  const auto revoked = co_await revoke_tokens(**http, target, std::move(former));
+  if (!revoked) done.not_revoked = revoked.error().what;
+  co_return done;
 }
 
 void Logins::forget_owner(const std::string& owner) {

@@ -21,6 +21,11 @@ struct BegunLogin {
   std::string url;  // for the browser
 };
 
+struct Logout {
+  bool was_there = false;   // there was a login
+  std::string not_revoked;  // why its tokens may still be good at the authorization server; empty: they are revoked
+};
+
 class Logins {
  public:
   explicit Logins(std::shared_ptr<LoginBook> book);
@@ -38,9 +43,9 @@ class Logins {
                                  std::vector<std::string> scopes);
   // `redirected`: the whole URL that the browser was sent to. A login can be finished once.
   Task<Result<>> finish(std::string id, LoginName name, std::string redirected);
-  // Whether there was a login. The tokens are deleted here; the authorization server is not told.
-  Task<Result<bool>> log_out(LoginName name);
-  // The tenant is removed: its logins, too.
+  // Deletes the tokens here, and then revokes them at the authorization server, if that can be done within 5 s.
+  Task<Result<Logout>> log_out(TokenTarget target, std::string owner);
+  // The tenant is removed: its logins, too. The authorization servers are not told.
   void forget_owner(const std::string& owner);
 
  private:

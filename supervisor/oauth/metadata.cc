@@ -35,11 +35,6 @@ std::vector<std::string> texts_in(const Json& object, const char* key) {
   return all;
 }
 
-// Whether `path` is `parent` or below it.
-bool is_within(std::string_view path, std::string_view parent) {
-  return path.starts_with(parent) && (path.size() == parent.size() || path[parent.size()] == '/');
-}
-
 Result<std::string> endpoint_in(const Json& object, const char* key, Plain plain) {
   std::string url = text_in(object, key);
   if (url.empty()) return url;
@@ -60,9 +55,8 @@ Result<ProtectedResource> read_protected_resource(std::string_view text, std::st
   ProtectedResource all;
   all.resource = text_in(document, "resource");
   const Plain plain = plain_for(server_url);
-  const bool fits = check_endpoint(all.resource, plain).has_value() &&
-                    origin_of(all.resource) == origin_of(server_url) && all.resource.find('?') == std::string::npos &&
-                    is_within(path_of_url(server_url), path_of_url(all.resource));
+  const bool fits = check_endpoint(all.resource, plain).has_value() && all.resource.find('?') == std::string::npos &&
+                    is_resource_of(all.resource, server_url);
   if (!fits)
     return fail(Code::denied, fmt::format("its metadata is about another resource: '{}'", printable(all.resource, 200)),
                 "a token for another resource is not asked for: correct the server's metadata, or its URL");
@@ -100,6 +94,7 @@ Result<AuthorizationServer> read_authorization_server(std::string_view text, std
   TRY(all.authorization_endpoint, endpoint_in(document, "authorization_endpoint", plain));
   TRY(all.token_endpoint, endpoint_in(document, "token_endpoint", plain));
   TRY(all.registration_endpoint, endpoint_in(document, "registration_endpoint", plain));
+  TRY(all.revocation_endpoint, endpoint_in(document, "revocation_endpoint", plain));
   if (named_by == NamedBy::server) CHECKED(expect_origin_of_issuer(all));
   if (all.token_endpoint.empty()) return fail(Code::denied, "its metadata has no token_endpoint");
   all.token_auth_methods = texts_in(document, "token_endpoint_auth_methods_supported");

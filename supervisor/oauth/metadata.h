@@ -24,12 +24,13 @@ struct ProtectedResource {
 };
 
 struct AuthorizationServer {
-  std::string issuer, authorization_endpoint, token_endpoint, registration_endpoint;  // empty: it has none
-  std::vector<std::string> token_auth_methods;  // how clients authenticate at the token endpoint
-  std::optional<bool> has_offline_access;       // the scope of refresh tokens; nullopt: it does not list its scopes
-  bool has_s256 = false;                        // PKCE with S256
-  bool reads_client_documents = false;          // a client's id may be the URL of its metadata
-  bool says_iss = false;                        // redirects carry `iss` (RFC 9207)
+  std::string issuer, authorization_endpoint, token_endpoint;
+  std::string registration_endpoint, revocation_endpoint;  // empty: it has none
+  std::vector<std::string> token_auth_methods;             // how clients authenticate at the token endpoint
+  std::optional<bool> has_offline_access;  // the scope of refresh tokens; nullopt: it does not list its scopes
+  bool has_s256 = false;                   // PKCE with S256
+  bool reads_client_documents = false;     // a client's id may be the URL of its metadata
+  bool says_iss = false;                   // redirects carry `iss` (RFC 9207)
 };
 
 // `server_url`: of the MCP server. Its resource must be that URL, or a parent path at the same origin.

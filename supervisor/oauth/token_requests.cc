@@ -14,6 +14,7 @@ namespace {
 constexpr const char* kBasic = "client_secret_basic";
 constexpr const char* kPostSecret = "client_secret_post";
 constexpr const char* kPublic = "none";
+constexpr std::chrono::seconds kRevocationLimit{5};  // a person waits for the logout
 
 bool takes(const AuthorizationServer& server, const char* method) {
   return std::find(server.token_auth_methods.begin(), server.token_auth_methods.end(), method) !=
@@ -27,15 +28,14 @@ Error of_server(Error error, const std::string& issuer) {
   return std::move(error).within("the authorization server " + printable(issuer, 200));
 }
 
-Task<Result<Tokens>> ask(http::HttpClient& client, const TokenTarget& target, Tokens tokens, FormFields form,
-                         std::vector<std::string> asked) {
-  http::ClientRequest what = request_to(target, tokens.token_endpoint);
+// A form that this client sends, with its credentials.
+http::ClientRequest form_request(const TokenTarget& target, const std::string& url, const ClientIdentity& identity,
+                                 FormFields form) {
+  http::ClientRequest what = request_to(target, url);
   what.method = "POST";
   what.only_once = true;  // a code or a rotated refresh token is good for one use
   what.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
   what.headers.emplace_back("Accept", "application/json");
-  form.emplace_back("resource", tokens.resource);
-  const ClientIdentity& identity = tokens.client;
   if (identity.method == kBasic) {
     const std::string pair = form_encoded(identity.id) + ":" + form_encoded(identity.secret);
     what.headers.emplace_back("Authorization", "Basic " + to_base64(pair));
@@ -44,6 +44,13 @@ Task<Result<Tokens>> ask(http::HttpClient& client, const TokenTarget& target, To
     if (identity.method == kPostSecret) form.emplace_back("client_secret", identity.secret);
   }
   what.body = write_form(form);
+  return what;
+}
+
+Task<Result<Tokens>> ask(http::HttpClient& client, const TokenTarget& target, Tokens tokens, FormFields form,
+                         std::vector<std::string> asked) {
+  form.emplace_back("resource", tokens.resource);
+  http::ClientRequest what = form_request(target, tokens.token_endpoint, tokens.client, std::move(form));
   auto reply = co_await client.fetch(std::move(what));
   if (!reply) co_return tl::unexpected<Error>(of_server(std::move(reply).error(), tokens.issuer));
   auto read = read_token_reply(*reply, asked, tokens);
@@ -54,6 +61,7 @@ Task<Result<Tokens>> ask(http::HttpClient& client, const TokenTarget& target, To
 Tokens tokens_for(const Discovered& discovered, ClientIdentity identity) {
   Tokens tokens;
   tokens.token_endpoint = discovered.server.token_endpoint;
+  tokens.revocation_endpoint = discovered.server.revocation_endpoint;
   tokens.issuer = discovered.server.issuer;
   tokens.resource = discovered.resource;
   tokens.client = std::move(identity);
@@ -130,6 +138,22 @@ Task<Result<Tokens>> tokens_by_refresh(http::HttpClient& client, const TokenTarg
   std::vector<std::string> scopes = former.scopes;
   auto answer = co_await ask(client, target, std::move(former), std::move(form), std::move(scopes));
   co_return answer;
+}
+
+Task<Result<>> revoke_tokens(http::HttpClient& client, const TokenTarget& target, Tokens tokens) {
+  if (tokens.revocation_endpoint.empty())
+    co_return tl::unexpected<Error>(
+        of_server(Error{Code::unavailable, 0, "it has no revocation_endpoint", "", ""}, tokens.issuer));
+  const bool has_refresh = !tokens.refresh.empty();
+  FormFields form{{"token", has_refresh ? tokens.refresh : tokens.access},
+                  {"token_type_hint", has_refresh ? "refresh_token" : "access_token"}};
+  http::ClientRequest what = form_request(target, tokens.revocation_endpoint, tokens.client, std::move(form));
+  what.limit = what.connect = kRevocationLimit;
+  auto reply = co_await client.fetch(std::move(what));
+  if (!reply) co_return tl::unexpected<Error>(of_server(std::move(reply).error(), tokens.issuer));
+  auto read = read_revocation_reply(*reply);
+  if (!read) co_return tl::unexpected<Error>(of_server(std::move(read).error(), tokens.issuer));
+  co_return Result<>{};
 }
 
 }  // namespace oauth

@@ -1,4 +1,5 @@
-// Requests to an authorization server: tokens by each grant, and registration of the daemon as a client.
+// Requests to an authorization server: tokens by each grant, their revocation, and registration of the daemon as a
+// client.
 // Source: token_source.cc, logins.cc. Each request names the resource (RFC 8707); redirects are not followed; bytes and
 // time are bounded (discovery.h). Secrets go into the body or the header Authorization, never into a URL.
 // Errors: those of tokens.h, within "the authorization server ISSUER"; unavailable.
@@ -28,6 +29,9 @@ Task<Result<Tokens>> tokens_by_code(http::HttpClient& client, const TokenTarget&
                                     ClientIdentity identity, CodeGrant grant);
 Task<Result<Tokens>> tokens_by_credentials(http::HttpClient& client, const TokenTarget& target,
                                            const Discovered& discovered, ClientIdentity identity);
+// Ends a login at the authorization server (RFC 7009): its refresh token and what was made with it; without one, its
+// access token. Within 5 s. Errors also: unavailable: the server has no revocation_endpoint.
+Task<Result<>> revoke_tokens(http::HttpClient& client, const TokenTarget& target, Tokens tokens);
 // The same login with new tokens. The server may replace the refresh token, too.
 Task<Result<Tokens>> tokens_by_refresh(http::HttpClient& client, const TokenTarget& target, Tokens former);
 

@@ -45,10 +45,11 @@ std::string TokenSource::more_scopes_hint(const std::vector<std::string>& scopes
   return fmt::format("warder servers login {} --scope '{}', if you want to allow it", target_.server, join_scopes(all));
 }
 
-// The configuration may have changed since the login: its tokens are for the former server, client or issuer.
+// The configuration may have changed since the login: its tokens are for the former server, client or issuer. Servers
+// of one origin may be of different people: the path counts, too.
 const Tokens* TokenSource::login() const {
   const Tokens* tokens = book_->find(name_);
-  if (!tokens || origin_of(tokens->resource) != origin_of(target_.url)) return nullptr;
+  if (!tokens || !is_resource_of(tokens->resource, target_.url)) return nullptr;
   const OAuthSettings& settings = target_.settings;
   if (!settings.issuer.empty() && settings.issuer != tokens->issuer) return nullptr;
   if (!settings.client_id.empty() && settings.client_id != tokens->client.id) return nullptr;

@@ -99,6 +99,11 @@ Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::s
   return {};
 }
 
+Result<> read_revocation_reply(const http::HttpReply& reply) {
+  if (reply.head.status != 200) return tl::unexpected<Error>(refusal(reply, "the tokens are not revoked"));
+  return {};
+}
+
 Result<ClientIdentity> read_registration(const http::HttpReply& reply) {
   if (reply.head.status != 200 && reply.head.status != 201)
     return tl::unexpected<Error>(refusal(reply, "it does not register this client"));
@@ -122,6 +127,7 @@ std::string write_tokens(const Tokens& tokens) {
   return dump_json({{"access", tokens.access},
                     {"refresh", tokens.refresh},
                     {"token_endpoint", tokens.token_endpoint},
+                    {"revocation_endpoint", tokens.revocation_endpoint},
                     {"issuer", tokens.issuer},
                     {"resource", tokens.resource},
                     {"client_id", tokens.client.id},
@@ -139,6 +145,7 @@ Result<Tokens> parse_tokens(std::string_view text) {
   TRY(tokens.access, in.string("access", kMost));
   TRY(tokens.refresh, in.string("refresh", kMost));
   TRY(tokens.token_endpoint, in.string("token_endpoint", kMost));
+  TRY(tokens.revocation_endpoint, in.string_or("revocation_endpoint", "", kMost));  // older files lack it
   TRY(tokens.issuer, in.string("issuer", kMost));
   TRY(tokens.resource, in.string("resource", kMost));
   TRY(tokens.client.id, in.string("client_id", kMost));

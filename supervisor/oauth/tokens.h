@@ -1,5 +1,6 @@
-// Tokens: what one login gave, and what is needed to renew it. Read from the replies of token endpoints, and stored as
-// sealed JSON (login_files.h). Secrets: neither logged, nor shown, nor sent to any place but the one that each is for.
+// Tokens: the tokens of one login, with the data to renew or revoke them. Read from the replies of token endpoints,
+// stored as sealed JSON (login_files.h). Secrets: neither logged, nor shown, nor sent to any place but the one that
+// each is for.
 // Source: authorization servers, which are not trusted. Used by: this folder. Errors: denied, unavailable, without any
 // part of a token.
 // Facts: RFC 6749 sections 5.1 and 5.2, RFC 6750 section 2.1, RFC 7591 section 3.2.1.
@@ -24,9 +25,10 @@ struct ClientIdentity {
 };
 
 struct Tokens {
-  std::string access, refresh;   // refresh empty: none
-  std::string token_endpoint;    // to renew at; the only place that the refresh token is sent to
-  std::string issuer, resource;  // that they are for
+  std::string access, refresh;      // refresh empty: none
+  std::string token_endpoint;       // to renew at
+  std::string revocation_endpoint;  // to end the login at; empty: none. The refresh token is sent to these two alone
+  std::string issuer, resource;     // that they are for
   ClientIdentity client;
   std::vector<std::string> scopes;
   int64_t expires_at = 0;  // seconds since 1970; 0: not known
@@ -39,6 +41,8 @@ int64_t seconds_now();
 // Sets access, refresh, scopes, expires_at of `into`; a reply without a refresh token leaves the former one.
 // Errors also: denied, with the server's error code in `rule`: "invalid_grant".
 Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::string>& asked, Tokens& into);
+// A reply of the revocation endpoint (RFC 7009, section 2.2).
+Result<> read_revocation_reply(const http::HttpReply& reply);
 // A reply of the registration endpoint.
 Result<ClientIdentity> read_registration(const http::HttpReply& reply);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "supervisor/base/loopback.h"
 #include "supervisor/http/client.h"
 
 namespace oauth {
@@ -14,13 +15,6 @@ std::string lower(std::string_view text) {
   std::string all(text);
   std::transform(all.begin(), all.end(), all.begin(), [](unsigned char c) { return std::tolower(c); });
   return all;
-}
-
-bool is_loopback(std::string_view host) {
-  if (host == "localhost" || host == "::1") return true;
-  // 127.0.0.1 and its like, in the usual form alone: four numbers.
-  if (!host.starts_with("127.") || std::count(host.begin(), host.end(), '.') != 3) return false;
-  return host.find_first_not_of("0123456789.") == host.npos;
 }
 
 void escape(std::string& to, std::string_view text) {
@@ -58,7 +52,9 @@ Result<> check_endpoint(std::string_view url, Plain plain) {
   TRY(const auto place, http::parse_url(url));
   if (url.find('#') != url.npos) return fail(Code::invalid, "the URL has a fragment");
   if (place.secure) return {};
-  if (plain == Plain::loopback && is_loopback(lower(place.host))) return {};
+  const bool is_v6 = place.host.find(':') != std::string::npos;
+  const std::string host = is_v6 ? "[" + place.host + "]" : lower(place.host);
+  if (plain == Plain::loopback && is_loopback_host(host)) return {};
   return fail(Code::invalid, "the URL is not https");
 }
 
@@ -81,6 +77,12 @@ std::string path_of_url(std::string_view url) {
   std::string path(url.substr(begin, url.find_first_of("?#") - begin));
   while (path.ends_with('/')) path.pop_back();
   return path;
+}
+
+bool is_resource_of(std::string_view resource, std::string_view url) {
+  const std::string path = path_of_url(url), parent = path_of_url(resource);
+  return origin_of(resource) == origin_of(url) && path.starts_with(parent) &&
+         (path.size() == parent.size() || path[parent.size()] == '/');
 }
 
 Result<> check_redirect(std::string_view url) {

@@ -23,6 +23,8 @@ Plain plain_for(std::string_view server_url);
 std::string origin_of(std::string_view url);
 // "/mcp", without the query; "/" is empty, and so is the '/' at the end.
 std::string path_of_url(std::string_view url);
+// Whether a token for `resource` (RFC 8707) is for `url`: the same URL, or one below it at the same origin.
+bool is_resource_of(std::string_view resource, std::string_view url);
 // A client's redirect: http to a loopback address with a port. RFC 8252.
 Result<> check_redirect(std::string_view url);
 

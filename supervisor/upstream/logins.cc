@@ -48,16 +48,18 @@ Task<Result<>> UpstreamServers::finish_login(std::string server, std::string own
   auto how = start_of(*found, caller);
   auto started = co_await connection.ready(std::move(how));
   if (!started) log_warning("upstream server {}: logged in, but: {}", server, started.error().what);
+  // It learned the tools, under no tenant's policy; the tenant's first call starts another one under its own.
+  if (found->config.sharing == ServerConfig::Sharing::tenant) connection.rest();
   co_return Result<>{};
 }
 
-Task<Result<bool>> UpstreamServers::log_out(std::string server, std::string owner) {
+Task<Result<std::pair<bool, std::string>>> UpstreamServers::log_out(std::string server, std::string owner) {
   CO_TRY(const ServerPtr found, server_with_login(server));
-  oauth::LoginName name(server, owner);
-  auto removed = co_await logins_->log_out(std::move(name));
+  auto target = target_of(found->config);
+  CO_TRY(oauth::Logout done, co_await logins_->log_out(std::move(target), owner));
   for (auto& [tenant, connection] : found->connections)
     if (login_owner(found->config, tenant) == owner) connection->rest();
-  co_return removed;
+  co_return std::pair(done.was_there, std::move(done.not_revoked));
 }
 
 void UpstreamServers::forget_logins_of(const std::string& account) {

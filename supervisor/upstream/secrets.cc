@@ -42,6 +42,8 @@ std::string without_scheme(const std::string& value) {
 
 }  // namespace
 
+// On the loop, once at each start of the server: few files that an administrator wrote, of at most 64 KiB each. A FIFO
+// or a terminal does not block.
 Result<Variables> read_secrets(const ServerConfig& config) {
   Variables all;
   for (const auto& [name, file] : config.secrets) {

@@ -49,13 +49,20 @@ Task<Result<>> UpstreamServers::test(std::string name) {
   if (!server)
     co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)),
                    "warder servers list shows the servers");
+  const auto& oauth = server->config.oauth;
+  const bool is_shared = server->config.sharing == ServerConfig::Sharing::everybody;
+  if (oauth && oauth->grant == oauth::OAuthSettings::Grant::authorization_code && !is_shared)
+    co_return fail(Code::unavailable,
+                   fmt::format("server '{}' cannot be tested: each tenant has its own login there, and a test has none",
+                               printable(name, 64)),
+                   "let a tenant that has logged in call one of its tools");
   CO_CHECKED(make_room_for(*server, settings_.nobody));
   ServerConnection& connection = connection_of(*server, settings_.nobody);
   connection.forget_failures();
   auto start_it = start_of(*server, settings_.nobody);
   auto ready = co_await connection.ready(std::move(start_it));
   if (!ready) co_return tl::unexpected<Error>(std::move(ready).error());
-  if (server->config.sharing == ServerConfig::Sharing::tenant) connection.rest();
+  if (!is_shared) connection.rest();
   co_return Result<>{};
 }
 

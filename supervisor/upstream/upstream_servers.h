@@ -81,8 +81,9 @@ class UpstreamServers {
                                                                 std::string redirect, std::vector<std::string> scopes);
   // Starts the server once for that owner, to learn its tools; a failure of that start is no error.
   Task<Result<>> finish_login(std::string server, std::string owner, std::string id, std::string redirected);
-  // Whether there was a login. Connections end when no call uses them.
-  Task<Result<bool>> log_out(std::string server, std::string owner);
+  // Whether there was a login, and why its tokens may still be good at the authorization server (oauth::Logout).
+  // Connections end when no call uses them.
+  Task<Result<std::pair<bool, std::string>>> log_out(std::string server, std::string owner);
   // The tenant is removed: its logins, too.
   void forget_logins_of(const std::string& account);
 

@@ -63,6 +63,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     "token_endpoint_auth_methods_supported": server.methods}
         document.update(server.more)
         wrong = server.wrong
+        if wrong != "no revocation":
+            document["revocation_endpoint"] = server.issuer + "/revoke"
         if wrong == "issuer":
             document["issuer"] = "https://evil.example"
         if wrong == "http":
@@ -97,6 +99,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.registered.append(json.loads(body))
             return self.reply({"client_id": f"registered-{len(server.registered)}", "token_endpoint_auth_method": "none"}, 201)
         form = dict(urllib.parse.parse_qsl(body))
+        if self.path == "/revoke":
+            return self.revoke(form)
         server.requests.append((form, self.headers["Authorization"]))
         if server.wrong == "slow":
             server.go_on.wait(60)
@@ -111,6 +115,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server.valid.add(answer["access_token"])
         server.issued.append(answer)
         return self.reply(answer)
+
+    def revoke(self, form):
+        server = self.server
+        server.revoked.append(form)
+        if server.wrong == "slow revocation":
+            server.go_on.wait(60)
+        if server.wrong == "revocation":
+            return self.reply({}, 503)
+        server.refresh.discard(form["token"])
+        return self.reply({})
 
     def refusal(self, form):
         server, kind = self.server, form["grant_type"]
@@ -144,7 +158,8 @@ class AuthorizationServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.answer = {}  # replaces members of a token's reply
         self.more = {}  # members of the metadata
         self.codes, self.valid, self.refresh = {}, set(), set()
-        self.asked, self.registered, self.requests, self.issued = [], [], [], []
+        self.asked, self.registered, self.requests, self.issued, self.revoked = [], [], [], [], []
+        self.go_on = threading.Event()  # ends what is slow
         self.resource = self.resource_metadata = None
         self.scope = "files:read"  # in the challenge
         super().__init__(("127.0.0.1", 0), Handler)

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 import urllib.error
 import urllib.parse
@@ -119,10 +120,53 @@ class ByAPerson(LoginTest):
         self.assertEqual(self.call(), {"result": {"sum": 3}})
         done = subprocess.run([WARDER, "servers", "logout", "far", "--bus", self.bus.address], capture_output=True, text=True,
                               timeout=PATIENCE)
-        self.assertEqual((done.returncode, done.stdout), (0, "logged out of far\n"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "logged out of far\n", ""))
+        (revoked,) = self.issuer.revoked
+        self.assertEqual(revoked, {"token": self.issuer.issued[-1]["refresh_token"], "token_type_hint": "refresh_token",
+                                   "client_id": "registered-1"})
         self.assertEqual([file for file in self.state_files() if file.name.endswith(".sealed")], [])
         self.assertIn("nobody has logged in", self.call()["error"])
-        self.assertFalse(self.admin.call("LogOut", "ss", "far", ""))
+        self.assertEqual(tuple(self.admin.call("LogOut", "ss", "far", "")), (False, ""))
+
+    def test_a_logout_says_why_tokens_are_not_revoked(self):
+        self.begin()
+        for wrong, why in (("no revocation", "it has no revocation_endpoint"),
+                           ("revocation", "the tokens are not revoked: HTTP status 503"),
+                           ("slow revocation", "timed out after 5000 milliseconds")):
+            self.issuer.wrong = wrong
+            self.log_in()
+            self.assertEqual(self.call(), {"result": {"sum": 3}})
+            since = time.monotonic()
+            was_there, not_revoked = self.admin.call("LogOut", "ss", "far", "")
+            self.assertTrue(was_there, wrong)
+            self.assertRegex(str(not_revoked), why)
+            self.assertIn("authorization server", str(not_revoked))
+            self.assertLess(time.monotonic() - since, 15, wrong)
+            self.assertIn("nobody has logged in", self.call()["error"])
+            self.assert_no_token_is_seen(str(not_revoked))
+        self.issuer.go_on.set()
+        self.issuer.wrong = "no revocation"
+        self.log_in()
+        done = subprocess.run([WARDER, "servers", "logout", "far", "--bus", self.bus.address], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (0, "logged out of far\n"), done.stderr)
+        self.assertIn("deleted here, but not revoked", done.stderr)
+
+    def test_a_login_is_for_its_path_alone(self):
+        self.begin()
+        self.log_in()
+        self.assertEqual(self.call(), {"result": {"sum": 3}})
+        self.client.close()
+        self.daemon.stop()
+        file = pathlib.Path(self.bus.folder, "warderd.json")
+        settings = json.loads(file.read_text())
+        settings["servers"]["far"]["url"] += "2"  # another service at the same origin
+        file.write_text(json.dumps(settings))
+        asked = len(self.server.seen("tools/call"))
+        self.daemon.start()
+        client = self.enterContext(Client(self.daemon.socket))
+        self.assertIn("nobody has logged in", self.call(client=client)["error"])
+        self.assertEqual(len(self.server.seen("tools/call")), asked)
 
     def test_a_logout_wins_over_a_login_that_is_being_finished(self):
         self.begin()
@@ -141,7 +185,7 @@ class ByAPerson(LoginTest):
         finishing = threading.Thread(target=finish)
         finishing.start()
         eventually(lambda: self.issuer.requests, "the daemon asks for the tokens")
-        self.assertFalse(self.admin.call("LogOut", "ss", "far", ""))
+        self.assertEqual(tuple(self.admin.call("LogOut", "ss", "far", "")), (False, ""))
         self.issuer.go_on.set()
         finishing.join(PATIENCE)
         self.assertIn("ended by a logout", "".join(refusals))
@@ -251,6 +295,30 @@ class ByAPerson(LoginTest):
         self.assertEqual(self.listed()["Logins"], 2)
         used = {headers["Authorization"] for headers in self.server.seen("tools/call")}
         self.assertEqual(len(used), 2)
+        # The connection that learned the tools at the end of a login belonged to no tenant.
+        self.assertGreaterEqual(len(self.server.seen("tools/list")), 4)
+        done = subprocess.run([WARDER, "servers", "test", "far", "--bus", self.bus.address], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("each tenant has its own login there, and a test has none", done.stdout + done.stderr)
+        # A name that does not exist, and one that is not the tenant's, look alike to a tenant.
+        wrong = []
+        for server in ("near", "far"):
+            wrong.append(self.bus.busctl(*begin[:-1], server, "uid-0", REDIRECT, "0", user=ORDINARY_USER, check=False).stderr)
+        self.assertIn("has no permission", wrong[0])
+        self.assertEqual(wrong[0], wrong[1])
+        unknown = self.bus.busctl(*begin[:-1], "near", "", REDIRECT, "0", user=ORDINARY_USER, check=False).stderr
+        self.assertIn("has no permission", unknown)
+        kind, why = self.admin.error("BeginLogin", "sssas", "near", "", REDIRECT, [])
+        self.assertEqual((kind, why), ("NotFound", "no server is named 'near'; warder servers list shows the servers"))
+        # A tenant's logins go with it, and no other tenant's.
+        self.admin.call("RemoveTenant", "sb", f"uid-{ORDINARY_USER}", True)
+        sealed = lambda: [file for file in self.state_files() if file.name.endswith(".sealed")]
+        eventually(lambda: len(sealed()) == 1, "the login is deleted")
+        self.assertEqual(self.listed()["Logins"], 1)
+        self.assertEqual(self.call(), {"result": {"sum": 3}})
+        other = self.enterContext(as_user(ORDINARY_USER, lambda: Client(self.daemon.socket)))
+        self.assertIn("nobody has logged in", self.call(client=other)["error"])
 
     @unittest.skipUnless(ROOT, "needs root, to be somebody else")
     def test_a_shared_login_is_for_administrators(self):
@@ -258,6 +326,9 @@ class ByAPerson(LoginTest):
         done = self.bus.busctl("call", "org.warder.Warder1", "/org/warder/Warder1", "org.warder.Warder1.Manager", "BeginLogin",
                                "sssas", "far", "", REDIRECT, "0", user=ORDINARY_USER, check=False)
         self.assertIn("has no permission", done.stderr)
+        unknown = self.bus.busctl("call", "org.warder.Warder1", "/org/warder/Warder1", "org.warder.Warder1.Manager", "BeginLogin",
+                                  "sssas", "near", "", REDIRECT, "0", user=ORDINARY_USER, check=False)
+        self.assertEqual(unknown.stderr, done.stderr)
         self.assertEqual(self.issuer.registered, [])
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/loopback.h"
 #include "supervisor/cli/dashboard/page.h"
 
 namespace admin {
@@ -34,20 +35,9 @@ bool same(std::string_view one, std::string_view other) {
   return different == 0;
 }
 
-// "localhost:8700": a name that a foreign page cannot have, whatever address its own name resolves to.
-bool is_loopback(std::string_view host) {
-  const size_t port = host.rfind(':');
-  if (port != host.npos && !host.ends_with(']')) {
-    const std::string_view digits = host.substr(port + 1);
-    if (!std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) return false;
-    host = host.substr(0, port);
-  }
-  return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
-}
-
 bool names_this_server(const http::HttpRequest& asked, const SiteAddress& address) {
   if (!address.host.empty()) return asked.host == address.host;
-  return asked.host.empty() || is_loopback(asked.host);
+  return asked.host.empty() || is_loopback_host(asked.host);
 }
 
 // Whether the request comes from this page, or from a program and not from a browser. A browser names the origin of

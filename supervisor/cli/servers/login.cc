@@ -116,9 +116,15 @@ Result<int> login_to_server(const Given& given) {
 Result<int> log_out_of_server(const Given& given) {
   TRY(const BusClient bus, BusClient::connect(given.bus));
   for (const auto& server : given.words) {
-    TRY(const Json was_there, bus.call(kPath, kManager, "LogOut", {"ss", {server, given.value("tenant", "")}}));
+    TRY(const Json done, bus.call(kPath, kManager, "LogOut", {"ss", {server, given.value("tenant", "")}}));
+    if (!done.is_array() || done.size() != 2 || !done[1].is_string())
+      return fail(Code::internal, "the daemon's answer does not say whether the tokens are revoked");
     cli::print_text(stdout,
-                    fmt::format("{} {}\n", was_there == true ? "logged out of" : "nobody was logged in to", server));
+                    fmt::format("{} {}\n", done[0] == true ? "logged out of" : "nobody was logged in to", server));
+    if (const auto why = done[1].get<std::string>(); !why.empty())
+      cli::print_text(stderr, fmt::format("the tokens are deleted here, but not revoked: {}\n"
+                                          "end the login in your account at the authorization server\n",
+                                          why));
   }
   return 0;
 }

@@ -66,7 +66,9 @@ TEST_CASE("a taken port is an error that names it, and sockets are told apart by
 TEST_CASE("the host that a request names is judged without its port", "[loopback]") {
   for (const char* host : {"127.0.0.1:9460", "127.0.0.1", "localhost", "localhost:9460", "[::1]:9460", "[::1]"})
     CHECK(is_loopback_host(host));
-  for (const char* host : {"", "attacker.example", "127.0.0.1.attacker.example:9460", "10.0.0.1", "[::2]", "::1",
-                           "localhost.attacker.example"})
+  for (const char* host :
+       {"", "attacker.example", "127.0.0.1.attacker.example:9460", "10.0.0.1", "[::2]", "::1",
+        "localhost.attacker.example", "127.999.1.1", "127.1", "0127.0.0.1", "127.0.0.1:", "127.0.0.1:x",
+        "127.0.0.1:9460.attacker.example", "127.0.0.1:123456", "[::1].attacker.example", "[::1]attacker.example:9460"})
     CHECK(!is_loopback_host(host));
 }

@@ -14,6 +14,10 @@ TEST_CASE("an endpoint is https, or http to this machine where that is allowed",
       {"http://127.evil.example/token", false, false},
       {"http://127.0.0.1.evil.example/token", false, false},
       {"http://localhost.evil.example/token", false, false},
+      {"http://127.8.9.10/token", false, true},
+      {"http://127.999.1.1/token", false, false},
+      {"http://127.1.1./token", false, false},
+      {"http://127..1.1/token", false, false},
       {"https://a.example/token#x", false, false},
       {"https://user@a.example/token", false, false},
       {"https://a.example/to ken", false, false},
@@ -25,6 +29,15 @@ TEST_CASE("an endpoint is https, or http to this machine where that is allowed",
   CAPTURE(url);
   CHECK(oauth::check_endpoint(url, Plain::never).has_value() == never);
   CHECK(oauth::check_endpoint(url, Plain::loopback).has_value() == loopback);
+}
+
+TEST_CASE("a token is for its resource and for what is below it", "[oauth]") {
+  for (const char* url : {"https://a.example/mcp", "https://A.example:443/mcp/", "https://a.example/mcp/x?y"})
+    CHECK(oauth::is_resource_of("https://a.example/mcp", url));
+  for (const char* url : {"https://a.example/", "https://a.example/mcp2", "https://a.example/other",
+                          "https://b.example/mcp", "http://a.example/mcp", "https://a.example:444/mcp"})
+    CHECK_FALSE(oauth::is_resource_of("https://a.example/mcp", url));
+  CHECK(oauth::is_resource_of("https://a.example", "https://a.example/mcp"));
 }
 
 TEST_CASE("an origin is the same however it is written", "[oauth]") {
