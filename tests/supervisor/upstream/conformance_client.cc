@@ -107,9 +107,13 @@ std::vector<Call> calls_of(const Scenario& scenario, const UpstreamServers& serv
         it = it->is_null() ? call.arguments.erase(it) : std::next(it);
     return calls;
   }
+  std::map<std::string, Json> schemas;
   for (const auto& [name, reading] : servers.readings())
-    for (const auto& tool : reading.tools)
-      calls.push_back({tool.name, filled_in(parse_json(tool.rest)->value("inputSchema", Json::object()))});
+    for (const auto& tool : reading.tools) schemas[tool.name] = parse_json(tool.rest)->value("inputSchema", Json());
+  // This tool wants to see the schema that is known of the other one.
+  if (schemas.contains("json_schema_echo"))
+    return {{"json_schema_echo", {{"schema", schemas["json_schema_2020_12_tool"]}}}};
+  for (const auto& [tool, schema] : schemas) calls.push_back({tool, filled_in(schema)});
   return calls;
 }
 
