@@ -141,7 +141,8 @@ Task<> JsonServer::serve(AsyncFd client) {
   if (received == Received::end) co_return;
   if (received == Received::refusal) {
     const std::string refused = reply_bytes(refusal);
-    co_return co_await send_reply(loop_, client, refused);
+    co_await send_reply(loop_, client, refused);
+    co_return;
   }
   std::optional<JsonReply> reply;
   {
