@@ -95,9 +95,11 @@ Task<> AgentRun::work() {
 // Ends with the model's answer in outcome_, or has called stop().
 Task<Result<>> AgentRun::converse() {
   CO_TRY(shown_, co_await tools_->open());
+  outcome_.is_begun = true;
+  const std::string instructions = kInstructions;
   while (!over_.fired()) {
     tell_(fmt::format("turn {}: the model is asked", outcome_.turns + 1));
-    CO_TRY(ModelReply reply, co_await model_.ask(kInstructions, shown_, transcript_.messages()));
+    CO_TRY(ModelReply reply, co_await model_.ask(instructions, shown_, transcript_.messages()));
     outcome_.turns++;
     CO_CHECKED(transcript_.add({ChatMessage::Kind::model, reply.text, reply.requests, {}}));
     const bool is_counted = count(reply.usage);

@@ -27,6 +27,7 @@ struct AgentOutcome {
   std::string output;  // what the programs printed
   std::string error;   // why there is no answer; empty: there is one
   std::string hint;
+  bool is_begun = false;  // the daemon has allowed the run
   unsigned turns = 0;
   TokenUsage usage;
   double cost = 0;  // by the prices of the settings

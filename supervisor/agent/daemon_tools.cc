@@ -43,19 +43,25 @@ std::string joined_content(const Json& result) {
   const Json& content = part_of(result, "content");
   if (!content.is_array()) return dump_json(result);
   for (const Json& block : content) {
-    if (!text.empty()) text += '\n';
     const std::string type = text_part(block, "type");
+    if (type == "resource_link") continue;  // the answer's text names the files, too
+    if (!text.empty()) text += '\n';
     text += type == "text" ? text_part(block, "text") : fmt::format("[{} is not shown here]", printable(type, 32));
   }
   return text;
 }
 
-// The printed lines of execute_code's answer.
-std::string printed_lines(const std::string& text) {
-  const auto answer = parse_json(text);
+// The answer of execute_code: the JSON of its first block.
+Json program_answer(const Json& result) {
+  const Json& content = part_of(result, "content");
+  if (!content.is_array() || content.empty()) return {};
+  auto answer = parse_json(text_part(content[0], "text"));
+  return answer ? *std::move(answer) : Json();
+}
+
+std::string printed_lines(const Json& answer) {
   std::string printed;
-  if (!answer) return printed;
-  if (const Json& output = part_of(*answer, "output"); output.is_array())
+  if (const Json& output = part_of(answer, "output"); output.is_array())
     for (const Json& line : output)
       if (line.is_string() && printed.size() < kMostPrintedBytes) printed += line.get<std::string>() + '\n';
   return cut_text(printed, kMostPrintedBytes);
@@ -99,8 +105,7 @@ Task<std::vector<std::string>> DaemonTools::close() {
     Json params = {{"name", kExecute}, {"arguments", arguments}, {"_meta", meta({})}};
     const auto ended = co_await request("tools/call", std::move(params));
     if (!ended) break;
-    const auto answer = parse_json(joined_content(*ended));
-    const std::string proposal = answer ? text_part(part_of(*answer, "proposal"), "id") : std::string();
+    const std::string proposal = text_part(part_of(program_answer(*ended), "proposal"), "id");
     if (!proposal.empty()) proposals.push_back(proposal);
   }
   co_return proposals;
@@ -242,7 +247,7 @@ Task<DaemonTools::Answer> DaemonTools::call(const ToolRequest& asked, unsigned t
     co_return answer;
   }
   const std::string text = joined_content(*result);
-  if (asked.name == kExecute) answer.printed = printed_lines(text);
+  if (asked.name == kExecute) answer.printed = printed_lines(program_answer(*result));
   answer.told.text = told_text(text);
   answer.told.is_error = part_of(*result, "isError") == Json(true);
   co_return answer;

@@ -8,6 +8,7 @@
 
 #include "supervisor/agent/agent_run.h"
 #include "supervisor/agent/agent_settings.h"
+#include "supervisor/agent/task_server.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/trimmed.h"
@@ -133,6 +134,35 @@ Result<int> run_task(Loop& loop, const cli::AgentArguments& given, const cli::So
   return exit_status_of(outcome.end);
 }
 
+// Waits for SIGINT or SIGTERM, then ends the tasks.
+Task<> serve_until_signal(Loop& loop, agent::TaskServer& server, AsyncFd& signals) {
+  co_await signals.readable();
+  co_await server.finish();
+  loop.stop();
+}
+
+Result<int> serve_tasks(Loop& loop, const cli::AgentArguments& given, const cli::SocketPath& socket, AsyncFd& signals) {
+  TRY(const agent::AgentSettings settings, agent::read_agent_settings(given));
+  const bool is_tcp = !given.listen.starts_with("unix:");
+  if (is_tcp && given.token_file.empty())
+    return fail(Code::invalid, "--listen: clients over TCP need a token",
+                "give --token-file FILE, or listen on unix:PATH");
+  std::string token;
+  if (!given.token_file.empty()) {
+    TRY(token, agent::read_task_token(given.token_file));
+  }
+  TRY(const auto client, http::HttpClient::open(loop));
+  TRY(agent::TaskSocket listening, agent::open_task_socket(given.listen));
+  agent::TaskServer server(loop, *client, settings, socket, listening.address, token, print_progress);
+  CHECKED(server.open(std::move(listening.socket)));
+  print_progress("listens on " + given.listen);
+  loop.spawn(serve_until_signal(loop, server, signals));
+  loop.run();
+  loop.cancel_all();
+  if (!listening.path.empty()) (void)::unlink(listening.path.c_str());
+  return 0;
+}
+
 Result<AsyncFd> catch_signals(Loop& loop) {
   sigset_t set;
   ::sigemptyset(&set);
@@ -149,8 +179,11 @@ Result<int> run_program(const cli::AgentCommands& commands, const cli::AgentArgu
                         const cli::SocketPath& socket) {
   Loop loop;
   TRY(AsyncFd signals, catch_signals(loop));
+  if (*commands.run && !given.listen.empty())
+    return fail(Code::invalid, "--listen: agent run does one task", "leave out --listen or run");
   if (*commands.run) return run_task(loop, given, socket, signals);
-  return fail(Code::invalid, "a command is missing: run", "see: warder agent --help");
+  if (!given.listen.empty()) return serve_tasks(loop, given, socket, signals);
+  return fail(Code::invalid, "a command is missing: run, or --listen", "see: warder agent --help");
 }
 
 }  // namespace

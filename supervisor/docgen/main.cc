@@ -24,7 +24,10 @@ const ManualText& text_of_warder() {
       "runs code in single-use jails",
       {{"environment",
         "WARDER_SOCKET: the daemon's socket, if --socket is not given.\n\nWARDER_BUS: the bus that the daemon is on, "
-        "if --bus is not given.\n\nXDG_RUNTIME_DIR: the folder with the socket of a user's own daemon."},
+        "if --bus is not given.\n\nXDG_RUNTIME_DIR: the folder with the socket of a user's own daemon.\n\n"
+        "LLM_API_KEY: the key of the model's API for warder agent, if there is no systemd credential llm-api-key "
+        "(CREDENTIALS_DIRECTORY). LLM_MODEL, LLM_BASE_URL: as --model and --base-url.\n\n"
+        "XDG_STATE_HOME: warder/agent below it has the transcripts of warder agent; default: ~/.local/state."},
        {"files",
         "/run/warder/mcp.sock: the socket of the system's daemon.\n\n/usr/lib/warder/policies, /etc/warder/policies: "
         "the rights of tenants, warder-policy(5). A file in the second folder replaces the file of the same name in "

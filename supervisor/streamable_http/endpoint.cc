@@ -8,9 +8,9 @@
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/trimmed.h"
+#include "supervisor/http/web_origin.h"
 #include "supervisor/streamable_http/header_checks.h"
 #include "supervisor/streamable_http/post.h"
-#include "supervisor/streamable_http/web_origin.h"
 
 namespace streamable_http {
 namespace {
@@ -116,11 +116,11 @@ bool HttpEndpoint::make_room(bool for_peer) {
 std::optional<HttpConnection::Host::Refusal> HttpEndpoint::check(HttpConnection& connection,
                                                                  const http::IncomingRequest& head) {
   const std::string* host = head.field("host");
-  if (!host || !is_own_host(*host, connection.own_address(), settings_.hosts))
+  if (!host || !http::is_own_host(*host, connection.own_address(), settings_.hosts))
     return refusal(403, "the Host field does not name this server");
   const bool has_origin = head.count("origin") > 0;
   const std::string* origin = head.field("origin");
-  if (has_origin && (!origin || !is_own_origin(*origin, *host, connection.own_address(), settings_.origins)))
+  if (has_origin && (!origin || !http::is_own_origin(*origin, *host, connection.own_address(), settings_.origins)))
     return refusal(403, "pages of this Origin may not use this server");
   if (is_metadata_path(head.path(), settings_.path)) {  // read by clients that have no token yet
     const std::string metadata = head.method == "GET" ? connection.authenticator().metadata() : "";

@@ -1,50 +1,15 @@
 """warder agent: runs against a server of models that plays scripts, with a real daemon. Programs: $WARDER, with
 warder-agent beside it, and $WARDERD."""
 import json
-import os
-import pathlib
 import signal
-import subprocess
-import tempfile
-import threading
-import time
 import unittest
 
-from harness import PATIENCE, Client, Daemon, Policies, SharedDaemon, body_of, workspace_of
-from model_server import ModelServer, calls, run, status, text
-
-WARDER = os.environ["WARDER"]
-KEY = "sk-test-0123456789"
+from agent_harness import KEY, AgentCase
+from harness import Daemon, workspace_of
+from model_server import calls, run, status, text
 
 
-class Case(SharedDaemon):
-    provider = "openai"
-
-    def setUp(self):
-        super().setUp()
-        self.model = self.enterContext(ModelServer())
-        self.state = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="warder-test-agent-")))
-        kept = {name: value for name, value in os.environ.items()
-                if not name.startswith("LLM_") and name != "CREDENTIALS_DIRECTORY"}
-        self.environment = {**kept, "WARDER_SOCKET": str(self.daemon.socket), "XDG_STATE_HOME": str(self.state),
-                            "LLM_API_KEY": KEY, "LLM_MODEL": "test-model", "LLM_BASE_URL": self.model.url}
-
-    def start(self, *words, **more):
-        return subprocess.Popen([WARDER, "agent", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env={**self.environment, **more})
-
-    def ended(self, process):
-        """(status, output, errors)"""
-        try:
-            out, err = process.communicate(timeout=PATIENCE)
-        finally:
-            process.kill()
-        self.assertNotIn(KEY, out + err)
-        return process.returncode, out, err
-
-    def agent(self, *words, **more):
-        return self.ended(self.start("--provider", self.provider, "--retry-pause", "0.001", *words, **more))
-
+class Case(AgentCase):
     def play(self, *script, words=(), expect=0, task="Add the numbers"):
         """Runs a task against the script; the JSON that it prints."""
         self.model.script = list(script)
@@ -247,10 +212,7 @@ class Runs:
         process = self.start("--provider", self.provider, "run", "Wait")
         begun = workspace_of(self.daemon) / "begun"
         session = process.stderr.readline().split()[-1]
-        while not begun.exists():
-            self.assertIsNone(process.poll())
-            time.sleep(0.01)
-        begun.unlink()
+        self.await_file(begun, process)
         code, _, err = self.agent("run", "--resume", session)
         self.assertEqual(code, 125)
         self.assertIn("another run uses the session", err)
@@ -264,23 +226,12 @@ class Runs:
         self.model.script = [run("open('/workspace/begun', 'w').close()\nwhile True: pass")]
         process = self.start("--provider", self.provider, "run", "Wait")
         begun = workspace_of(self.daemon) / "begun"
-        while not begun.exists():
-            self.assertIsNone(process.poll())
-            time.sleep(0.01)
-        begun.unlink()
+        self.await_file(begun, process)
         process.send_signal(signal.SIGINT)
         code, out, err = self.ended(process)
         self.assertEqual((code, out), (130, ""))
         self.assertIn("interrupted by the user", err)
         self.expect_idle()
-
-    def expect_idle(self):
-        """No program of a jail runs any more."""
-        until = time.monotonic() + PATIENCE
-        while any(one["state"] == "busy" for one in
-                  self.client.call("get_execution_stats")["structuredContent"]["sessions"]):
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.05)
 
 
 class OpenAi(Runs, Case):

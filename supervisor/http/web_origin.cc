@@ -1,13 +1,13 @@
-#include "supervisor/streamable_http/web_origin.h"
+#include "supervisor/http/web_origin.h"
 
 #include <algorithm>
 
 #include "supervisor/base/loopback.h"
 
-namespace streamable_http {
+namespace http {
 namespace {
 
-std::string lower_case(std::string_view text) {
+std::string lower_case_host(std::string_view text) {
   std::string changed(text);
   for (char& c : changed)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
@@ -27,21 +27,22 @@ bool names_this_machine(const std::string& host, std::string_view own_address) {
 }  // namespace
 
 bool is_own_host(std::string_view host, std::string_view own_address, const std::vector<std::string>& hosts) {
-  const std::string asked = lower_case(host);
+  const std::string asked = lower_case_host(host);
   if (names_this_machine(asked, own_address)) return true;
   return std::any_of(hosts.begin(), hosts.end(), [&](const std::string& known) {
-    const std::string name = lower_case(known);
+    const std::string name = lower_case_host(known);
     return asked == name || name_of(asked) == name;
   });
 }
 
 bool is_own_origin(std::string_view origin, std::string_view host, std::string_view own_address,
                    const std::vector<std::string>& origins) {
-  const std::string page = lower_case(origin), asked = lower_case(host);
-  if (std::any_of(origins.begin(), origins.end(), [&](const std::string& known) { return page == lower_case(known); }))
+  const std::string page = lower_case_host(origin), asked = lower_case_host(host);
+  if (std::any_of(origins.begin(), origins.end(),
+                  [&](const std::string& known) { return page == lower_case_host(known); }))
     return true;
   if (!names_this_machine(asked, own_address)) return false;
   return page == "http://" + asked || page == "https://" + asked;
 }
 
-}  // namespace streamable_http
+}  // namespace http

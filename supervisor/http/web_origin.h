@@ -1,13 +1,13 @@
 // Checks against web pages that reach this server through a browser: a page of another site must not send requests
 // here, also not where its host name was pointed to this machine (DNS rebinding).
 // Source: the fields Host and Origin of a request, as a browser sends them; a page cannot change them. Used by:
-// HttpEndpoint. No errors.
+// HttpEndpoint (../streamable_http/), agent::TaskServer. No errors.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace streamable_http {
+namespace http {
 
 // Whether `host` names this server: a loopback address or "localhost", the address of the listening socket, or a name
 // in `hosts`, with or without a port.
@@ -18,4 +18,4 @@ bool is_own_host(std::string_view host, std::string_view own_address, const std:
 bool is_own_origin(std::string_view origin, std::string_view host, std::string_view own_address,
                    const std::vector<std::string>& origins);
 
-}  // namespace streamable_http
+}  // namespace http
