@@ -106,7 +106,7 @@ class Resumed(unittest.TestCase):
                 eventually(lambda: log.read_text().count("begun") == count, "it was started again")
                 with Client(daemon.socket) as client:
                     self.assertEqual(self.result(client, execution), {"execution_id": execution, "state": "working"})
-                    self.assertEqual(shown(client, "workflow:///long")["execution_id"], execution)
+                    eventually(lambda: shown(client, "workflow:///long")["execution_id"] == execution, "it has the workflow")
             body = self.interrupted(daemon, execution, daemon.kill)
             with Client(daemon.socket) as client:
                 last = eventually(lambda: (now := self.result(client, body["resumed_as"])) and "error" in now and now, "refused")
