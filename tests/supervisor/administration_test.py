@@ -260,7 +260,7 @@ class Administration(unittest.TestCase):
         self.assertIn("warder ps: '--colour' is not a flag of this command", said("ps", "--colour"))
         self.assertIn("warder ps: --bus needs a value", said("ps", "--bus"))
         self.assertIn("warder ps: 'more' is not expected", said("ps", "more"))
-        self.assertIn("warder policy: a command is missing: check, show or explain", said("policy"))
+        self.assertIn("warder policy: a command is missing: check, import, show or explain", said("policy"))
         self.assertIn("no command is called 'pss'", said("pss"))
         self.assertIn("warder run: --memory: 'abc' is not a number of MB from 1 to 1048576",
                       said("run", "-c", "1", "--memory", "abc"))

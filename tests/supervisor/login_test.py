@@ -66,7 +66,9 @@ class LoginTest(unittest.TestCase):
         return server
 
     def state_files(self):
-        return [file for file in pathlib.Path(self.daemon.state).rglob("*") if file.is_file() and not file.is_symlink()]
+        # By find, which goes on when the daemon removes a folder meanwhile.
+        found = subprocess.run(["find", self.daemon.state, "-type", "f", "-print0"], capture_output=True, text=True)
+        return [pathlib.Path(name) for name in found.stdout.split("\0") if name]
 
     def assert_no_token_is_seen(self, *texts):
         for token in self.issuer.secrets():
@@ -132,7 +134,7 @@ class ByAPerson(LoginTest):
         self.begin()
         for wrong, why in (("no revocation", "it has no revocation_endpoint"),
                            ("revocation", "the tokens are not revoked: HTTP status 503"),
-                           ("slow revocation", "timed out after 5000 milliseconds")):
+                           ("slow revocation", "timed out after 5\\d\\d\\d milliseconds")):
             self.issuer.wrong = wrong
             self.log_in()
             self.assertEqual(self.call(), {"result": {"sum": 3}})
