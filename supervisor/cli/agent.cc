@@ -72,7 +72,7 @@ AgentCommands declare_agent(CLI::App& app, AgentArguments& arguments) {
   AgentCommands commands{};
   commands.agent = app.add_subcommand(
       "agent",
-      "Let a language model do a task with code in jails: as `agent run`, or for other programs with --listen. The key "
+      "Let a language model do a task with code in jails: as `agent run`, or for other programs over HTTP. The key "
       "of the model's API comes from the systemd credential llm-api-key or from $LLM_API_KEY. Exit status of run: 0 "
       "done; 1 error; 120 the bound of turns, 121 of tokens, 122 of cost, 123 of failed calls, 124 of time is reached; "
       "125 warderd or the model's server does not answer");

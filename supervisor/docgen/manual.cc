@@ -55,6 +55,13 @@ bool has_words(const Description& command) {
   return std::any_of(command.arguments.begin(), command.arguments.end(), [](auto& one) { return one.flags.empty(); });
 }
 
+// More than --help, which each command has.
+bool has_own_arguments(const Description& command) {
+  return std::any_of(command.arguments.begin(), command.arguments.end(), [](const Argument& one) {
+    return std::find(one.flags.begin(), one.flags.end(), "--help") == one.flags.end();
+  });
+}
+
 std::string synopsis(const Description& command) {
   std::string out = bold(command.path);
   const auto& arguments = command.arguments;
@@ -68,8 +75,8 @@ std::string synopsis(const Description& command) {
 
 void append_commands(std::string& out, const Description& parent) {
   for (const Description& command : parent.commands) {
-    // `warder config CLIENT` has arguments of its own beside `warder config check`.
-    if (command.commands.empty() || has_words(command))
+    // `warder config CLIENT` and `warder agent --listen` stand beside the commands below them.
+    if (command.commands.empty() || has_own_arguments(command))
       out += ".SS " + synopsis(command) + "\n" + roff(command.text) + ".\n" + arguments_text(command);
     append_commands(out, command);
   }
