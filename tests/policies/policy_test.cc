@@ -150,9 +150,8 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/description", true, "description: true is not a string"},
       {"/langauges", Json::array(),
        "langauges: unknown key; known keys: $schema, admission, calls, description, discovery, environment, extends, "
-       "isolation, languages, limits, named_workspaces, pii, pool, quota, seccomp, sessions, shell_exit_1, skills, "
-       "tools, "
-       "workspace, workspaces"},
+       "guardrails, isolation, languages, limits, named_workspaces, pii, pool, quota, seccomp, sessions, shell_exit_1, "
+       "skills, tools, workflows, workspace, workspaces"},
   }));
   CAPTURE(pointer);
   Json document = standard();
