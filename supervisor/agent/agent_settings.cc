@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "supervisor/base/loopback.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/trimmed.h"
 #include "supervisor/cli/amounts.h"
@@ -83,6 +84,16 @@ Result<std::string> read_base_url(const cli::AgentArguments& given, ModelProvide
   return url;
 }
 
+// The key must not cross a network in plain text.
+Result<> check_key_is_hidden(const std::string& base_url, const std::string& key) {
+  TRY(const http::UrlParts url, http::parse_url(base_url));
+  if (key.empty() || url.secure ||
+      is_loopback_host(url.host.find(':') == url.host.npos ? url.host : "[" + url.host + "]"))
+    return {};
+  return fail(Code::invalid, "the key of the model's API would cross the network unencrypted to " + url.host,
+              "give a --base-url that begins with https://");
+}
+
 }  // namespace
 
 Result<AgentSettings> read_agent_settings(const cli::AgentArguments& given) {
@@ -92,6 +103,7 @@ Result<AgentSettings> read_agent_settings(const cli::AgentArguments& given) {
   settings.model = !given.model.empty() ? given.model : environment("LLM_MODEL");
   if (settings.model.empty()) return fail(Code::invalid, "no model is named", "give --model NAME, or set LLM_MODEL");
   TRY(settings.key, read_key());
+  CHECKED(check_key_is_hidden(settings.base_url, settings.key));
   TRY(settings.bounds, read_bounds(given));
   TRY(settings.prices.in, amount(given.price_in, "--price-in", {"money", 0, 1e9, "--price-in 2.50"}, 0));
   TRY(settings.prices.out, amount(given.price_out, "--price-out", {"money", 0, 1e9, "--price-out 10"}, 0));

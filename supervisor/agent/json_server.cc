@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "supervisor/base/json.h"
+#include "supervisor/http/send_reply.h"
 
 namespace agent {
 namespace {
@@ -51,7 +52,7 @@ std::string reply_bytes(const JsonReply& reply) {
       reply.status, status_text(reply.status), body.size(), reply.headers, body);
 }
 
-// Fires `gone` when the client has closed its connection, or its output. Bytes after the request are dropped.
+// Fires `over` when the client has closed its connection, or its output. Bytes after the request are dropped.
 Task<> watch_hangup(AsyncFd& client, Event& over) {
   std::array<char, 4096> dropped;
   for (;;) {
@@ -61,31 +62,10 @@ Task<> watch_hangup(AsyncFd& client, Event& over) {
   }
 }
 
-Task<> send_reply(Loop& loop, AsyncFd& client, const std::string& bytes) {
+Task<> send(Loop& loop, AsyncFd& client, const JsonReply& reply) {
+  const std::string bytes = reply_bytes(reply);
   const Deadline limit(loop, kRequestTime, [fd = client.get()] { ::shutdown(fd, SHUT_RDWR); });
-  for (std::string_view left = bytes; !left.empty();) {
-    const ssize_t sent = ::send(client.get(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) {
-      left.remove_prefix(static_cast<size_t>(sent));
-    } else if (sent < 0 && errno == EAGAIN) {
-      co_await client.writable();
-    } else if (sent == 0 || errno != EINTR) {
-      co_return;
-    }
-  }
-  // The rest of the request is read: a socket that is closed with unread bytes resets, and the answer is lost.
-  ::shutdown(client.get(), SHUT_WR);
-  std::array<char, 4096> dropped;
-  for (size_t more = kMostUnreadBytes; more > dropped.size();) {
-    const ssize_t got = ::recv(client.get(), dropped.data(), dropped.size(), MSG_DONTWAIT);
-    if (got > 0) {
-      more -= static_cast<size_t>(got);
-    } else if (got < 0 && errno == EAGAIN) {
-      co_await client.readable();
-    } else if (got == 0 || errno != EINTR) {
-      co_return;
-    }
-  }
+  co_await http::send_reply(client, bytes, kMostUnreadBytes);
 }
 
 }  // namespace
@@ -140,8 +120,7 @@ Task<> JsonServer::serve(AsyncFd client) {
   const Received received = co_await receive(client, parser, refusal);
   if (received == Received::end) co_return;
   if (received == Received::refusal) {
-    const std::string refused = reply_bytes(refusal);
-    co_await send_reply(loop_, client, refused);
+    co_await send(loop_, client, refusal);
     co_return;
   }
   std::optional<JsonReply> reply;
@@ -153,9 +132,7 @@ Task<> JsonServer::serve(AsyncFd client) {
     co_await over;
     co_await next_turn(loop_);  // the task that fired the event is not on the stack then
   }
-  if (!reply) co_return;  // the client left
-  const std::string bytes = reply_bytes(*reply);
-  co_await send_reply(loop_, client, bytes);
+  if (reply) co_await send(loop_, client, *reply);  // otherwise the client left
 }
 
 Task<> JsonServer::respond(http::IncomingRequest request, std::optional<JsonReply>& reply, Event& over) {

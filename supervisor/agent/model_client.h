@@ -1,5 +1,5 @@
 // ModelClient: asks the model's server for the next reply, over HTTP. It sends a request again, a bounded number of
-// times and after growing pauses, when the server refuses it for now (429, 5xx), cannot be reached, or breaks its reply
+// times and after growing pauses, when the server is busy or fails (429, 5xx), cannot be reached, or breaks its reply
 // off. No call of a broken reply has run, so a second reply does no harm; it costs its tokens.
 // Used by: AgentRun. Errors: unavailable (the retries are used up), denied (401, 403), invalid (other 4xx), exhausted
 // (the reply is too large).

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <optional>
 
+#include "supervisor/http/send_reply.h"
+
 namespace http {
 namespace {
 
@@ -121,28 +123,7 @@ Task<> Endpoint::serve(AsyncFd client) {
   const std::string answered = co_await answer(request);
   waiting.emplace(*this, number, client.get());
   limit = Deadline(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RDWR); });
-  for (std::string_view left = answered; !left.empty();) {
-    const ssize_t sent = ::send(client.get(), left.data(), left.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
-      left.remove_prefix(static_cast<size_t>(sent));
-    } else if (sent < 0 && errno == EAGAIN) {
-      co_await client.writable();
-    } else if (sent == 0 || errno != EINTR) {
-      co_return;
-    }
-  }
-  // Read the rest of the request first: if a socket is closed with unread bytes, TCP resets it and the answer is lost.
-  ::shutdown(client.get(), SHUT_WR);
-  for (size_t more = kMostUnread; more > 0;) {
-    const ssize_t got = ::recv(client.get(), chunk, std::min(more, sizeof chunk), 0);
-    if (got > 0) {
-      more -= static_cast<size_t>(got);
-    } else if (got < 0 && errno == EAGAIN) {
-      co_await client.readable();
-    } else if (got == 0 || errno != EINTR) {
-      co_return;
-    }
-  }
+  co_await send_reply(client, answered, kMostUnread);
 }
 
 }  // namespace http

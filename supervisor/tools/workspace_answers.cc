@@ -84,4 +84,14 @@ std::string encode_percent(std::string_view path) {
   return text;
 }
 
+std::vector<mcp::ResourceContents> json_contents(std::string uri, std::string text) {
+  mcp::ResourceContents contents;
+  contents.mime_type = "application/json";
+  contents.data = std::move(text);
+  contents.uri = std::move(uri);
+  std::vector<mcp::ResourceContents> one;
+  one.push_back(std::move(contents));
+  return one;
+}
+
 }  // namespace tools

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "supervisor/base/json_value.h"
+#include "supervisor/mcp/registry.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace tools {
@@ -35,6 +37,9 @@ struct KeptOutput {
 };
 // Empty if `name` does not begin with exec:///. Errors: invalid, not_found.
 Result<std::optional<KeptOutput>> parse_kept_output(std::string_view name);
+
+// The contents of a resource that is JSON text.
+std::vector<mcp::ResourceContents> json_contents(std::string uri, std::string text);
 
 // %41 becomes A. Errors: invalid.
 Result<std::string> decode_percent(std::string_view text);

@@ -256,6 +256,7 @@ class CommandLine(Case):
         self.expect_usage("a TASK, or --file FILE, is missing", "run")
         self.expect_usage("no model is named", "run", "x", LLM_MODEL="")
         self.expect_usage("LLM_BASE_URL: the URL begins neither", "run", "x", LLM_BASE_URL="ftp://a")
+        self.expect_usage("would cross the network unencrypted to models.example", "run", "--base-url", "http://models.example/v1", "x")
         self.expect_usage("--base-url: the URL contains a user", "run", "--base-url", "http://a:b@c", "x")
         self.expect_usage("--max-turns: '0' is not a number of turns from 1 to 1000", "--max-turns", "0", "run", "x")
         self.expect_usage("--max-turns: '1.5' is not a whole number", "run", "--max-turns", "1.5", "x")

@@ -54,16 +54,6 @@ Task<Result<mcp::ResourcePage>> list_of(Result<tenants::Requester> requester, st
   co_return page;
 }
 
-std::vector<mcp::ResourceContents> json_contents(std::string uri, std::string text) {
-  mcp::ResourceContents contents;
-  contents.mime_type = "application/json";
-  contents.data = std::move(text);
-  contents.uri = std::move(uri);
-  std::vector<mcp::ResourceContents> one;
-  one.push_back(std::move(contents));
-  return one;
-}
-
 Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Requester> requester,
                                                          journal::Journal& journal, tasks::TaskStore& tasks,
                                                          std::string uri) {
