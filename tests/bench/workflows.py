@@ -21,7 +21,7 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests"))
-from daemon import Daemon, DaemonFailed  # noqa: E402
+from daemon import META, Daemon, DaemonFailed  # noqa: E402
 
 from bench_policies import policies_in  # noqa: E402
 
@@ -54,9 +54,9 @@ result = took
 """
 SURVIVING = """
 import os, time, warder
-wf = warder.workflow("kills")
+wf = warder.workflow("kills-%(number)d")
 log = os.open("/workspace/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-for i in range(%d):
+for i in range(%(steps)d):
     ran = []
     def work():
         ran.append(os.write(log, b"ran %%d\\n" %% i))
@@ -131,28 +131,29 @@ def judge(lines, steps):
 
 
 def kill_often(daemon, kills):
-    steps = min(10_000, kills * 25)
-    chance = random.Random(kills)
-    for number in range(kills):
-        client = daemon.connect()
-        client.last_id += 1
-        client.send({"jsonrpc": "2.0", "id": client.last_id, "method": "tools/call", "params": {
-            "name": "execute_code", "arguments": {"code": SURVIVING % steps, "timeout_seconds": 300},
-            "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                      "io.modelcontextprotocol/clientCapabilities": {}}}})
-        seen, until = size_of(daemon), time.monotonic() + 60
-        while size_of(daemon) <= seen and time.monotonic() < until:  # the program has begun to run
-            time.sleep(0.001)
-        time.sleep(chance.random() * 0.03)
-        daemon.kill()
-        client.close()
-        daemon.start()
-        if number % 100 == 99:
-            print(f"  {number + 1} kills, a log of {size_of(daemon)} bytes", flush=True)
-    with daemon.connect() as client:
-        executed(client, SURVIVING % steps)
-    runs = judge(log_of(daemon).read_text().splitlines(), steps)
-    print(f"{kills} kill -9: {steps} steps, {runs} runs of them; no finished step ran again, none is lost")
+    """A workflow for each hundred kills: a life skips the steps of the former ones, and then runs some dozens."""
+    chance, steps, runs = random.Random(kills), 0, 0
+    for number in range((kills + 99) // 100):
+        some = min(100, kills - number * 100)
+        program = SURVIVING % {"number": number, "steps": some * 40}
+        if log_of(daemon):
+            log_of(daemon).unlink()
+        for _ in range(some):
+            client = daemon.connect()
+            client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+                "name": "execute_code", "arguments": {"code": program, "timeout_seconds": 300}, "_meta": META}})
+            seen, until = size_of(daemon), time.monotonic() + 60
+            while size_of(daemon) <= seen and time.monotonic() < until:  # until a step of this life runs
+                time.sleep(0.001)
+            time.sleep(chance.random() * 0.03)
+            daemon.kill()
+            client.close()
+            daemon.start()
+        with daemon.connect() as client:
+            executed(client, program)
+        steps += some * 40
+        runs += judge(log_of(daemon).read_text().splitlines(), some * 40)
+        print(f"{number * 100 + some} kill -9: {steps} steps, {runs} runs of them; no finished step ran again, none is lost", flush=True)
 
 
 def main():
