@@ -112,10 +112,17 @@ Result<uint64_t> put_step(Database& database, const WorkflowId& id, const Stored
     put.bind(id.tenant).bind(id.name).bind(step.position).bind(step.name).bind(workflows::state_name(step.state));
     CHECKED(put.bind(step.attempts).bind(step.execution).bind(step.ended_ms).bind(step.value).run());
   }
-  TRY(Statement update, database.prepare("UPDATE workflows SET steps=?, bytes=?, updated_ms=?, expires_ms=? "
-                                         "WHERE tenant=? AND name=?"));
+  // The expiry is in an index, so writing it costs a page: one that moved by less than a hundredth is left as it is.
+  const bool expiry_moved = expires_ms - workflow->expires_ms > (expires_ms - step.ended_ms) / 100;
+  const int64_t expiry = expiry_moved || expires_ms < workflow->expires_ms ? expires_ms : workflow->expires_ms;
+  TRY(Statement update,
+      database.prepare(expiry == workflow->expires_ms
+                           ? "UPDATE workflows SET steps=?, bytes=?, updated_ms=? WHERE tenant=? AND name=?"
+                           : "UPDATE workflows SET steps=?, bytes=?, updated_ms=?, expires_ms=? "
+                             "WHERE tenant=? AND name=?"));
   const uint64_t own = workflow->bytes - std::min(workflow->bytes, less) + more;
-  update.bind(std::max(workflow->steps, step.position + 1)).bind(stored(own)).bind(step.ended_ms).bind(expires_ms);
+  update.bind(std::max(workflow->steps, step.position + 1)).bind(stored(own)).bind(step.ended_ms);
+  if (expiry != workflow->expires_ms) update.bind(expiry);
   CHECKED(update.bind(id.tenant).bind(id.name).run());
   return all;
 }

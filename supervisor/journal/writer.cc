@@ -174,10 +174,15 @@ void Writer::Commit::run(Database& database) {
 
 Result<> Writer::Commit::commit_all(Database& database) {
   TRY(Transaction transaction, Transaction::begin(database));
+  const bool is_alone = group.size() == 1;  // then the transaction is its savepoint
   for (const Ticket& ticket : group) {
-    CHECKED(database.run("SAVEPOINT work"));
+    if (!is_alone) CHECKED(database.run("SAVEPOINT work"));
     ticket->result = do_work(ticket->work, database);
     if (ticket->promise == Promise::made && is_of_disk(ticket->result)) return ticket->result;
+    if (is_alone) {
+      if (!ticket->result) return {};  // rolled back with the transaction
+      break;
+    }
     // A full disk may have rolled back the whole transaction already. Then that error is the reason for all work of the
     // group.
     if (!ticket->result && !database.run("ROLLBACK TO work")) return ticket->result;
