@@ -370,6 +370,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
     policy.named_workspaces = read_named_workspaces(*named, problems);
   if (const Json* staging = in.object("workspace")) policy.staging = read_staging(*staging, problems);
   if (const Json* workflows = in.find("workflows")) policy.workflows = read_workflows(*workflows, problems);
+  if (const Json* egress = in.find("egress")) policy.egress = read_egress_rules(*egress, problems);
   if (const Json* pii = in.object("pii")) policy.pii = read_pii_rules(*pii, problems);
   if (const Json* tools = in.object("tools")) read_tools(*tools, policy, in);
   if (const Json* calls = in.object("calls")) policy.calls = read_call_rules(*calls, problems);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "policies/call_rules.h"
+#include "policies/egress_rules.h"
 #include "policies/limits.h"
 #include "policies/pii/rules.h"
 #include "policies/seccomp.h"
@@ -139,6 +140,7 @@ struct Policy {
   std::map<std::string, std::string> environment;  // added to the jail's environment
   SessionRules sessions;
   WorkflowRules workflows;
+  EgressRules egress;  // without rules: no network
   WorkspaceRules named_workspaces;
   StagingRules staging;  // the key "workspace"
 

@@ -3,7 +3,7 @@
 // password file. It checks certificates.
 // Source: requests come from the daemon or an administrator. Servers are not trusted: replies are bounded in bytes and
 // time.
-// Used by: supervisor/upstream, supervisor/traces.
+// Used by: supervisor/upstream, supervisor/traces, supervisor/agent, supervisor/egress.
 // Errors: invalid (URL, header), unavailable (not reached, too late, broken off, no libcurl), exhausted (too large).
 #pragma once
 #include <chrono>
@@ -22,8 +22,9 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct ClientRequest {
   std::string method = "GET";
-  std::string url;          // http:// or https://, with neither user nor password
-  std::string socket;       // path of a Unix socket to connect to instead of the URL's host; empty: the URL's host
+  std::string url;     // http:// or https://, with neither user nor password
+  std::string socket;  // path of a Unix socket to connect to instead of the URL's host; empty: the URL's host
+  std::vector<std::string> addresses;  // numeric ones to connect to; empty: those of the URL's host, looked up
   std::string authorities;  // PEM file with certificate authorities to trust; empty: the system's authorities
   Headers headers;
   std::string body;

@@ -61,8 +61,8 @@ Task<> Exchange::State::begin() {
 
 Task<Result<>> Exchange::State::prepare() {
   CO_TRY(const UrlParts place, parse_url(request_.url));
-  std::vector<std::string> addresses;
-  if (request_.socket.empty() && needs_resolver(place)) {
+  std::vector<std::string> addresses = request_.addresses;
+  if (addresses.empty() && request_.socket.empty() && needs_resolver(place)) {
     if (const auto* known = core_.known(place.host)) {
       addresses = *known;
     } else {

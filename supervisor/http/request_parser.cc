@@ -211,14 +211,19 @@ void RequestParser::read_head() {
 }
 
 bool RequestParser::check_head() {
-  if (std::find(kMethods.begin(), kMethods.end(), request_.method) == kMethods.end()) {
+  const bool is_proxy = limits_.role == RequestLimits::Role::proxy;
+  const bool is_tunnel = is_proxy && request_.method == "CONNECT";
+  if (!is_tunnel && std::find(kMethods.begin(), kMethods.end(), request_.method) == kMethods.end()) {
     refuse(501, "this method is not known");
-  } else if (!request_.target.starts_with('/') || !is_visible_ascii(request_.target) ||
-             request_.target.find('#') != request_.target.npos) {
+  } else if (!is_visible_ascii(request_.target) || request_.target.find('#') != request_.target.npos) {
+    refuse(400, "the target of the request has a character that none may have");
+  } else if (!is_proxy && !request_.target.starts_with('/')) {
     refuse(400, "the target of the request must be a path");
+  } else if (is_tunnel && request_.count("content-length") + request_.count("transfer-encoding") > 0) {
+    refuse(400, "a CONNECT request has no body");
   } else if (request_.count("host") > 1 || (request_.count("host") == 0 && !request_.is_http_1_0)) {
     refuse(400, "the request must have one Host field");
-  } else if (const auto* host = request_.field("host"); host && !is_host(*host)) {
+  } else if (const auto* host = request_.field("host"); host && !is_proxy && !is_host(*host)) {
     refuse(400, "the Host field is not a host");
   } else if (const auto* expected = request_.field("expect")) {
     request_.expects_continue = lower_case(*expected) == "100-continue" && !request_.is_http_1_0;

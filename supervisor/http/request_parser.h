@@ -2,7 +2,8 @@
 // could split or understand differently is refused (request smuggling). IncomingRequest: a request that was read.
 // Source: untrusted bytes. Grammar: RFC 9112. Boost.Beast's parser reads the head, in request_parser.cc only; the
 // checks around it close the cases in which Beast and Node.js's llhttp differ
-// (tests/supervisor/http/splitting_test.py). The body is read without Beast. Used by: supervisor/streamable_http.
+// (tests/supervisor/http/splitting_test.py). The body is read without Beast. Used by: supervisor/streamable_http,
+// supervisor/agent, supervisor/egress.
 // Errors: Refused, with the status for the answer; the connection must end then.
 #pragma once
 #include <cstddef>
@@ -17,11 +18,15 @@ struct RequestLimits {
   size_t head_bytes = 32 << 10;  // request line and fields, with their line ends
   size_t fields = 100;
   size_t body_bytes = 16 << 20;  // without the framing of chunks
+  // server: the target is a path. proxy: it is any text of visible ASCII, the method may be CONNECT (without a body),
+  // and the Host field says nothing.
+  enum class Role { server, proxy };
+  Role role = Role::server;
 };
 
 struct IncomingRequest {
-  std::string method;  // GET, HEAD, POST, PUT, DELETE, OPTIONS or PATCH
-  std::string target;  // begins with "/"; not decoded
+  std::string method;  // GET, HEAD, POST, PUT, DELETE, OPTIONS or PATCH; for a proxy also CONNECT
+  std::string target;  // begins with "/", except for a proxy; not decoded
   bool is_http_1_0 = false;
   bool keeps_alive = true;          // the connection may have another request after this one
   bool expects_continue = false;    // the client waits for "100 Continue" before it sends the body

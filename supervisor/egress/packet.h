@@ -1,0 +1,28 @@
+// Packets between warderd and warder-egress: JSON objects in SOCK_SEQPACKET messages, the first kind with a descriptor.
+// Source: both ends are Warder's own, but each reads the other's packets strictly. Used by: the service, the link.
+// Errors: unavailable: the other end has gone; internal: a packet that is too long or is no JSON object.
+#pragma once
+#include <string>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/result.h"
+
+namespace egress {
+
+inline constexpr size_t kMostPacketBytes = 160 << 10;  // fits into the default size of a socket's buffer, 208 KiB
+
+struct Packet {
+  Json body;
+  Fd descriptor;  // empty: the packet had none
+};
+
+// Waits while the socket is full. `descriptor` is borrowed; -1: none.
+Task<Result<>> send_packet(AsyncFd& socket, Json body, int descriptor = -1);
+// Sends now or not at all. Errors: exhausted: the socket is full.
+Result<> try_send_packet(int socket, const Json& body, int descriptor = -1);
+// Waits for the next packet.
+Task<Result<Packet>> receive_packet(AsyncFd& socket);
+
+}  // namespace egress

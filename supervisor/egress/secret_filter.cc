@@ -1,0 +1,97 @@
+#include "supervisor/egress/secret_filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+
+namespace egress {
+namespace {
+
+constexpr std::string_view kShownInstead = "[secret]";
+
+std::string percent_encoded(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          std::string_view("-._~").find(c) != std::string_view::npos;
+    if (is_plain) {
+      encoded += c;
+    } else {
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return encoded;
+}
+
+std::string json_encoded(std::string_view text) {
+  const std::string quoted = dump_json(Json(std::string(text)));
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+}  // namespace
+
+SecretFilter::SecretFilter(std::string_view value) {
+  std::vector<std::string> plain{std::string(value)};
+  if (const size_t space = value.find(' '); space != value.npos) {
+    const std::string_view rest = value.substr(space + 1);
+    plain.emplace_back(rest);
+    if (const auto decoded = from_base64(rest); decoded && value.substr(0, space) == "Basic") {
+      plain.push_back(*decoded);
+      if (const size_t colon = decoded->find(':'); colon != decoded->npos) plain.push_back(decoded->substr(colon + 1));
+    }
+  }
+  for (const std::string& text : plain) {
+    if (text.size() < kFewestSecretBytes) continue;
+    for (std::string form : {text, json_encoded(text), percent_encoded(text)})
+      if (std::find(secrets_.begin(), secrets_.end(), form) == secrets_.end()) secrets_.push_back(std::move(form));
+  }
+  std::stable_sort(secrets_.begin(), secrets_.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+}
+
+// Replaces secrets. kept_from: where the end begins that may be the beginning of a secret; at the end there is none.
+std::string SecretFilter::replace(std::string_view text, size_t& kept_from, bool is_end) const {
+  std::string passed;
+  size_t at = 0;
+  while (at < text.size()) {
+    const std::string_view rest = text.substr(at);
+    const auto fits = [&](const std::string& secret) { return rest.starts_with(secret); };
+    const auto found = std::find_if(secrets_.begin(), secrets_.end(), fits);
+    const auto may_begin = [&](const std::string& secret) {
+      return rest.size() < secret.size() && std::string_view(secret).starts_with(rest);
+    };
+    // A longer secret could begin here, too: wait for its end before a shorter one is replaced.
+    if (!is_end && std::any_of(secrets_.begin(), found, may_begin)) break;
+    if (found == secrets_.end()) {
+      passed += text[at++];
+    } else {
+      passed += kShownInstead;
+      at += found->size();
+    }
+  }
+  kept_from = at;
+  return passed;
+}
+
+std::string SecretFilter::feed(std::string_view bytes) {
+  held_ += bytes;
+  size_t kept_from = 0;
+  std::string passed = replace(held_, kept_from, false);
+  held_.erase(0, kept_from);
+  return passed;
+}
+
+std::string SecretFilter::finish() {
+  size_t kept_from = 0;
+  return replace(std::exchange(held_, {}), kept_from, true);
+}
+
+std::string SecretFilter::hide(std::string_view text) const {
+  size_t kept_from = 0;
+  return replace(text, kept_from, true);
+}
+
+}  // namespace egress

@@ -1,0 +1,27 @@
+// Tunnels: bytes from one socket to another and back, until both sides have ended.
+// Used by: the proxy's connections. No errors: a side that breaks off ends the tunnel.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "supervisor/base/loop.h"
+
+namespace egress {
+
+// ByteBudget: how many bytes may still pass, and how many have passed, over all connections of a jail.
+struct ByteBudget {
+  uint64_t most = 0;
+  uint64_t used = 0;
+  // Counts the bytes. False: they are more than are left; none of them may pass.
+  bool take(uint64_t bytes);
+  bool is_used_up() const { return used >= most; }
+};
+
+// Sends all bytes. False: the other side has broken off. `bytes` must stay valid until the end.
+Task<bool> send_all(AsyncFd& to, std::string_view bytes);
+
+// Carries bytes in both directions until both sides have ended their output, one has broken off, or a budget is used
+// up. Both sockets are shut down then. Sockets and budgets must outlive the task.
+Task<> carry(Loop& loop, AsyncFd& inside, AsyncFd& outside, ByteBudget& up, ByteBudget& down);
+
+}  // namespace egress
