@@ -59,6 +59,21 @@ int status_of(const Error& error) {
   return error.code == Code::denied || error.code == Code::exhausted ? 403 : 502;
 }
 
+Error error_of(const RequestParser::Refused& refused) {
+  Error error{Code::invalid, 0, refused.why, "", ""};
+  if (refused.status == 413)
+    error.hint = "at most 16 MiB in a request with http://; a tunnel (https://) has no such bound";
+  return error;
+}
+
+Error error_of_budget(const char* rule) {
+  return {Code::exhausted, 0, "the code has moved as many bytes as it may", "use less, or another execution", rule};
+}
+
+Error error_of_compression() {
+  return {Code::unavailable, 0, "the host answers in a compressed form, in which no secret can be hidden", "", ""};
+}
+
 bool starts_with_http(std::string_view target) {
   constexpr std::string_view kScheme = "http://";
   return target.size() > kScheme.size() &&
@@ -102,8 +117,7 @@ EgressConnection::EgressConnection(Loop& loop, const EgressNetwork& network, con
 
 Task<> EgressConnection::serve() {
   RequestParser parser(kLimits);
-  while (co_await serve_one(parser)) {
-  }
+  for (bool goes_on = true; goes_on;) goes_on = co_await serve_one(parser);
 }
 
 // Reads until the head is whole, or the whole request. A connection that ends, or sends too slowly, is at its end.
@@ -123,8 +137,8 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
     const ssize_t got = ::recv(client_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got > 0) {
       if (!up_.take(static_cast<uint64_t>(got))) {
-        co_await refuse(403,
-                        Error{Code::exhausted, 0, "the code has sent as many bytes as it may", "", "egress.bytes_up"});
+        const Error error = error_of_budget("egress.bytes_up");
+        co_await refuse(403, error);
         co_return Got::end;
       }
       unread_.append(buffer.data(), static_cast<size_t>(got));
@@ -138,11 +152,13 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
 
 // Serves one request. False: the connection ends.
 Task<bool> EgressConnection::serve_one(RequestParser& parser) {
-  if (co_await receive(parser, false) == Got::end) co_return false;
+  const Got first = co_await receive(parser, false);
+  if (first == Got::end) co_return false;
   counts_.requests++;
   if (parser.state() == RequestParser::State::refused) {
     counts_.denied++;
-    co_await refuse(parser.refused().status, Error{Code::invalid, 0, parser.refused().why, "", ""});
+    const Error error = error_of(parser.refused());
+    co_await refuse(parser.refused().status, error);
     co_return false;
   }
   auto target = read_target(parser.request());
@@ -161,13 +177,17 @@ Task<bool> EgressConnection::serve_one(RequestParser& parser) {
     co_await tunnel(*std::move(way), early);
     co_return false;
   }
-  if (parser.request().expects_continue && !co_await send_down("HTTP/1.1 100 Continue\r\n\r\n")) co_return false;
-  if (parser.state() == RequestParser::State::body && co_await receive(parser, true) == Got::end) co_return false;
+  if (parser.state() == RequestParser::State::body) {
+    if (parser.request().expects_continue) {
+      const bool is_sent = co_await send_down("HTTP/1.1 100 Continue\r\n\r\n");
+      if (!is_sent) co_return false;
+    }
+    const Got rest = co_await receive(parser, true);
+    if (rest == Got::end) co_return false;
+  }
   if (parser.state() != RequestParser::State::whole) {
-    const int status = parser.refused().status;
-    Error error{Code::invalid, 0, parser.refused().why, "", ""};
-    if (status == 413) error.hint = "at most 16 MiB in a request with http://; a tunnel (https://) has no such bound";
-    co_await refuse(status, error);
+    const Error error = error_of(parser.refused());
+    co_await refuse(parser.refused().status, error);
     co_return false;
   }
   const bool keeps_alive = parser.request().keeps_alive;
@@ -217,8 +237,7 @@ Task<Result<>> EgressConnection::admit(Way& way) {
   };
   if (way.decision.verdict == Verdict::deny) co_return denied(way.decision.why, way.decision.remedy);
   if (up_.is_used_up() || down_.is_used_up())
-    co_return fail(Code::exhausted, "the code has moved as many bytes as it may", "use less, or another execution",
-                   up_.is_used_up() ? "egress.bytes_up" : "egress.bytes_down");
+    co_return tl::unexpected<Error>(error_of_budget(up_.is_used_up() ? "egress.bytes_up" : "egress.bytes_down"));
   if (way.decision.verdict == Verdict::ask) {
     EgressEntry entry = entry_of(way, "ask");
     const bool is_allowed = co_await host_.ask(std::move(entry));
@@ -226,8 +245,7 @@ Task<Result<>> EgressConnection::admit(Way& way) {
   }
   std::string host = target.host;
   auto found = co_await http::resolve(loop_, std::move(host), kConnectTime, network_.name_servers);
-  if (!found)
-    co_return tl::unexpected<Error>(Error{Code::unavailable, 0, found.error().what, found.error().hint, rule});
+  if (!found) co_return fail(Code::unavailable, found.error().what, found.error().hint, rule);
   way.addresses = *std::move(found);
   // One address that is refused refuses the host: which of them is dialled must not be left to its name server.
   for (const std::string& address : way.addresses) {
@@ -272,8 +290,12 @@ Task<Result<std::string>> EgressConnection::read_hello(const std::string& host, 
 
 Task<> EgressConnection::tunnel(Way way, std::string_view early) {
   auto outside = co_await dial(loop_, way.addresses, way.decision.port, kConnectTime);
-  if (!outside) co_return co_await refuse(502, outside.error());
-  if (!co_await send_down("HTTP/1.1 200 Connection established\r\n\r\n")) co_return;
+  if (!outside) {
+    co_await refuse(502, outside.error());
+    co_return;
+  }
+  const bool is_told = co_await send_down("HTTP/1.1 200 Connection established\r\n\r\n");
+  if (!is_told) co_return;
   const auto hello = co_await read_hello(way.target.host, early);
   if (!hello) {
     if (hello.error().code == Code::denied) counts_.denied++;
@@ -283,7 +305,8 @@ Task<> EgressConnection::tunnel(Way way, std::string_view early) {
     ::shutdown(client_.get(), SHUT_RDWR);
     co_return;
   }
-  if (co_await send_all(*outside, *hello)) co_await carry(loop_, client_, *outside, up_, down_);
+  const bool is_begun = co_await send_all(*outside, *hello);
+  if (is_begun) co_await carry(loop_, client_, *outside, up_, down_);
 }
 
 Task<bool> EgressConnection::send_down(std::string_view bytes) {
@@ -327,8 +350,8 @@ Task<bool> EgressConnection::forward(Way way, http::IncomingRequest request) {
     co_return false;
   }
   if (filter && !head->header("content-encoding").empty() && head->header("content-encoding") != "identity") {
-    co_await refuse(502, Error{Code::unavailable, 0,
-                               "the host answers in a compressed form, in which a secret could not be hidden", "", ""});
+    const Error error = error_of_compression();
+    co_await refuse(502, error);
     co_return false;
   }
   const bool has_body = request.method != "HEAD" && head->status >= 200 && head->status != 204 && head->status != 304;
@@ -338,9 +361,13 @@ Task<bool> EgressConnection::forward(Way way, http::IncomingRequest request) {
       fmt::format("HTTP/1.1 {} \r\n{}{}{}\r\n", head->status,
                   returned_headers(head->headers, filter ? &*filter : nullptr, has_body),
                   is_chunked ? "Transfer-Encoding: chunked\r\n" : "", ends_connection ? "Connection: close\r\n" : "");
-  if (!co_await send_down(text)) co_return false;
-  const bool is_whole = !has_body || co_await pass_body(*exchange, filter ? &*filter : nullptr, is_chunked);
-  co_return is_whole && !ends_connection;
+  const bool is_begun = co_await send_down(text);
+  if (!is_begun) co_return false;
+  if (has_body) {
+    const bool is_whole = co_await pass_body(*exchange, filter ? &*filter : nullptr, is_chunked);
+    if (!is_whole) co_return false;
+  }
+  co_return !ends_connection;
 }
 
 // Without its end the client sees that the body is not whole.
@@ -352,9 +379,11 @@ Task<bool> EgressConnection::pass_body(http::Exchange& exchange, SecretFilter* f
     std::string bytes = filter ? (is_over ? filter->finish() : filter->feed(*part)) : *std::move(part);
     if (bytes.empty()) continue;
     if (is_chunked) bytes = fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes);
-    if (!co_await send_down(bytes)) co_return false;
+    const bool is_sent = co_await send_down(bytes);
+    if (!is_sent) co_return false;
   }
-  co_return !is_chunked || co_await send_down("0\r\n\r\n");
+  if (!is_chunked) co_return true;
+  co_return co_await send_down("0\r\n\r\n");
 }
 
 Task<> EgressConnection::refuse(int status, const Error& error) {

@@ -41,14 +41,17 @@ EgressTotals JailProxy::totals() const { return {counts_.requests, counts_.denie
 // A client beyond the bound waits in the listener's queue.
 Task<> JailProxy::accept_all() {
   for (;;) {
-    while (connections_.live() >= settings_.rules.connections) {
+    while (open_ >= settings_.rules.connections) {
       place_ = std::make_shared<Event>();
       co_await *place_;
     }
     Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client) {
       auto watched = AsyncFd::adopt(loop_, std::move(client));
-      if (watched) connections_.spawn(serve(*std::move(watched)));
+      if (watched) {
+        open_++;
+        connections_.spawn(serve(*std::move(watched)));
+      }
       co_await next_turn(loop_);
     } else if (errno == EAGAIN) {
       co_await listener_.readable();
@@ -62,7 +65,7 @@ Task<> JailProxy::serve(AsyncFd client) {
   const Deadline limit(loop_, settings_.rules.seconds, [fd = client.get()] { ::shutdown(fd, SHUT_RDWR); });
   EgressConnection connection(loop_, network_, settings_, host_, std::move(client), up_, down_, counts_);
   co_await connection.serve();
-  // The task is still alive here: the place is free in the next turn.
+  open_--;
   if (place_) loop_.defer([place = std::exchange(place_, nullptr)] { place->fire(); });
 }
 

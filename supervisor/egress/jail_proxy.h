@@ -77,6 +77,7 @@ class JailProxy {
   Host& host_;
   ByteBudget up_, down_;
   EgressCounts counts_;
+  uint32_t open_ = 0;              // connections
   std::shared_ptr<Event> place_;   // fires when a connection has ended
   Scope connections_, accepting_;  // last: cancelled first
 };
