@@ -52,6 +52,9 @@ struct Request {
   std::function<Task<bool>(const OverlayFolder& staging)> settles;
   std::function<void(const std::shared_ptr<OverlayFolder>& staging)> staged;
   std::function<void(std::string_view result)> answered;
+  // Called with the jail's listener, if its Spec has one, before the program begins. The descriptor is open until the
+  // jail has ended.
+  std::function<void(int listener)> listens;
   Handle* handle = nullptr;  // borrowed while the task runs
 
   uint32_t session_call = 0;  // number of this program in its session, from 1; 0: no session

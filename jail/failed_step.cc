@@ -55,10 +55,12 @@ Error failed_step(Step step, int error, std::string_view interpreter) {
 
 Error failed_order(const JailerAnswer& answer) {
   if (answer.error == ESRCH) return ended_before_program();
-  if (answer.step != Step::attach_workspace && answer.step != Step::stage_workspace && answer.step != Step::none)
+  if (answer.step != Step::attach_workspace && answer.step != Step::stage_workspace && answer.step != Step::listen &&
+      answer.step != Step::none)
     return failed_step(answer.step, answer.error);
   const char* what = answer.step == Step::none              ? "the jailer did not execute its order"
                      : answer.step == Step::stage_workspace ? "the workspace cannot be staged: no overlay over it"
+                     : answer.step == Step::listen          ? "the jail's listener for the network cannot be made"
                                                             : "the workspace cannot be mounted in the jail";
   Error failed = fail_errno(answer.error, what, cannot_stage(answer) ? Code::denied : Code::unavailable).value();
   if (cannot_stage(answer)) failed.rule = "workspace.mode";

@@ -138,6 +138,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role r
   if (host.unfit && !spec.tests_host) co_return tl::unexpected<Error>(*host.unfit);
   CO_CHECKED(check_requirements(host, spec.isolation));
   auto jail = std::unique_ptr<Jail>(new Jail(host));
+  jail->listens_ = spec.listens;
   // Without mapped mounts, the runner must have the host id that owns the workspace on disk.
   jail->map_ids_ = host.identity == Identity::separated && host.map_workspace_ids;
   jail->shows_network_ = spec.tests_host && role == Role::jail;
@@ -178,6 +179,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
   if (host.unfit && !spec.tests_host) co_return tl::unexpected<Error>(*host.unfit);
   CO_CHECKED(check_requirements(host, spec.isolation));
   auto jail = std::unique_ptr<Jail>(new Jail(host));
+  jail->listens_ = spec.listens;
   const Jail& home = zygote->home();
   jail->ids_ = home.ids_;
   jail->map_ids_ = home.map_ids_;
@@ -215,9 +217,10 @@ Task<Result<>> Jail::attach(WorkspaceMount workspace) {
     CO_TRY(staging_, co_await workspace.staging->make());
     order.staging = staging_->directory();
   }
-  auto done = co_await host_.jailer.attach(pidfd_.get(), order, ids_.runner);
-  attached_ = done.has_value();
-  co_return done;
+  order.listens = listens_;
+  CO_TRY(listener_, co_await host_.jailer.attach(pidfd_.get(), order, ids_.runner));
+  attached_ = true;
+  co_return Result<>{};
 }
 
 const Applied& Jail::applied() {

@@ -46,6 +46,7 @@ struct Spec {
   unsigned cpu_weight = 100;  // cpu.weight of the leaf, from birth: 1 to 10000
   std::map<std::string, std::string> environment;
   std::shared_ptr<const policies::SeccompFilter> filter;
+  bool listens = false;     // the jail has a listener for the egress proxy (jail/listener.h)
   bool tests_host = false;  // for the self-test: build the jail even on a host that was found unfit
 };
 
@@ -95,6 +96,8 @@ class Jail {
   // Mounts the workspace; returns at once if it is mounted already. Errors: unavailable, and those of
   // OverlayFolders::make().
   Task<Result<>> attach(WorkspaceMount workspace);
+  // The jail's listener, after attach(); empty: its Spec has none.
+  const Fd& listener() const { return listener_; }
   // Where the program's changes are; nullptr: the workspace is not staged.
   const std::shared_ptr<OverlayFolder>& staging() const { return staging_; }
 
@@ -144,7 +147,8 @@ class Jail {
   JailerClient::Ids ids_;
   RunnerIds::Lease runner_id_;
   bool map_ids_ = false;
-  bool attached_ = false, killed_ = false;
+  bool attached_ = false, killed_ = false, listens_ = false;
+  Fd listener_;
   int init_pid_ = 0;
   AsyncFd pidfd_, control_, out_, err_;
   GuestChannel guest_;

@@ -20,6 +20,7 @@
 
 #include "jail/fd_message.h"
 #include "jail/id_map.h"
+#include "jail/listener.h"
 #include "jail/order_check.h"
 #include "jail/spawn.h"
 #include "jail/staged_mount.h"
@@ -165,6 +166,7 @@ class Jailer {
   void handle(const Order& order, std::vector<Fd>& fds) {
     Failure failure{Step::none, 0};
     int pidfd = -1;  // borrowed
+    Fd listener;
     const OrderVerdict verdict = check_->judge(order, fds);
     if (!verdict) {
       if (verdict.error != ESRCH) log_.say("refused the order to {}: {}", name_of(order.type), verdict.why);
@@ -175,6 +177,10 @@ class Jailer {
       const int init = verdict.jail->pidfd.get();
       failure =
           order.staged ? attach_staged(order, init, fds[1].get(), fds[2].get()) : attach(order, init, fds[1].get());
+      if (order.listens && !failure.error) {
+        listener = make_listener(init, failure.error);
+        if (failure.error) failure.step = Step::listen;
+      }
     } else if (order.type == OrderType::probe_idmap) {
       Fd tree;
       failure = make_tree({true, order.runner_id, false}, fds[0].get(), tree);
@@ -188,6 +194,7 @@ class Jailer {
     JailerAnswer answer{order.token, failure.error, failure.step, 0};
     std::vector<int> out;
     if (pidfd >= 0) out.push_back(pidfd);
+    if (listener) out.push_back(listener.get());
     if (auto sent = send_message(orders_.get(), &answer, sizeof answer, out); !sent) log_.say("{}", sent.error().what);
   }
 

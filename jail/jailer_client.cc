@@ -46,7 +46,7 @@ Task<> JailerClient::read_answers() {
     waiting_.erase(it);
     Answer whole;
     whole.message = answer;
-    if (!received->fds.empty()) whole.pidfd = std::move(received->fds[0]);
+    if (!received->fds.empty()) whole.descriptor = std::move(received->fds[0]);
     waiting.resolve(std::move(whole));
   }
   gone_ = true;
@@ -90,8 +90,8 @@ Task<Result<Fd>> JailerClient::build(BuildFds fds, Ids ids) {
   std::vector<int> list{fds.plan, fds.guest, fds.control, fds.out, fds.err};
   if (fds.cgroup >= 0) list.push_back(fds.cgroup);
   CO_TRY(auto answer, co_await ask(order, std::move(list)));
-  if (!answer.pidfd) co_return fail(Code::internal, "the jailer answered without a pidfd");
-  co_return std::move(answer.pidfd);
+  if (!answer.descriptor) co_return fail(Code::internal, "the jailer answered without a pidfd");
+  co_return std::move(answer.descriptor);
 }
 
 Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity, JailPurpose purpose) {
@@ -101,11 +101,11 @@ Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity, JailPurpose 
   order.identity = identity;
   std::vector<int> list{fds.plan, fds.guest, fds.control, fds.out, fds.err, fds.go};
   CO_TRY(auto answer, co_await ask(order, std::move(list)));
-  if (!answer.pidfd) co_return fail(Code::internal, "the zygote answered without a pidfd");
-  co_return std::move(answer.pidfd);
+  if (!answer.descriptor) co_return fail(Code::internal, "the zygote answered without a pidfd");
+  co_return std::move(answer.descriptor);
 }
 
-Task<Result<>> JailerClient::attach(int pidfd, Workspace workspace, uint32_t runner_id) {
+Task<Result<Fd>> JailerClient::attach(int pidfd, Workspace workspace, uint32_t runner_id) {
   Order order{};
   order.type = OrderType::attach;
   order.runner_id = runner_id;
@@ -114,11 +114,12 @@ Task<Result<>> JailerClient::attach(int pidfd, Workspace workspace, uint32_t run
   order.map_ids = workspace.map_ids;
   order.read_only = workspace.read_only;
   order.staged = workspace.staging >= 0;
+  order.listens = workspace.listens;
   std::vector<int> list{pidfd, workspace.directory};
   if (order.staged) list.push_back(workspace.staging);
   CO_TRY(auto answer, co_await ask(order, std::move(list)));
-  (void)answer;
-  co_return Result<>{};
+  if (order.listens && !answer.descriptor) co_return fail(Code::internal, "the jailer answered without a listener");
+  co_return std::move(answer.descriptor);
 }
 
 Task<Result<>> JailerClient::probe_idmap(int directory, uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id) {

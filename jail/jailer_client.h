@@ -53,9 +53,11 @@ class JailerClient {
     bool map_ids = false;
     bool read_only = false;
     int staging = -1;  // folder of the overlay over the workspace, borrowed during the call; -1: no overlay
+    bool listens = false;
   };
-  // Mounts the directory on the jail's /workspace, or an overlay over it: nosuid, nodev, verified. Errors: unavailable.
-  Task<Result<>> attach(int pidfd, Workspace workspace, uint32_t runner_id);
+  // Mounts the directory on the jail's /workspace, or an overlay over it: nosuid, nodev, verified. Returns the jail's
+  // listener (jail/listener.h) if the jail listens. Errors: unavailable.
+  Task<Result<Fd>> attach(int pidfd, Workspace workspace, uint32_t runner_id);
   // Checks that the directory's file system can be mounted with mapped ids (mount_setattr(2)). Errors: unavailable.
   Task<Result<>> probe_idmap(int directory, uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id);
   // Sets the limits of one of the daemon's projects, on the file system of `directory`, which is open for reading.
@@ -70,7 +72,7 @@ class JailerClient {
  private:
   struct Answer {
     JailerAnswer message{};
-    Fd pidfd;
+    Fd descriptor;  // a pidfd, or a listener
   };
   JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());
   static std::unique_ptr<JailerClient> start(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());

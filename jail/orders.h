@@ -35,6 +35,7 @@ struct Order {
   uint32_t map_ids;    // attach: mount the workspace with owner -> runner mapped
   uint32_t read_only;  // attach
   uint32_t staged;     // attach: the workspace below an overlay whose changes go into the staging folder
+  uint32_t listens;    // attach: make the jail's listener (jail/listener.h); it comes with the answer
   uint32_t project;    // limit_project: one of the daemon's projects (supervisor/base/project_quota.h)
   uint64_t bytes, inodes;
 };

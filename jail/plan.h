@@ -49,6 +49,7 @@ enum class Step : uint16_t {
   // the jailer, at dispatch
   attach_workspace,
   stage_workspace,  // an overlay over the workspace
+  listen,           // the listener of the egress proxy
   count,
 };
 constexpr int kSteps = static_cast<int>(Step::count);
@@ -86,7 +87,8 @@ constexpr const char* step_name(Step step) {
                                           "runner_exec",
                                           "init_lock",
                                           "attach_workspace",
-                                          "stage_workspace"};
+                                          "stage_workspace",
+                                          "listen"};
   return step < Step::count ? kNames[static_cast<int>(step)] : "unknown";
 }
 

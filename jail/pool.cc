@@ -63,9 +63,9 @@ std::vector<std::string> warm_command(const Spec& spec, const policies::PoolRule
 
 // All properties that are fixed when a jail is built. A jail serves only executions with the same key.
 std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules& rules) {
-  std::string key =
-      fmt::format("{} {} {} {} {}\n", language_name(spec.language), static_cast<const void*>(spec.filter.get()),
-                  spec.limits.tmp_bytes, spec.limits.tmp_files, spec.isolation.landlock == policies::Need::required);
+  std::string key = fmt::format(
+      "{} {} {} {} {} {}\n", language_name(spec.language), static_cast<const void*>(spec.filter.get()),
+      spec.limits.tmp_bytes, spec.limits.tmp_files, spec.isolation.landlock == policies::Need::required, spec.listens);
   auto enforcement = host.cgroups ? Enforcement::with_cgroup : Enforcement::alone;
   for (const auto& limit : resource_limits_of(spec.language, spec.limits, enforcement))
     key += fmt::format("{}={}:{} ", limit.resource, limit.soft, limit.hard);

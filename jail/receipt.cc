@@ -17,6 +17,7 @@ void record_dispatch(Receipt& receipt, const Host& host, Jail& jail, const Reque
   // it.
   if (request.over_quota) receipt.workspace_quota = request.quota == Request::Quota::project ? "project" : "accounting";
   receipt.workspace_access = request.workspace.access;
+  receipt.has_proxy = static_cast<bool>(jail.listener());
   receipt.session_call = request.session_call;
   if (request.session_call > 0 && !host.cgroups)
     receipt.applied.weaker.emplace_back(

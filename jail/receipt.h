@@ -33,6 +33,7 @@ struct Receipt {
   bool workspace_mapped_ids = false;
   WorkspaceAccess workspace_access = WorkspaceAccess::direct;
   std::string_view workspace_quota;  // "project": the kernel refuses bytes beyond it; "accounting"; empty: no quota
+  bool has_proxy = false;            // the code reaches hosts through the egress proxy
   uint32_t session_call = 0;         // number of the program in its session, from 1; 0: no session
   std::string traceparent;           // as the program gets it; empty: no trace
   Origin origin;

@@ -78,7 +78,8 @@ class ReceiptWriter {
       text_ += R"(,"landlock":false)";
     }
     add(R"(,"root":")", applied_.root == RootMode::overlay ? "overlay" : "bind");
-    add_ms(R"(","network":"none","build_ms":)", applied_.build_ms);
+    add(R"(","network":")", receipt_.has_proxy ? "proxy" : "none");
+    add_ms(R"(","build_ms":)", applied_.build_ms);
     write_steps();
   }
 

@@ -65,6 +65,7 @@ Task<Result<Report>> RunningExecution::run() {
     co_return did_not_start();
   }
   if (jail_.staging() && request_.staged) request_.staged(jail_.staging());
+  if (jail_.listener() && request_.listens) request_.listens(jail_.listener().get());
   mark("attach");
   if (jail_.ready()) {
     if (auto before = std::exchange(request_.before_code, {})) co_await before();

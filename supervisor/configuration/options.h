@@ -29,6 +29,7 @@ struct Options {
   credentials::JwtSettings jwt;
   std::vector<credentials::StoredToken> tokens;  // of the files; the daemon has those of a systemd credential, too
   std::optional<traces::Collector> traces;
+  std::string egress_socket;          // of warder-egress; empty: none
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones
   std::string catalog;                // absolute; empty: no tool definitions

@@ -32,6 +32,7 @@ Options defaults(const Invocation& invocation) {
               home = environment("HOME");
   if (invocation.by_root) {
     options.socket = "/run/warder/mcp.sock";
+    options.egress_socket = "/run/warder-egress/egress.sock";
     options.state = "/var/lib/warder";
   } else {
     if (!runtime.empty()) options.socket = runtime + "/warder/mcp.sock";
@@ -73,6 +74,7 @@ class OptionsReader {
     (void)in_.find("$schema");
     path("socket", options_.socket, check_socket_path);
     metrics();
+    path("egress_socket", options_.egress_socket, check_socket_path);
     path("state", options_.state);
     path("catalog", options_.catalog);
     policies();

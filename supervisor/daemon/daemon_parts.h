@@ -169,6 +169,7 @@ class DaemonParts {
   workflows::WorkflowStore workflows_;
   journal::TaskRows task_rows_;
   tasks::TaskStore task_store_;
+  egress::EgressLink egress_;
   tools::ExecuteEnvironment execute_;
   mcp::Server server_;
   tools::ResourceChanges changes_;  // outlives the connections that subscribed

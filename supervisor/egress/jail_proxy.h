@@ -12,6 +12,7 @@
 #include "supervisor/base/fd.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/result.h"
+#include "supervisor/egress/egress_entry.h"
 #include "supervisor/egress/tunnel.h"
 
 namespace egress {
@@ -30,20 +31,6 @@ struct JailSettings {
 struct EgressCounts {
   uint64_t requests = 0, denied = 0;  // each request is in the first, a refused one in the second, too
 };
-struct EgressTotals {
-  uint64_t requests = 0, denied = 0, bytes_up = 0, bytes_down = 0;
-};
-
-// EgressEntry: one request, for the audit.
-struct EgressEntry {
-  std::string method, host, path;
-  uint16_t port = 0;
-  std::string verdict;  // "allowed", "denied", "failed"
-  std::string rule;     // "egress.rules[0] (pypi)", or empty
-  std::string cause;    // of "denied" and "failed"
-  std::string address;  // that was dialled
-};
-
 class JailProxy {
  public:
   class Host {

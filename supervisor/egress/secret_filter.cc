@@ -7,6 +7,7 @@
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/egress/secret_length.h"
 
 namespace egress {
 namespace {

@@ -9,8 +9,6 @@
 
 namespace egress {
 
-inline constexpr size_t kFewestSecretBytes = 8;  // shorter ones would hide parts of ordinary words
-
 class SecretFilter {
  public:
   explicit SecretFilter(std::string_view value);

@@ -11,7 +11,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/egress/packet.h"
-#include "supervisor/egress/secret_filter.h"
+#include "supervisor/egress/secret_length.h"
 
 namespace egress {
 namespace {
@@ -20,7 +20,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kClientPause = 100ms;  // after accept4(2) failed
 constexpr size_t kMostClients = 16, kMostJails = 20'000;
-constexpr size_t kMostSecretBytes = 16 << 10;
 
 // One warderd.
 class EgressClient {
@@ -59,9 +58,9 @@ class EgressClient {
 
    private:
     Json packet_of(const char* event, const EgressEntry& entry) const {
-      return {{"event", event},       {"jail", number_},         {"method", entry.method},   {"host", entry.host},
-              {"port", entry.port},   {"path", entry.path},      {"verdict", entry.verdict}, {"rule", entry.rule},
-              {"cause", entry.cause}, {"address", entry.address}};
+      Json packet{{"event", event}, {"jail", number_}};
+      add_to_packet(packet, entry);
+      return packet;
     }
     EgressClient& client_;
     const uint64_t number_;
@@ -117,12 +116,9 @@ class EgressClient {
       totals = found->second->proxy->totals();
       jails_.erase(found);
     }
-    tasks_.spawn(queue({{"event", "closed"},
-                        {"jail", number},
-                        {"requests", totals.requests},
-                        {"denied", totals.denied},
-                        {"bytes_up", totals.bytes_up},
-                        {"bytes_down", totals.bytes_down}}));
+    Json packet{{"event", "closed"}, {"jail", number}};
+    add_to_packet(packet, totals);
+    tasks_.spawn(queue(std::move(packet)));
     return {};
   }
 

@@ -173,6 +173,7 @@ class BelievesNoOrder(unittest.TestCase):
                     self.assertEqual(orders.ask(ATTACH, fds, owner_uid=DAEMON, owner_gid=DAEMON, map_ids=1)[0], EINVAL)
             self.assertEqual(orders.attach(jail.pidfd, own, read_only=2), EINVAL)
             self.assertEqual(orders.attach(jail.pidfd, own, staged=2), EINVAL)
+            self.assertEqual(orders.attach(jail.pidfd, own, listens=2), EINVAL)
             self.assertEqual(orders.attach(jail.pidfd, own, staged=1), EINVAL)  # without a staging folder
             self.assertEqual(orders.attach(jail.pidfd, own), 0)  # nothing of that has changed the jail
             self.assertEqual(orders.attach(jail.pidfd, own), EPERM)  # once

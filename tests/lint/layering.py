@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     "supervisor/executions": [BASE, "policies", "catalog", "jail", "supervisor/calls", "supervisor/executions", "supervisor/journal",
                               "supervisor/mcp", "supervisor/proposals", "supervisor/tenants", "supervisor/traces"],
     "supervisor/skill_stores": [BASE, "policies", "skills", "jail", "supervisor/executions", "supervisor/skill_stores", "supervisor/tenants"],
-    "supervisor/tools": [BASE, "policies", "catalog", "skills", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/executions",
+    "supervisor/tools": [BASE, "policies", "catalog", "skills", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/egress", "supervisor/executions",
                          "supervisor/journal", "supervisor/mcp", "supervisor/privacy", "supervisor/proposals", "supervisor/skill_stores",
                          "supervisor/tasks", "supervisor/tenants", "supervisor/tools", "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],
     "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/doctor", "supervisor/executions",

@@ -34,7 +34,8 @@ CodeExecution::CodeExecution(ExecuteEnvironment& environment, calls::CallContext
       caller_{std::move(caller)},
       recording_(recording),
       progress_(caller_.client, recording.record()),
-      workspace_(caller_.client.loop, caller_.tenant) {}
+      workspace_(caller_.client.loop, caller_.tenant),
+      network_(environment.egress, environment.upstream_calls, caller_) {}
 
 CodeExecution::~CodeExecution() { recording_.record().withdraw = nullptr; }
 
@@ -70,6 +71,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::run_branch(Branch branch) {
 Task<Result<mcp::ToolResult>> CodeExecution::run_in_place(jail::Request request) {
   CO_CHECKED(co_await stage_workspace(request));
   CO_CHECKED(co_await admit_to_workspace(request));
+  CO_CHECKED(co_await network_.prepare());
   CO_CHECKED(co_await recording_.begin(*caller_.tenant, request));
   connect(request);
   CO_TRY(jail::Report report, co_await run_program(std::move(request)));
@@ -207,6 +209,7 @@ void CodeExecution::connect(jail::Request& request) {
       session->begin(folder);
     };
   }
+  if (network_.is_on()) request.listens = [this](int listener) { network_.begin(listener); };
   caller_.session = session_.name;
   caller_.is_staged = request.workspace.access == jail::WorkspaceAccess::staged;
   request.call = [this](std::string name, Json asked) {
@@ -223,6 +226,7 @@ proposals::ProposalAbout CodeExecution::about() const {
 
 Task<Result<jail::Report>> CodeExecution::run_program(jail::Request request) {
   auto report = co_await run_in_jail(std::move(request));
+  co_await network_.finish();
   if (!report) {
     CO_CHECKED(co_await recording_.end_without_jail());
     report.error().what += "; the program did not run";
@@ -255,6 +259,9 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
   if (std::string told = calls::told_of_calls(caller_.calls, caller_.policy->calls.per_execution); !told.empty())
     answer.notes.push_back(std::move(told) + ": ask for more data in one call, or continue in another execution");
+  if (!network_.trouble().empty())
+    answer.notes.push_back("the program had no network, because warder-egress does not answer: " + network_.trouble());
+  answer.network = network_.totals();
   executions::WorkspaceEffects effects = co_await workspace_.finish(report, about());
   co_await take_result(report, answer);
   if (workspace_.is_staged()) {

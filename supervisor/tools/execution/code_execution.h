@@ -12,6 +12,7 @@
 #include "supervisor/executions/workspace_guard.h"
 #include "supervisor/tools/execution/execute_answer.h"
 #include "supervisor/tools/execution/execute_code.h"
+#include "supervisor/tools/execution/execution_network.h"
 #include "supervisor/tools/execution/execution_progress.h"
 
 namespace tools {
@@ -76,6 +77,7 @@ class CodeExecution {
   std::optional<executions::Sessions::Turn> turn_;
   std::optional<executions::Admission::Permit> permit_;
   executions::WorkspaceGuard workspace_;
+  ExecutionNetwork network_;
   std::optional<Started<void>> sending_;  // last: it uses the members above
 };
 

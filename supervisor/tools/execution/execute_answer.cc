@@ -157,6 +157,11 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   if (report.usage.memory_peak_bytes > 0) usage["memory_peak_bytes"] = report.usage.memory_peak_bytes;
   if (report.usage.processes_peak > 0) usage["processes_peak"] = report.usage.processes_peak;
   members.raw("usage", dump_json(usage));
+  if (answer.network && answer.network->requests > 0)
+    members.raw("egress", dump_json({{"requests", answer.network->requests},
+                                     {"denied", answer.network->denied},
+                                     {"bytes_up", answer.network->bytes_up},
+                                     {"bytes_down", answer.network->bytes_down}}));
   if (answer.changes) add_files(members, "files", *answer.changes);
   if (!answer.proposal.is_null()) members.raw("proposal", dump_json(answer.proposal));
   if (answer.meanwhile) add_files(members, "changed_meanwhile", *answer.meanwhile);

@@ -2,9 +2,9 @@
 // links to created files, and the receipt in _meta. Used by: execute_code.cc.
 // Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
 // outcome, and execution_id if the execution began; with the outcome internal may_have_run; session, stderr,
-// exit_status, signal, usage, files, proposal, changed_meanwhile, truncated, clamped, notes if they are not empty; in a
-// refusal code. `success` is about the program, the protocol's isError about the tool: they differ if the policy takes
-// the exit status 1 of a shell program for an answer.
+// exit_status, signal, usage, egress, files, proposal, changed_meanwhile, truncated, clamped, notes if they are not
+// empty; in a refusal code. `success` is about the program, the protocol's isError about the tool: they differ if the
+// policy takes the exit status 1 of a shell program for an answer.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,6 +13,7 @@
 #include "policies/limits.h"
 #include "policies/policy.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/egress/egress_entry.h"
 #include "supervisor/mcp/content.h"
 #include "supervisor/tenants/changes.h"
 
@@ -30,10 +31,11 @@ struct ExecuteAnswer {
   const tenants::Changes* changes = nullptr;    // nullptr: not known
   const tenants::Changes* meanwhile = nullptr;  // while another execution ran; nullptr: none
   std::vector<policies::Clamp> clamped;
-  std::optional<Error> quota;            // the error of the outcome `disk` if the workspace is full
-  Json session;                          // the call's session: {name, ...}; null: no session
-  Json proposal;                         // of a staged workspace: {id, state, ...}; null: there is none
-  std::vector<jail::GuestImage> images;  // from the guest, and from files that the program wrote
+  std::optional<Error> quota;                   // the error of the outcome `disk` if the workspace is full
+  Json session;                                 // the call's session: {name, ...}; null: no session
+  std::optional<egress::EgressTotals> network;  // what the code did with its network; nullopt: it had none
+  Json proposal;                                // of a staged workspace: {id, state, ...}; null: there is none
+  std::vector<jail::GuestImage> images;         // from the guest, and from files that the program wrote
   policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // other languages than shell: error
   std::vector<std::string> notes;                                   // sentences for the agent, beside the result
 };

@@ -5,6 +5,8 @@
 #include "jail/host.h"
 #include "jail/pool.h"
 #include "supervisor/calls/guest_calls.h"
+#include "supervisor/calls/upstream_call.h"
+#include "supervisor/egress/egress_link.h"
 #include "supervisor/executions/admission.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/sessions.h"
@@ -27,6 +29,8 @@ struct ExecuteEnvironment {
   jail::Pool& pool;
   executions::Sessions& sessions;
   const calls::GuestCalls& calls;
+  calls::CallEnvironment& upstream_calls;
+  egress::EgressLink& egress;
   journal::Journal& journal;
   tasks::TaskStore& tasks;
   workflows::WorkflowStore& workflows;

@@ -1,0 +1,71 @@
+#include "jail/listener.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace jail {
+namespace {
+
+constexpr int kWaitingConnections = 128;
+constexpr size_t kStackBytes = 64 << 10;
+
+struct Made {
+  int init = -1;
+  int listener = -1;
+  int error = 0;
+};
+
+int listen_in_jail(Made& made) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || setns(made.init, CLONE_NEWUSER | CLONE_NEWNET) < 0) return errno;
+  Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener) return errno;
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(kEgressPort);
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&place), sizeof place) < 0 ||
+      listen(listener.get(), kWaitingConnections) < 0)
+    return errno;
+  made.listener = listener.release();
+  return 0;
+}
+
+int run_child(void* argument) {
+  auto* made = static_cast<Made*>(argument);
+  made->error = listen_in_jail(*made);
+  _exit(0);
+}
+
+}  // namespace
+
+// The child shares memory and descriptors, so that the socket is here when it has ended. The jailer itself could not
+// come back to its own network namespace if it has no capability over it.
+Fd make_listener(int init, int& error) {
+  Made made;
+  made.init = init;
+  void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (stack == MAP_FAILED) {
+    error = errno;
+    return {};
+  }
+  const int child =
+      clone(run_child, static_cast<char*>(stack) + kStackBytes, CLONE_VM | CLONE_FILES | CLONE_VFORK | SIGCHLD, &made);
+  error = child < 0 ? errno : made.error;
+  munmap(stack, kStackBytes);
+  // A change of the child's credentials may have cleared this for the shared memory (prctl(2)), and then the daemon
+  // could not read the jailer's /proc files.
+  (void)prctl(PR_SET_DUMPABLE, 1);
+  if (error == 0 && made.listener < 0) error = EIO;  // the child was killed
+  return Fd(made.listener);
+}
+
+}  // namespace jail

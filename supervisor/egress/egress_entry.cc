@@ -1,0 +1,54 @@
+#include "supervisor/egress/egress_entry.h"
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json_value.h"
+
+namespace egress {
+
+void add_to_packet(Json& packet, const EgressEntry& entry) {
+  packet["method"] = entry.method;
+  packet["host"] = entry.host;
+  packet["port"] = entry.port;
+  packet["path"] = entry.path;
+  packet["verdict"] = entry.verdict;
+  packet["rule"] = entry.rule;
+  packet["cause"] = entry.cause;
+  packet["address"] = entry.address;
+}
+
+void add_to_packet(Json& packet, const EgressTotals& totals) {
+  packet["requests"] = totals.requests;
+  packet["denied"] = totals.denied;
+  packet["bytes_up"] = totals.bytes_up;
+  packet["bytes_down"] = totals.bytes_down;
+}
+
+Result<EgressEntry> read_entry(const Json& packet) {
+  constexpr size_t kMostText = 32 << 10;
+  Fields in(packet, "event");
+  EgressEntry entry;
+  TRY(entry.method, in.string("method", kMostText));
+  TRY(entry.host, in.string("host", kMostText));
+  TRY(const int64_t port, in.integer("port", 0, UINT16_MAX));
+  entry.port = static_cast<uint16_t>(port);
+  TRY(entry.path, in.string("path", kMostText));
+  TRY(entry.verdict, in.string("verdict", kMostText));
+  TRY(entry.rule, in.string("rule", kMostText));
+  TRY(entry.cause, in.string("cause", kMostText));
+  TRY(entry.address, in.string("address", kMostText));
+  return entry;
+}
+
+Result<EgressTotals> read_totals(const Json& packet) {
+  Fields in(packet, "event");
+  EgressTotals totals;
+  for (const auto& [key, into] :
+       {std::pair{"requests", &totals.requests}, std::pair{"denied", &totals.denied},
+        std::pair{"bytes_up", &totals.bytes_up}, std::pair{"bytes_down", &totals.bytes_down}}) {
+    TRY(const int64_t value, in.integer(key, 0, INT64_MAX));
+    *into = static_cast<uint64_t>(value);
+  }
+  return totals;
+}
+
+}  // namespace egress

@@ -1,0 +1,172 @@
+#include "supervisor/egress/egress_link.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
+#include "supervisor/base/trimmed.h"
+#include "supervisor/egress/packet.h"
+#include "supervisor/egress/secret_length.h"
+
+namespace egress {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kTotalsTime = 1s;
+constexpr int kWaitingConnections = 128;
+
+Result<std::string> read_secret(const std::string& file, const std::string& rule) {
+  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!opened) return fail_errno(errno, fmt::format("{}: open the secret '{}'", rule, file), Code::unavailable);
+  auto text = read_whole(opened.get(), kMostSecretBytes);
+  if (!text) return tl::unexpected<Error>(std::move(text).error().within(rule));
+  std::string value(trimmed(*text, "\r\n"));
+  if (value.size() < kFewestSecretBytes || value.find_first_of(std::string_view("\r\n\0", 3)) != value.npos)
+    return fail(Code::unavailable, fmt::format("{}: the secret in '{}' is not one line of at least {} bytes", rule,
+                                               file, kFewestSecretBytes));
+  return value;
+}
+
+}  // namespace
+
+void refuse_connections(int listener) { ::shutdown(listener, SHUT_RDWR); }
+void take_connections(int listener) { (void)::listen(listener, kWaitingConnections); }
+
+EgressUse::EgressUse(EgressLink& link, Host& host, uint64_t number)
+    : link_(link), host_(host), number_(number), asking_(link.loop_) {
+  link_.uses_.emplace(number_, this);
+}
+
+EgressUse::~EgressUse() {
+  asking_.cancel_all();
+  link_.uses_.erase(number_);
+  if (!is_closed_) link_.send({{"order", "close"}, {"jail", number_}});
+}
+
+Task<std::optional<EgressTotals>> EgressUse::finish() {
+  asking_.cancel_all();
+  if (std::exchange(is_closed_, true) || !link_.is_connected()) co_return std::nullopt;
+  OneShot<std::optional<EgressTotals>> totals(link_.loop_);
+  finished_ = totals.resolver();
+  link_.send({{"order", "close"}, {"jail", number_}});
+  const Deadline limit(link_.loop_, kTotalsTime, [this] { finished_.reset(); });
+  co_return co_await totals;
+}
+
+void EgressUse::take_event(const Json& event) {
+  const std::string kind = event.value("event", "");
+  if (kind == "closed") {
+    const auto totals = read_totals(event);
+    if (finished_ && totals) finished_->resolve(*totals);
+    finished_.reset();
+    return;
+  }
+  auto entry = read_entry(event);
+  if (!entry) return log_warning("warder-egress: {}", entry.error().what);
+  if (kind == "request") {
+    host_.note(*entry);
+  } else if (kind == "ask") {
+    const auto question = event.find("question");
+    if (question != event.end() && question->is_number_unsigned())
+      asking_.spawn(ask(question->get<uint64_t>(), *std::move(entry)));
+  }
+}
+
+Task<> EgressUse::ask(uint64_t question, EgressEntry entry) {
+  const bool is_allowed = co_await host_.ask(std::move(entry));
+  link_.send({{"order", "decide"}, {"question", question}, {"allow", is_allowed}});
+}
+
+EgressLink::EgressLink(Loop& loop, std::string socket, WorkerThread& disk)
+    : loop_(loop), path_(std::move(socket)), disk_(disk), tasks_(loop) {}
+
+Result<> EgressLink::connect() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.empty()) return fail(Code::unavailable, "this daemon has no socket of warder-egress", "set egress_socket");
+  if (path_.size() >= sizeof address.sun_path) return fail(Code::invalid, "the path has more than 107 bytes");
+  std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+  Fd made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!made) return fail_errno(errno, "make a socket");
+  if (::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0)
+    return fail_errno(errno, fmt::format("connect to warder-egress at '{}'", path_), Code::unavailable);
+  TRY(AsyncFd watched, AsyncFd::adopt(loop_, std::move(made)));
+  socket_ = std::make_shared<AsyncFd>(std::move(watched));
+  tasks_.spawn(read_events());
+  return {};
+}
+
+Task<> EgressLink::read_events() {
+  const std::shared_ptr<AsyncFd> socket = socket_;
+  for (;;) {
+    auto packet = co_await receive_packet(*socket);
+    if (!packet) {
+      lose(packet.error().what);
+      co_return;
+    }
+    const auto number = packet->body.find("jail");
+    if (number == packet->body.end() || !number->is_number_unsigned()) continue;
+    const auto use = uses_.find(number->get<uint64_t>());
+    if (use != uses_.end()) use->second->take_event(packet->body);
+  }
+}
+
+void EgressLink::lose(const std::string& why) {
+  log_warning("warder-egress has gone: {}", why);
+  socket_.reset();
+  for (const auto& [number, use] : uses_) {
+    use->asking_.cancel_all();
+    use->finished_.reset();
+    use->is_closed_ = true;
+  }
+}
+
+// The queue of the socket is full only if the service stands still: then it is given up.
+void EgressLink::send(const Json& order, int descriptor) {
+  if (!socket_) return;
+  const auto sent = try_send_packet(socket_->get(), order, descriptor);
+  if (!sent) ::shutdown(socket_->get(), SHUT_RDWR);  // read_events() sees it
+}
+
+Task<Result<Secrets>> EgressLink::read_secrets(const policies::EgressRules& rules) {
+  auto secrets = std::make_shared<Secrets>(rules.rules.size());
+  if (std::none_of(rules.rules.begin(), rules.rules.end(), [](const auto& rule) { return rule.secret.has_value(); }))
+    co_return *secrets;
+  auto wanted = std::make_shared<const policies::EgressRules>(rules);
+  const WorkerThread::Job job = [secrets, wanted]() -> Result<> {
+    for (size_t i = 0; i < wanted->rules.size(); i++) {
+      if (!wanted->rules[i].secret) continue;
+      TRY((*secrets)[i], read_secret(wanted->rules[i].secret->file, wanted->rule_name(i)));
+    }
+    return {};
+  };
+  CO_CHECKED(co_await disk_.run(job));
+  size_t bytes = 0;
+  for (const std::string& secret : *secrets) bytes += secret.size();
+  if (bytes > kMostSecretBytes)
+    co_return fail(Code::unavailable, "the secrets of the policy's egress are too long together");
+  co_return std::move(*secrets);
+}
+
+Result<std::unique_ptr<EgressUse>> EgressLink::open(int listener, const policies::EgressRules& rules,
+                                                    const Secrets& secrets, EgressUse::Host& host) {
+  if (!socket_) CHECKED(connect());
+  auto use = std::make_unique<EgressUse>(*this, host, ++last_number_);
+  take_connections(listener);
+  send(
+      {{"order", "open"}, {"jail", last_number_}, {"egress", policies::egress_rules_json(rules)}, {"secrets", secrets}},
+      listener);
+  return use;
+}
+
+}  // namespace egress
