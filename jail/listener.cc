@@ -35,6 +35,10 @@ int listen_in_jail(Made& made) {
   if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&place), sizeof place) < 0 ||
       listen(listener.get(), kWaitingConnections) < 0)
     return errno;
+  // For a session: its listener stops between two calls, and could not begin again while connections of the call before
+  // are remembered (TIME_WAIT). While it listens, no other socket gets the port.
+  const int again = 1;
+  if (setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &again, sizeof again) < 0) return errno;
   made.listener = listener.release();
   return 0;
 }

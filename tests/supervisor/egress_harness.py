@@ -151,6 +151,11 @@ class EgressProcess:
         self.log = []
         threading.Thread(target=self.read_log, daemon=True).start()
 
+    def open_to_all(self):
+        """A daemon that root starts becomes another user."""
+        os.chmod(self.folder, 0o755)
+        os.chmod(self.socket, 0o666)
+
     def read_log(self):
         for line in self.process.stderr:
             self.log.append(line)
