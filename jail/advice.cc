@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::string_view kNoNetwork =
     "this jail has no network; search_tools finds upstream tools, which reach other machines";
+constexpr std::string_view kByProxy =
+    "this jail reaches only the hosts that the egress rules of its policy name, through the proxy in HTTPS_PROXY and "
+    "HTTP_PROXY; an administrator sees with `warder policy explain --host NAME` which rule decides";
 constexpr std::string_view kNothingInstalled =
     "packages cannot be installed: this jail has no network. Use the installed packages, or find upstream tools with "
     "search_tools";
@@ -117,9 +120,11 @@ bool misses_index(std::string_view text) {
 
 }  // namespace
 
-std::string network_advice(std::string_view text) {
-  if (has_one_of(text, kOfInstallers) || misses_index(text)) return std::string(kNothingInstalled);
-  return std::string(has_one_of(text, kOfNetworks) ? kNoNetwork : "");
+std::string network_advice(std::string_view text, Network network) {
+  const bool is_installing = has_one_of(text, kOfInstallers) || misses_index(text);
+  if (!is_installing && !has_one_of(text, kOfNetworks)) return "";
+  if (network == Network::by_proxy) return std::string(kByProxy);
+  return std::string(is_installing ? kNothingInstalled : kNoNetwork);
 }
 
 std::string shared_memory_advice(std::string_view text, std::string_view code) {

@@ -7,9 +7,12 @@
 
 namespace jail {
 
+// none: no host is reached. by_proxy: those that the policy's egress rules name.
+enum class Network { none, by_proxy };
+
 // A sentence if the text shows that a program looked for a network or for a package to install, else empty. The whole
 // text is searched once for each word of several lists: pass only a few kilobytes.
-std::string network_advice(std::string_view text);
+std::string network_advice(std::string_view text, Network network);
 
 // A sentence if the code names a call that makes shared memory without a file and the text shows a refusal, else empty.
 // Call this only where no cgroup counts shared memory (policies/uncounted_memory.h).

@@ -49,8 +49,9 @@ constexpr Link kLinks[] = {
 // Names under which agents look for programs; the directory is last in PATH, so that the host's programs come first.
 constexpr Link kPrograms[] = {{"python", "/usr/bin/python3"}, {"pip3", "pip"}, {"npm", "pip"}, {"npx", "pip"}};
 constexpr TextFile kNoInstaller{"warder/bin/pip",
-                                "#!/bin/sh\necho \"${0##*/}: ${0##*/} is not available, and packages cannot be "
-                                "installed: this jail has no network\" "
+                                "#!/bin/sh\nwhy=\"this jail has no network\"\n"
+                                "[ -z \"$HTTPS_PROXY\" ] || why=\"install it on the host, or use another program\"\n"
+                                "echo \"${0##*/}: ${0##*/} is not available, and packages cannot be installed: $why\" "
                                 ">&2\nexit 1\n"};
 // Files that init and Python's runner read first: if one is missing, every execution of a language would fail.
 constexpr const char* kGuestFiles[] = {"python/runner.py",     "python/runner.bundle",

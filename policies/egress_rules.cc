@@ -8,6 +8,7 @@
 #include "policies/checked.h"
 #include "policies/host_name.h"
 #include "policies/policy.h"
+#include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 
@@ -15,6 +16,7 @@ namespace policies {
 namespace {
 
 constexpr size_t kMostRules = 100, kMostPorts = 32, kMostPatterns = 64, kMostPatternBytes = 256;
+constexpr size_t kMostRulesBytes = 64 << 10;  // they go to the proxy with each execution
 constexpr uint16_t kPlainPort = 80, kTlsPort = 443;
 constexpr std::string_view kHeaderCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 // Headers that decide how a message is read, or to whom it goes: the proxy writes them itself.
@@ -32,7 +34,8 @@ std::vector<uint16_t> read_ports(Checked& in) {
       in.wrong("ports", "a port is a number from 1 to 65535");
     }
   }
-  if (ports.empty() || ports.size() > kMostPorts) in.wrong("ports", "a list of 1 to 32 ports");
+  const size_t listed = in.list_or_empty("ports").size();
+  if (listed == 0 || listed > kMostPorts) in.wrong("ports", "a list of 1 to 32 ports");
   return ports;
 }
 
@@ -169,6 +172,7 @@ EgressRules read_egress_rules(const Json& object, std::vector<Error>& problems) 
   if (rules.size() > kMostRules) in.wrong("rules", "more than 100 rules");
   for (size_t i = 0; i < std::min(rules.size(), kMostRules); i++)
     egress.rules.push_back(read_egress_rule(rules[i], fmt::format("egress.rules[{}]", i), problems));
+  if (dump_json(rules).size() > kMostRulesBytes) in.wrong("rules", "longer than 64 KiB together");
   egress.connections = static_cast<uint32_t>(in.integer("connections", 1, 256));
   egress.bytes_up = static_cast<uint64_t>(in.integer("bytes_up", 0, int64_t{1} << 50));
   egress.bytes_down = static_cast<uint64_t>(in.integer("bytes_down", 0, int64_t{1} << 50));

@@ -15,8 +15,9 @@ TEST_CASE("what programs say without a network leads to a sentence about the net
                        "establish a new connection",
                        "ssh: Could not resolve hostname x: Name or service not known");
   CAPTURE(text);
-  CHECK_THAT(jail::network_advice(text), StartsWith("this jail has no network"));
-  CHECK_THAT(jail::network_advice(text), Contains("search_tools"));
+  CHECK_THAT(jail::network_advice(text, jail::Network::none), StartsWith("this jail has no network"));
+  CHECK_THAT(jail::network_advice(text, jail::Network::none), Contains("search_tools"));
+  CHECK_THAT(jail::network_advice(text, jail::Network::by_proxy), StartsWith("this jail reaches only the hosts"));
 }
 
 TEST_CASE("what installers say without their index leads to a sentence about installing", "[jail]") {
@@ -29,7 +30,8 @@ TEST_CASE("what installers say without their index leads to a sentence about ins
                        "E: List directory /var/lib/apt/lists/partial is missing.",
                        "a line\nerror: failed to download https://index.crates.io/config.json\nanother");
   CAPTURE(text);
-  CHECK_THAT(jail::network_advice(text), StartsWith("packages cannot be installed: this jail has no network"));
+  CHECK_THAT(jail::network_advice(text, jail::Network::none),
+             StartsWith("packages cannot be installed: this jail has no network"));
 }
 
 TEST_CASE("other errors lead to no advice", "[jail]") {
@@ -38,7 +40,7 @@ TEST_CASE("other errors lead to no advice", "[jail]") {
                        "index: pypi.org", "docs: https://pypi.org/project/x\nKeyError: 'x'",
                        "registry.npmjs.org is in package-lock.json", "ls /var/lib/apt/lists");
   CAPTURE(text);
-  CHECK(jail::network_advice(text).empty());
+  CHECK(jail::network_advice(text, jail::Network::none).empty());
 }
 
 TEST_CASE("a forbidden call is guessed from the words of the code, and the guess says so", "[jail]") {

@@ -178,6 +178,31 @@ mcp_servers: []
                 self.assertEqual((found["answer"], found["rule"], found.get("file")), (answer, rule, file))
                 self.assertEqual("remedy" in found, answer != "allowed", found)
 
+    def test_explain_decides_about_hosts_as_the_proxy_does(self):
+        self.write("mine.json", {"extends": "default", "egress": {"connections": 4, "bytes_up": 1, "bytes_down": 1, "seconds": 9, "rules": [
+            {"name": "api", "host": "api.example.com", "methods": ["GET"], "paths": ["/v1/*"],
+             "secret": {"header": "X-Key", "file": "/etc/warder/key"}},
+            {"host": "*.pypi.org"}, {"host": "git.example.com", "ports": [8443], "verdict": "ask"}]}})
+        for words, answer, rule, part in (
+            (["files.pypi.org"], "allowed", "egress.rules[1]", "fits"),
+            (["Files.PyPI.org", "--port", "22"], "refused", "egress.rules[1]", "no port 22; its ports: 443"),
+            (["pypi.org"], "refused", "egress.rules", "no rule has this host"),
+            (["git.example.com", "--port", "8443"], "limited", "egress.rules[2]", "a person decides"),
+            (["api.example.com"], "refused", "egress.rules[0]", "ask with http://api.example.com"),
+            (["api.example.com", "--method", "GET", "--path", "/v1/x"], "allowed", "egress.rules[0]", "(api) fits"),
+            (["api.example.com", "--method", "GET", "--path", "/v1/../x"], "refused", "egress.rules[0]", "another path"),
+        ):
+            with self.subTest(words):
+                (found,) = self.explain("--policy", "mine", "--host", *words, status=1 if answer == "refused" else 0)["answers"]
+                self.assertEqual((found["answer"], found["rule"]), (answer, rule), found)
+                self.assertIn(part, found["why"])
+        (network,) = self.explain("--policy", "mine", "--network")["answers"]
+        self.assertEqual((network["answer"], network["rule"]), ("limited", "egress.rules"))
+        (none,) = self.explain("--policy", "default", "--host", "a.example.com", status=1)["answers"]
+        self.assertIn("no egress rules", none["why"])
+        for words in (["--host", "127.1"], ["--host", "a.example.com", "--port", "0"], ["--port", "443"], ["--path", "/"]):
+            self.policy("explain", "--policy", "mine", *words, status=2)
+
     def test_a_whole_request_is_refused_if_any_part_of_it_is(self):
         answers = self.explain("--policy", "strict", "--language", "python", "--memory", "4096", "--save-skill",
                                status=1)["answers"]

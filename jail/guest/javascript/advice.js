@@ -3,6 +3,7 @@
 'use strict';
 const process = require('process');
 const {absentPackage} = require('./imports.js');
+const {BY_PROXY, hasProxy} = require('./proxy.js');
 const {hasParser} = require('./syntax.js');
 
 const PYTHON_NAMES = {print: 'console.log', len: '.length', None: 'null', True: 'true', False: 'false', str: 'String',
@@ -96,9 +97,9 @@ function advise(error, about) {
       return 'declare a variable that changes with `let`; a later call of a session may declare the name again';
     if (error.code === 'MODULE_NOT_FOUND' || error.code === 'ERR_MODULE_NOT_FOUND') return aboutModule(error);
     if (error.code === 'ERR_UNSUPPORTED_ESM_URL_SCHEME' || error.code === 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING')
-      return 'this jail has no network: only installed packages can be imported';
+      return 'only installed packages can be imported: nothing is fetched for an import';
     const lost = causesOf(error).find((it) => NETWORK.includes(it.code));
-    if (lost !== undefined) return NO_NETWORK;
+    if (lost !== undefined) return hasProxy(process.env) ? BY_PROXY : NO_NETWORK;
   } catch (e) { // a getter of the agent threw
   }
   return '';

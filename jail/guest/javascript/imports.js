@@ -54,7 +54,7 @@ function has(request, find) {
 // One sentence: why a package is missing, and which modules there are.
 function absentPackage(name) {
   if (/^(?:https?|npm|jsr):/.test(name)) {
-    return `'${name}' cannot be fetched: this jail has no network; there are node's own modules (fs, path, crypto, ...), ` +
+    return `'${name}' cannot be fetched: this jail has no network for imports; there are node's own modules (fs, path, crypto, ...), ` +
       'files of the workspace, servers/NAME and skills/NAME';
   }
   const packages = Module.globalPaths.includes(PACKAGES) ? namesIn(PACKAGES).filter((it) => !it.startsWith('acorn-')) : [];

@@ -7,6 +7,7 @@ const {Channel, ProtocolError} = require('./channel.js');
 const {Execution} = require('./execution.js');
 const {FILE} = require('./errors.js');
 const {rehearse} = require('./rehearsal.js');
+const {useProxy} = require('./proxy.js');
 const {ownStreams} = require('./streams.js');
 
 const EX_PROTOCOL = 76; // sysexits.h
@@ -34,6 +35,7 @@ function cpuTime() {
 // The part of a warm-up that is the same for every execution; calls `then()` at its end.
 function warm(then) {
   ownStreams();
+  useProxy(process.env);
   Error.stackTraceLimit = 50;
   process.argv = [process.execPath, FILE];
   rehearseLife(then);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "policies/host_name.h"
 #include "supervisor/base/json.h"
 #include "supervisor/cli/admin/policy_documents.h"
 
@@ -173,6 +174,58 @@ PolicyAnswer about_personal_data(const Request& request) {
   return request.answer("personal data", allowed, why, "pii.restore", "set \"pii.restore\" to \"code\" or \"agents\"");
 }
 
+PolicyAnswer about_network(const Request& request) {
+  if (request.policy.egress.is_on())
+    return request.answer(
+        "network", Allowed::limited,
+        "a jail has only its own interface lo, and reaches through the egress proxy the hosts that the "
+        "policy's egress rules name: ask about one with --host",
+        "egress.rules", "change \"egress.rules\"");
+  return {"network",
+          Allowed::no,
+          "a jail has only its own interface lo, and the policy has no egress rules",
+          "every jail",
+          {},
+          "add \"egress\" to the policy, or call a tool of an upstream server that has network (\"calls\")"};
+}
+
+// A request of code in a jail to a host, as the proxy decides it; addresses are not looked up here.
+Result<> answer_host(const Request& request, const Given& given, std::vector<PolicyAnswer>& answers) {
+  if (!given.has("host")) {
+    for (const char* flag : {"port", "method", "path"})
+      if (given.has(flag)) return fail(Code::invalid, fmt::format("--{} without --host", flag), "name the host, too");
+    return {};
+  }
+  policies::EgressTarget target;
+  auto place = policies::parse_host_port(given.value("host", "") + ":" + given.value("port", "443"), true);
+  if (!place) return tl::unexpected<Error>(std::move(place).error().within("--host"));
+  target.host = place->host;
+  target.port = place->port;
+  target.method = given.value("method", "CONNECT");
+  if (!target.is_tunnel()) target.path = given.value("path", "/");
+  const policies::EgressRules& egress = request.policy.egress;
+  const policies::EgressDecision decision = egress.decide(target);
+  const std::string about = fmt::format("host {}:{}", target.host, target.port);
+  if (!egress.is_on()) {
+    PolicyAnswer none = about_network(request);
+    none.about = about;
+    answers.push_back(std::move(none));
+    return {};
+  }
+  using policies::Verdict;
+  std::string why = decision.why;
+  if (decision.verdict != Verdict::deny) why = fmt::format("{} fits", egress.rule_name(*decision.rule));
+  if (decision.verdict == Verdict::ask) why += "; a person decides";
+  const Allowed allowed = decision.verdict == Verdict::allow ? Allowed::yes
+                          : decision.verdict == Verdict::ask ? Allowed::limited
+                                                             : Allowed::no;
+  if (decision.rule && !decision.remedy.empty()) why += "; " + decision.remedy;
+  PolicyAnswer answer = request.answer(about, allowed, why, "egress.rules", "change \"egress.rules\"");
+  if (decision.rule) answer.rule += fmt::format("[{}]", *decision.rule);
+  answers.push_back(std::move(answer));
+  return {};
+}
+
 Result<> answer_limits(const Request& request, const Given& given, std::vector<PolicyAnswer>& answers) {
   const auto& most = request.policy.limits.maximum;
   if (const auto value = given.value("memory", ""); given.has("memory")) {
@@ -229,13 +282,8 @@ Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, c
     answers.push_back(about_list(request, "workspace " + workspace, workspace,
                                  policy.allows_workspace(workspace) ? Listed::yes : Listed::no, "workspaces"));
   }
-  if (given.has("network"))
-    answers.push_back({"network",
-                       Allowed::no,
-                       "a jail has only its own interface lo, and no policy can change this",
-                       "every jail",
-                       {},
-                       "call a tool of an upstream server that has network (\"calls\" in the policy)"});
+  if (given.has("network")) answers.push_back(about_network(request));
+  CHECKED(answer_host(request, given, answers));
   for (const auto& call : given.values("call")) answers.push_back(about_call(request, call));
   CHECKED(answer_tool(request, given, answers));
   if (given.has("save-skill")) answers.push_back(about_skills(request));

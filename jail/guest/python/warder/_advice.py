@@ -14,6 +14,8 @@ _INSTEAD = {
 _NETWORK = ("requests", "httpx", "aiohttp", "urllib3", "boto3", "openai", "anthropic", "selenium", "playwright",
             "slack_sdk", "github", "googleapiclient", "psycopg2", "pymysql", "pymongo", "redis", "websocket",
             "websockets", "paramiko")
+_BY_PROXY = ("this jail reaches only the hosts that the egress rules of its policy name, through the proxy in HTTPS_PROXY: "
+             "a library that does not use the proxy reaches none")
 _NO_NETWORK = ("this jail has no network; upstream tools reach other machines: "
                "warder.search_tools(words) finds them")
 _SHELL = ("ls", "pwd", "cd", "cat", "grep", "echo", "pip", "pip3", "npm", "npx", "git", "curl", "wget", "node",
@@ -25,6 +27,11 @@ _SCRIPT = ("console", "document", "window", "require", "undefined", "JSON", "Obj
 _SCRIPT_WORDS = ("const ", "let ", "var ", "function ", "async function ", "import {", "export ", "console.", "});",
                  "};", "await callMCPTool", "interface ", "return {")
 _USE = 'call execute_code with language="{}"'
+
+
+def _network():
+    import os
+    return _BY_PROXY if os.environ.get("HTTPS_PROXY") == "http://127.0.0.1:3128" else _NO_NETWORK
 
 
 def of(error, code, workspace):
@@ -104,7 +111,7 @@ def _of_import(error):
     if name == "servers" or name.startswith("servers."):
         return _of_server(error, name)
     if not isinstance(error, ModuleNotFoundError):
-        return "packages cannot be installed here: " + _NO_NETWORK if "pip" in str(error) else ""
+        return "packages cannot be installed here: " + _network() if "pip" in str(error) else ""
     top = name.partition(".")[0]
     if name != top and top in sys.modules or not top:
         return ""
@@ -115,7 +122,7 @@ def _of_import(error):
         return f"did you mean {near}?"
     remedy = "it is not installed, and packages cannot be installed here"
     if top in _NETWORK:
-        return f"{remedy}: {_NO_NETWORK}"
+        return f"{remedy}: {_network()}"
     if top in _INSTEAD:
         remedy += f"; use {_INSTEAD[top]}"
     return f"{remedy}; besides the standard library, {', '.join(there) if there else 'no modules'} can be imported"
