@@ -19,7 +19,7 @@ constexpr size_t kMostRules = 100, kMostPorts = 32, kMostPatterns = 64, kMostPat
 constexpr size_t kMostRulesBytes = 64 << 10;  // they go to the proxy with each execution
 constexpr uint16_t kPlainPort = 80, kTlsPort = 443;
 constexpr std::string_view kHeaderCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-// Headers that decide how a message is read, or to whom it goes: the proxy writes them itself.
+// Headers of the message itself and of its destination: the proxy writes them.
 constexpr std::string_view kFixedHeaders[] = {
     "host",    "content-length", "transfer-encoding", "connection",       "te",    "proxy-authorization",
     "upgrade", "trailer",        "keep-alive",        "proxy-connection", "expect"};
@@ -150,7 +150,7 @@ EgressDecision EgressRules::decide(const EgressTarget& target) const {
       refuse("the path has parts that a host may read as another path",
              "write the path without \"..\", \"//\" and encoded slashes or dots");
     } else if (!fits_any(rule.paths, std::string_view(target.path).substr(0, target.path.find('?')))) {
-      refuse("the rule has no such path", fmt::format("its paths: {}", fmt::join(rule.paths, ", ")));
+      refuse("the rule does not have this path", fmt::format("its paths: {}", fmt::join(rule.paths, ", ")));
     } else {
       const auto is_read = [&](const EgressRule& one) {
         return one.is_inspected() && has_port(one, asked) && matches_host(one.host, target.host);

@@ -15,7 +15,7 @@
 
 namespace policies {
 
-// EgressSecret: a header that the proxy adds to each request of a rule. Code in the jail never sees the value.
+// EgressSecret: a header for each request of a rule, added by the proxy. Code in the jail never sees the value.
 struct EgressSecret {
   std::string header;  // "Authorization"
   std::string file;    // absolute path; its text without the last line end is the header's value
@@ -40,7 +40,7 @@ struct EgressRule {
 struct EgressTarget {
   std::string method;  // "CONNECT": a tunnel
   std::string host;    // as parse_host_name() returns it
-  uint16_t port = 0;   // 0: the request names none
+  uint16_t port = 0;   // 0: the request has no port
   std::string path;    // of a tunnel: empty
 
   bool is_tunnel() const { return method == "CONNECT"; }

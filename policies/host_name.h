@@ -1,5 +1,5 @@
-// Host names of egress rules and of requests from jails: one written form is taken, so that what is matched, resolved
-// and dialled is the same name.
+// Host names of egress rules and of requests from jails: one written form is taken, so that the same name is
+// matched, resolved and dialled.
 // Source: policies, and hostile code in jails. Used by: egress_rules.cc, supervisor/egress.
 // Errors: invalid, naming the cause.
 #pragma once
@@ -19,7 +19,7 @@ Result<std::string> parse_host_name(std::string_view text);
 
 struct HostPort {
   std::string host;
-  uint16_t port = 0;  // 0: the text has none
+  uint16_t port = 0;  // 0: the text has no port
 };
 // "HOST:PORT", as a CONNECT request has it, or "HOST" where `needs_port` is false. The port has no sign and no leading
 // zero.

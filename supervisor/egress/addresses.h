@@ -13,7 +13,7 @@ enum class AddressKind {
 };
 
 // The kind of a numeric address without a zone. IPv4 inside IPv6 (mapped, NAT64) has the kind of the IPv4 address;
-// other transition mechanisms (6to4, Teredo) are forbidden. Text that is not an address is forbidden. Sources: the IANA
+// other transition mechanisms (6to4, Teredo) are forbidden. Any other text is forbidden. Sources: the IANA
 // special-purpose address registries for IPv4 and IPv6 (RFC 6890); IPv6 outside 2000::/3 is not allocated for hosts of
 // the internet.
 AddressKind kind_of_address(std::string_view text);

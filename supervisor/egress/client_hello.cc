@@ -35,7 +35,7 @@ class ByteReader {
     bytes_.remove_prefix(size);
     return taken;
   }
-  // A part whose length stands before it, in so many bytes.
+  // A part with its length before it, in so many bytes.
   std::string_view counted(int length_bytes) { return part(number(length_bytes)); }
 
  private:

@@ -1,7 +1,8 @@
 // ClientHelloReader: finds the server's name (SNI) in the first bytes of a TLS connection, RFC 8446, section 4.1.2 and
 // RFC 6066, section 3, so that a tunnel goes to the host that it was opened for.
 // Source: hostile code in a jail. Bounded: the first message has at most kMostHelloBytes, in at most kMostRecords
-// records. Nothing is decrypted. With Encrypted Client Hello, the name is the outer one. Used by: the proxy's tunnels.
+// records. The bytes are not decrypted. With Encrypted Client Hello, the name is the outer one. Used by: the proxy's
+// tunnels.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ class ClientHelloReader {
     malformed,  // TLS, but not a valid first message
     too_long,
   };
-  // Reads the next bytes of the connection. After another state than `more` it reads nothing.
+  // Reads the next bytes of the connection. After another state than `more` it takes no bytes.
   State feed(std::string_view bytes);
   // In lower case. At most 255 bytes; not checked otherwise.
   const std::string& name() const { return name_; }

@@ -241,13 +241,13 @@ Task<Result<>> EgressConnection::admit(Way& way) {
   if (way.decision.verdict == Verdict::ask) {
     EgressEntry entry = entry_of(way, "ask");
     const bool is_allowed = co_await host_.ask(std::move(entry));
-    if (!is_allowed) co_return denied("a person refused it, or nobody decided in time", "ask an administrator");
+    if (!is_allowed) co_return denied("a person refused it, or no person decided in time", "ask an administrator");
   }
   std::string host = target.host;
   auto found = co_await http::resolve(loop_, std::move(host), kConnectTime, network_.name_servers);
   if (!found) co_return fail(Code::unavailable, found.error().what, found.error().hint, rule);
   way.addresses = *std::move(found);
-  // One address that is refused refuses the host: which of them is dialled must not be left to its name server.
+  // One refused address refuses the host: its name server must not choose the address.
   for (const std::string& address : way.addresses) {
     const AddressKind kind = kind_of_address(address);
     const bool is_private_allowed = way.decision.rule && settings_.rules.rules[*way.decision.rule].is_private;
@@ -259,7 +259,7 @@ Task<Result<>> EgressConnection::admit(Way& way) {
   co_return Result<>();
 }
 
-// The first message of TLS, whole, as it is passed on. Errors: denied: it is for another host, or is none.
+// The first message of TLS, whole, as the host gets it. Errors: denied: it is for another host, or is not TLS.
 Task<Result<std::string>> EgressConnection::read_hello(const std::string& host, std::string_view early) {
   const Deadline limit(loop_, kHeadTime, [fd = client_.get()] { ::shutdown(fd, SHUT_RDWR); });
   using State = ClientHelloReader::State;
@@ -284,8 +284,8 @@ Task<Result<std::string>> EgressConnection::read_hello(const std::string& host, 
   if (state == State::found)
     co_return fail(Code::denied, fmt::format("in the tunnel TLS asks for {}", printable(reader.name(), 80)));
   if (state == State::no_name) co_return fail(Code::denied, "in the tunnel TLS names no server (SNI)");
-  if (state == State::not_tls) co_return fail(Code::denied, "what comes through the tunnel is not TLS");
-  co_return fail(Code::denied, "what comes through the tunnel is not valid TLS");
+  if (state == State::not_tls) co_return fail(Code::denied, "the tunnel carries bytes of another protocol than TLS");
+  co_return fail(Code::denied, "the first message in the tunnel is not valid TLS");
 }
 
 Task<> EgressConnection::tunnel(Way way, std::string_view early) {

@@ -20,7 +20,7 @@ class EgressConnection {
   EgressConnection(const EgressConnection&) = delete;
   EgressConnection& operator=(const EgressConnection&) = delete;
 
-  // Serves the client until it leaves, or sends what is refused.
+  // Serves the client until it leaves, or one of its requests is refused.
   Task<> serve();
 
  private:

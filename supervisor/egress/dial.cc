@@ -52,7 +52,7 @@ Task<Result<AsyncFd>> dial_one(Loop& loop, const std::string& address, uint16_t 
     co_return fail_errno(errno, fmt::format("connect to {} port {}", address, port), Code::unavailable);
   CO_TRY(AsyncFd socket, AsyncFd::adopt(loop, std::move(made)));
   bool is_late = false;
-  // A socket that is shut down while it connects becomes writable, with an error.
+  // A shutdown makes a connecting socket writable, with an error.
   const Deadline deadline(loop, limit, [&is_late, fd = socket.get()] {
     is_late = true;
     ::shutdown(fd, SHUT_RDWR);

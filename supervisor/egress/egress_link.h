@@ -20,7 +20,7 @@ namespace egress {
 
 class EgressLink;
 
-// Secrets: the value for each rule; empty: the rule has none.
+// Secrets: the value for each rule; empty: the rule has no secret.
 using Secrets = std::vector<std::string>;
 
 class EgressUse {
@@ -57,7 +57,7 @@ class EgressUse {
 
 class EgressLink {
  public:
-  // `socket`: path of the service's socket; empty: there is none. The thread reads secrets.
+  // `socket`: path of the service's socket; empty: no service. The thread reads secrets.
   EgressLink(Loop& loop, std::string socket, WorkerThread& disk);
   EgressLink(const EgressLink&) = delete;
   EgressLink& operator=(const EgressLink&) = delete;

@@ -1,6 +1,6 @@
 // Headers that the proxy passes on, in both directions. Those that belong to one connection (RFC 9110, section 7.6.1),
-// or decide how a message is read, are written anew. Source: hostile code in a jail; hosts. Used by: EgressConnection.
-// No errors.
+// or decide how a message is read, are written by the proxy. Source: hostile code in a jail; hosts. Used by:
+// EgressConnection. No errors.
 #pragma once
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ class SecretFilter;
 http::Headers forwarded_headers(const http::Headers& fields, std::string_view secret_header);
 
 // Headers of an answer as text, each with its line end. `filter`: hides a secret; may be nullptr. `has_body`: without
-// one the length stays, because it tells what a GET would return.
+// one the length stays, because it is the length of the answer to a GET.
 std::string returned_headers(const http::Headers& headers, const SecretFilter* filter, bool has_body);
 
 }  // namespace egress

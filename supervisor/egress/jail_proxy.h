@@ -1,8 +1,7 @@
 // JailProxy: the proxy of one jail. It accepts the connections that code in the jail makes to the jail's listener, and
 // serves what the rules allow: tunnels (CONNECT) to hosts that speak TLS, and requests with http:// addresses.
-// Source: hostile code in a jail; hosts and name servers, which are not trusted. Everything is bounded: heads, bodies,
-// connections, bytes and time.
-// Used by: EgressService. Errors are answered to the code, as JSON with rule, cause and remedy.
+// Source: hostile code in a jail; hosts and name servers, which are not trusted. Heads, bodies, connections, bytes and
+// time are bounded. Used by: EgressService. Errors are answered to the code, as JSON with rule, cause and remedy.
 #pragma once
 #include <memory>
 #include <string>
@@ -38,7 +37,7 @@ class JailProxy {
     virtual ~Host() = default;
     // Reports a request before it is served. Waits while the daemon does not read.
     virtual Task<> report(EgressEntry entry) = 0;
-    // Asks a person. False: refused, or nobody decided.
+    // Asks a person. False: refused, or no decision came.
     virtual Task<bool> ask(EgressEntry entry) = 0;
   };
 

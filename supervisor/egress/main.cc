@@ -21,7 +21,7 @@ namespace {
 constexpr int kWaitingClients = 16;
 constexpr int kExitError = 1, kExitUsage = 2;
 
-// The socket that systemd passes, or one that is made at `path`, for this user alone.
+// The socket from systemd, or a new one at `path`, for this user alone.
 Result<Fd> open_egress_socket(const std::string& path) {
   if (::sd_listen_fds(1) == 1 && ::sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_SEQPACKET, 1) > 0)
     return Fd(SD_LISTEN_FDS_START);
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("warder-egress ") + kWarderVersion);
   std::string path;
   egress::EgressNetwork network;
-  app.add_option("--socket", path, "Unix socket for warderd, if systemd passes none")->type_name("PATH");
+  app.add_option("--socket", path, "Unix socket for warderd, if systemd passes no socket")->type_name("PATH");
   app.add_option("--name-servers", network.name_servers, "Name servers instead of those of /etc/resolv.conf")
       ->type_name("ADDRESS:PORT,...");
   app.add_option("--authorities", network.authorities, "PEM file with the certificate authorities to trust")

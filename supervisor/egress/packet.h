@@ -1,6 +1,6 @@
 // Packets between warderd and warder-egress: JSON objects in SOCK_SEQPACKET messages, the first kind with a descriptor.
 // Source: both ends are Warder's own, but each reads the other's packets strictly. Used by: the service, the link.
-// Errors: unavailable: the other end has gone; internal: a packet that is too long or is no JSON object.
+// Errors: unavailable: the other end has gone; internal: too long, or no JSON object.
 #pragma once
 #include <string>
 
@@ -15,10 +15,10 @@ inline constexpr size_t kMostPacketBytes = 160 << 10;  // fits into the default 
 
 struct Packet {
   Json body;
-  Fd descriptor;  // empty: the packet had none
+  Fd descriptor;  // empty: no descriptor came
 };
 
-// Waits while the socket is full. `descriptor` is borrowed; -1: none.
+// Waits while the socket is full. `descriptor` is borrowed; -1: no descriptor.
 Task<Result<>> send_packet(AsyncFd& socket, Json body, int descriptor = -1);
 // Sends now or not at all. Errors: exhausted: the socket is full.
 Result<> try_send_packet(int socket, const Json& body, int descriptor = -1);

@@ -53,7 +53,8 @@ SecretFilter::SecretFilter(std::string_view value) {
   std::stable_sort(secrets_.begin(), secrets_.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
 }
 
-// Replaces secrets. kept_from: where the end begins that may be the beginning of a secret; at the end there is none.
+// Replaces secrets. kept_from: where the end begins that may be the beginning of a secret; at the end of the stream: at
+// its end.
 std::string SecretFilter::replace(std::string_view text, size_t& kept_from, bool is_end) const {
   std::string passed;
   size_t at = 0;

@@ -1,4 +1,4 @@
-// SecretFilter: replaces a secret in a stream of bytes, also one that is split over two parts.
+// SecretFilter: replaces a secret in a stream of bytes, also one in two parts.
 // Source: what a host answers to a request that had the secret; it may echo it. Hidden are the value, the value after
 // an authentication scheme ("Bearer abc": abc), the two parts of a Basic value, and each of them as JSON and as a URL
 // would write it. Other encodings of a host are not found. Used by: the proxy, for rules with a secret.

@@ -27,7 +27,7 @@ class EgressClient {
   EgressClient(Loop& loop, AsyncFd socket, const EgressNetwork& network)
       : loop_(loop), socket_(std::move(socket)), network_(network), tasks_(loop) {}
 
-  // Until the client goes, or sends a packet that is wrong.
+  // Until the client goes, or sends a wrong packet.
   Task<Result<>> serve() {
     for (;;) {
       auto packet = co_await receive_packet(socket_);
@@ -37,7 +37,7 @@ class EgressClient {
   }
 
  private:
-  // The jail's proxy, with what it reports.
+  // The jail's proxy, and its reports.
   class OpenJail : public JailProxy::Host {
    public:
     OpenJail(EgressClient& client, uint64_t number) : client_(client), number_(number) {}

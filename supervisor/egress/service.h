@@ -1,7 +1,7 @@
 // EgressService: warder-egress's side of its socket. Each client is a warderd, which hands over the listener of a jail
 // with the rules for it, and gets entries for its audit, questions, and the totals.
-// Source: the socket's file mode decides who may connect: a client names secrets, and hosts to reach. When a client
-// goes, its jails' connections end. Used by: main.cc. Errors of a client's packets end that client.
+// Source: the socket's file mode decides which users may connect: a client names secrets, and hosts to reach. When a
+// client goes, its jails' connections end. Used by: main.cc. Errors of a client's packets end that client.
 //
 // Packets from warderd, each with the number of the jail:
 //   {"order": "open", "jail", "egress": as in a policy, "secrets": ["", "Bearer ..."]}, with the listener

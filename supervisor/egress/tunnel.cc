@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kPartBytes = 256 << 10;
 constexpr size_t kTurnBytes = 2 << 20;  // after which other work of the loop gets its turn
 
-// One buffer for all tunnels: it is full only between a read and the write after it, which never waits. What cannot be
-// written at once gets memory of its own.
+// One buffer for all tunnels: it is full only between a read and the write after it, which never waits. Bytes that
+// cannot be written at once get other memory.
 std::vector<char>& part_buffer() {
   static std::vector<char> buffer(kPartBytes);
   return buffer;

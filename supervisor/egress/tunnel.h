@@ -12,7 +12,7 @@ namespace egress {
 struct ByteBudget {
   uint64_t most = 0;
   uint64_t used = 0;
-  // Counts the bytes. False: they are more than are left; none of them may pass.
+  // Counts the bytes. False: they are more than are left; no byte may pass.
   bool take(uint64_t bytes);
   bool is_used_up() const { return used >= most; }
 };

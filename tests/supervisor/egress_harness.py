@@ -1,6 +1,6 @@
 """What the tests of egress share: a name server, hosts with and without TLS, and warder-egress with a jail's listener.
 
-Everything is on loopback, so the rules of the tests have "private". The name server answers from a table.
+All hosts are on loopback, so the rules of the tests have "private". The name server answers from a table.
 """
 import contextlib
 import http.server
@@ -20,8 +20,8 @@ PATIENCE = 20
 
 
 class NameServer:
-    """Answers questions for IPv4 addresses over UDP. `answers`: name -> a list of addresses, or a list of such lists, of which
-    each question takes the next."""
+    """Answers questions for IPv4 addresses over UDP. `answers`: name -> a list of addresses, or a list of such lists, one for
+    each question."""
 
     def __init__(self):
         self.answers, self.asked = {}, []
@@ -60,7 +60,7 @@ class NameServer:
 
 
 class Echo(http.server.BaseHTTPRequestHandler):
-    """Tells what it got, as JSON; further forms by path."""
+    """Answers with the request, as JSON; other answers by path."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -136,7 +136,7 @@ def make_certificate(folder, *names):
 
 
 class EgressProcess:
-    """warder-egress, with a socket of its own."""
+    """warder-egress, with its socket."""
 
     def __init__(self, *words):
         self.folder = tempfile.mkdtemp(prefix="warder-test-egress-")
@@ -171,7 +171,7 @@ class EgressProcess:
 
 
 class EgressClient:
-    """Plays warderd: opens jails, whose listeners are on this machine's loopback."""
+    """Plays warderd: opens jails, with listeners on this machine's loopback."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

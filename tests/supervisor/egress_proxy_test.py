@@ -1,4 +1,4 @@
-"""warder-egress alone, with warderd played by the test: what reaches a host, and what is refused. Program: $WARDER_EGRESS."""
+"""warder-egress alone, with warderd played by the test: requests that reach a host, and refusals. Program: $WARDER_EGRESS."""
 import json
 import socket
 import ssl
@@ -188,7 +188,7 @@ class Secrets(Case):
         connect_line = f"CONNECT api.example.test:{self.tls.port} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
         told = self.refused(ask(self.proxy, connect_line), 403, "takes no tunnel", "egress.rules[0]")
         self.assertIn("http://api.example.test", told["remedy"])
-        self.refused(self.get("/v2/users"), 403, "no such path", "/v1/*")
+        self.refused(self.get("/v2/users"), 403, "does not have this path", "/v1/*")
         self.refused(self.get("/v1/../v2"), 403, "another path")
         self.refused(self.get("/v1/users", method="DELETE"), 403, "no method DELETE")
         self.assertEqual(self.tls.seen, [])
@@ -248,7 +248,7 @@ class Refused(Case):
             denied = self.client.event("request")
             self.assertEqual(denied["verdict"], "denied")
             self.assertIn("b.wide.test" if sni else "names no server", denied["cause"])
-        for first, cause in ((b"SSH-2.0-x\r\n", "not TLS"), (b"GET / HTTP/1.1\r\n\r\n", "not TLS"), (b"\x16\x03\x01\x00\x00", "valid TLS"),
+        for first, cause in ((b"SSH-2.0-x\r\n", "another protocol"), (b"GET / HTTP/1.1\r\n\r\n", "another protocol"), (b"\x16\x03\x01\x00\x00", "valid TLS"),
                              (b"\x16\x03\x01\x40\x00" + b"\x02" * 16384, "valid TLS"),
                              ((b"\x16\x03\x01\x40\x00" + b"\x01\x00\xff\xff" + b"\0" * 16380) * 5, "valid TLS")):
             with connect(proxy) as sock:

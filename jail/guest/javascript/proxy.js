@@ -73,7 +73,7 @@ function makeAgents(http, https, net, tls, proxy) {
   return {plain: new Plain({keepAlive: true}), secure: new Secure({keepAlive: true})};
 }
 
-// fetch() has a client of its own, whose class is not a module: it is taken from the default client.
+// The class of fetch()'s client is not a module: it is taken from the default client.
 function makeDispatcher(net, tls, proxy, before) {
   const connect = (options, done) => {
     if (options.protocol !== 'https:') {

@@ -32,7 +32,7 @@ ExecutionNetwork::ExecutionNetwork(egress::EgressLink& link, calls::CallEnvironm
                                    const calls::CallContext& caller)
     : link_(link), environment_(environment), caller_(caller), rules_(caller.policy->egress) {}
 
-// An execution that is cancelled: its session's jail may go on.
+// A cancelled execution: the jail of its session may live.
 ExecutionNetwork::~ExecutionNetwork() {
   if (listener_) egress::refuse_connections(listener_.get());
 }

@@ -24,7 +24,7 @@ TEST_CASE("private addresses") {
   }
 }
 
-TEST_CASE("addresses of no host, of metadata services, and texts that are none") {
+TEST_CASE("addresses of no host, of metadata services, and other texts") {
   for (const char* text : {"0.0.0.0",
                            "0.1.2.3",
                            "169.254.169.254",

@@ -74,7 +74,7 @@ TEST_CASE("messages without a certain name") {
   CHECK(read(records(longer + "zzzz")) == State::malformed);
 }
 
-TEST_CASE("what is not TLS, or too long") {
+TEST_CASE("another protocol, or too long") {
   CHECK(read("SSH-2.0-OpenSSH_9.2\r\n") == State::not_tls);
   CHECK(read("GET / HTTP/1.1\r\n\r\n") == State::not_tls);
   CHECK(read(std::string("\x16\x02\x01\x00\x01", 5)) == State::not_tls);

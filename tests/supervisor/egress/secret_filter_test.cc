@@ -1,4 +1,4 @@
-// Secrets in answers: hidden in each form and in any cut of the bytes, and nothing else is changed.
+// Secrets in answers: hidden in each form and in any cut of the bytes, and other text stays.
 #include "supervisor/egress/secret_filter.h"
 
 #include "supervisor/base/base64.h"

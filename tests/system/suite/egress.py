@@ -1,5 +1,5 @@
-"""Hosts by name under systemd: warder-egress begins with the first execution that needs it, as a user of its own, and the
-daemon itself has no network."""
+"""Hosts by name under systemd: warder-egress begins with the first execution that needs it, as another user, and the daemon
+has no network."""
 import contextlib
 import http.server
 import json
