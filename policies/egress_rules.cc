@@ -168,6 +168,7 @@ EgressDecision EgressRules::decide(const EgressTarget& target) const {
 EgressRules read_egress_rules(const Json& object, std::vector<Error>& problems) {
   Checked in(object, "egress", problems);
   EgressRules egress;
+  if (!in.has("rules")) in.wrong("rules", "missing");
   const Json& rules = in.list_or_empty("rules");
   if (rules.size() > kMostRules) in.wrong("rules", "more than 100 rules");
   for (size_t i = 0; i < std::min(rules.size(), kMostRules); i++)

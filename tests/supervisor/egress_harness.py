@@ -108,11 +108,16 @@ class Echo(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class QuietServer(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):  # a client that breaks off is part of the tests
+        pass
+
+
 class Web:
     """A host. `certificate`: (certificate, key) files for TLS."""
 
     def __init__(self, certificate=None):
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+        self.server = QuietServer(("127.0.0.1", 0), Echo)
         self.server.seen = self.seen = []
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
