@@ -1,5 +1,6 @@
 """Code in jails reaches hosts by name, as its policy says: through warder-egress, beside a real daemon. Programs: $WARDERD,
 $WARDER_EGRESS."""
+import contextlib
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+from approvals_harness import Legacy
 from egress_harness import EgressProcess, NameServer, Web, make_certificate
 from harness import PATIENCE, ROOT, Daemon, Policies
 
@@ -130,6 +132,45 @@ result = [tried(bind), tried(lambda: bind(a=socket.SO_REUSEADDR, b=socket.SO_REU
         self.assertIn('"path": "/c"', "".join(done["output"]))
         self.assertIn('"path": "/t"', "".join(done["output"]))
 
+    def test_installers_and_git_find_it_too(self):
+        for program, line in (("git", f"git -c http.sslCAInfo=/workspace/cert.pem ls-remote https://b.wide.test:{self.tls.port}/git/x"),
+                              ("pip3", f"pip3 download --no-input --disable-pip-version-check --retries 0 -i http://plain.test:{self.plain.port}/simple "
+                                       "--trusted-host plain.test nosuchpackage"),
+                              ("npm", f"npm view nosuchpackage --registry http://plain.test:{self.plain.port}/npm/ --cache /tmp/npm --fetch-retries 0")):
+            if not shutil.which(program, path="/usr/bin"):
+                print(f"*** NOT TESTED: {program} through the proxy, because it is not installed in /usr/bin ***")
+                continue
+            with self.subTest(program):
+                self.plain.seen.clear()
+                done = self.client.execute(line, language="shell")
+                paths = [path for _, path, _, _ in self.tls.seen + self.plain.seen]
+                self.assertTrue(any("nosuchpackage" in path or "/git/x" in path for path in paths), done)
+
+    def test_node_finds_it_in_http_https_and_fetch(self):
+        code = """
+import http from 'http'; import https from 'https'; import fs from 'fs';
+const get = (module, url, options = {}) => new Promise((done) => module.get(url, options, (answer) => {
+  let text = '';
+  answer.on('data', (part) => text += part).on('end', () => done([answer.statusCode, text]));
+}).on('error', (error) => done([0, error.message])));
+const fetched = async (url, options) => {
+  try { const answer = await fetch(url, options); return [answer.status, await answer.text()]; }
+  catch (error) { return [0, String(error.cause)]; }
+};
+result = [await get(http, 'http://plain.test:PLAIN/h'), await get(https, 'https://a.wide.test:TLS/s', {ca: fs.readFileSync('/workspace/cert.pem')}),
+  await fetched('http://plain.test:PLAIN/f', {method: 'POST', body: 'abc'}), await get(https, 'https://other.test/'), await fetched('https://other.test/'),
+  await fetched('http://other.test/'), await fetched('https://a.wide.test:TLS/')];
+""".replace("PLAIN", str(self.plain.port)).replace("TLS", str(self.tls.port))
+        for more in ({}, {"session": "node"}):
+            body = self.client.execute(code, language="javascript", **more)
+            self.assertTrue(body["success"], body)
+            plain, tls, posted, *refused, untrusted = body["result"]
+            self.assertEqual((plain[0], tls[0], posted[0]), (200, 200, 200), body)
+            self.assertEqual((json.loads(posted[1])["method"], json.loads(posted[1])["bytes"]), ("POST", 3))
+            for one in refused:
+                self.assertIn("no rule has this host", one[1])
+            self.assertIn("certificate", untrusted[1])  # of the host itself
+
     def test_a_session_has_a_network_in_each_call_and_none_between(self):
         first = self.execute(f"result = get('http://plain.test:{self.plain.port}/1')[0]", session="net")
         background = """
@@ -195,6 +236,28 @@ class Warm(Case):
             self.assertEqual(body["result"], 200, body)
             starts.add(body["receipt"]["start"])
             self.assertLess(time.monotonic(), until, starts)
+
+
+class Asked(Case):
+    """A person decides about each request."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.rules[0]["verdict"] = "ask"
+        cls.policies.change(egress={"rules": cls.rules}, calls={"approval": {"by": "tenant", "expires_s": 20}})
+        cls.daemon.stop()
+        cls.daemon.start()
+
+    def test_the_person_at_the_client_is_shown_the_request(self):
+        code = FETCH + f"result = get('http://plain.test:{self.plain.port}/asked')[0]"
+        with contextlib.closing(Legacy(self.daemon.socket)) as client:
+            for number, (action, status) in enumerate((("accept", 200), ("decline", 403)), 1):
+                request = client.begin_code(code)
+                question = client.await_question(number)
+                self.assertIn(f"plain.test:{self.plain.port}", json.dumps(question))
+                client.decide(question, action)
+                self.assertEqual(client.executed(request)["result"], status)
 
 
 class Without(unittest.TestCase):
