@@ -211,6 +211,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                     .journal = journal_,
                     .state_disk = state_disk_,
                     .indexes = *opened_.indexes,
+                    .egress = egress_,
                     .spans = spans_.get(),
                     .http_use = [this] { return http_use(); }}),
       removal_({.loop = loop,

@@ -104,6 +104,9 @@ metrics::FleetNumbers DaemonParts::fleet_numbers(bool shows_tenants) const {
   fleet.tenants_known = busiest_tenants_.known();
   if (shows_tenants) fleet.tenants = tenant_numbers({busiest_tenants_, executions_, members_, registry_});
   fleet.servers = server_numbers(upstream_);
+  const egress::EgressLink::Counts& reached = egress_.counts();
+  fleet.egress.requests = {{"allowed", reached.allowed}, {"denied", reached.denied}, {"failed", reached.failed}};
+  fleet.egress.bytes_up = reached.bytes_up, fleet.egress.bytes_down = reached.bytes_down;
   for (const auto& [language, stock] : pool_.stock())
     fleet.pool.push_back({std::string(jail::language_name(language)), stock.starting, stock.fewest, stock.most});
   for (const calls::Approval* waiting : approvals_.all())

@@ -118,6 +118,22 @@ std::optional<Finding> SelfExamination::judge_staging() const {
   return doctor::judge_staging(seen);
 }
 
+std::optional<Finding> SelfExamination::judge_egress() const {
+  doctor::EgressUse seen;
+  for (const std::string& name : of_.prepared.policies.names()) {
+    const auto policy = of_.prepared.policies.find(name);
+    if (policy && policy->egress.is_on()) seen.policies.push_back(name);
+  }
+  if (seen.policies.empty()) return std::nullopt;
+  if (const auto connected = of_.egress.connect(); !connected) {
+    seen.trouble = connected.error().what;
+    seen.remedy = "systemctl enable --now warder-egress.socket";
+  }
+  const egress::EgressLink::Counts& counts = of_.egress.counts();
+  seen.allowed = counts.allowed, seen.denied = counts.denied, seen.failed = counts.failed;
+  return doctor::judge_egress(seen);
+}
+
 Finding SelfExamination::judge_traces() const {
   doctor::Spans seen;
   seen.collector = of_.spans->collector().shown;
@@ -158,6 +174,7 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   if (auto staging = busy_with([this] { return judge_staging(); })) all.push_back(*std::move(staging));
   all.push_back(doctor::judge_loop(loop.busy_time().longest()));
   if (const auto http = of_.http_use(); !http.addresses.empty()) all.push_back(doctor::judge_http(http));
+  if (auto egress = judge_egress()) all.push_back(*std::move(egress));
   if (of_.spans) all.push_back(judge_traces());
   Finding execution = co_await try_execution();
   all.push_back(std::move(execution));

@@ -12,6 +12,7 @@
 #include "supervisor/daemon/prepared.h"
 #include "supervisor/daemon/state_disk.h"
 #include "supervisor/doctor/doctor.h"
+#include "supervisor/egress/egress_link.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/tenants/workspace_index.h"
 #include "supervisor/traces/exporter.h"
@@ -26,6 +27,7 @@ class SelfExamination {
     const journal::Journal& journal;
     const StateDisk& state_disk;
     const tenants::IndexHost& indexes;
+    egress::EgressLink& egress;
     const traces::Exporter* spans;  // nullptr: no spans are recorded
     std::function<doctor::HttpUse()> http_use;
   };
@@ -45,6 +47,8 @@ class SelfExamination {
   doctor::Finding judge_workspaces() const;
   // Only if a policy in force stages workspaces.
   std::optional<doctor::Finding> judge_staging() const;
+  // Only if a policy in force has egress rules.
+  std::optional<doctor::Finding> judge_egress() const;
   doctor::Finding judge_traces() const;  // only if spans are recorded
 
   Subjects of_;

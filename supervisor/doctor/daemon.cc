@@ -98,6 +98,20 @@ Finding judge_http(const HttpUse& seen) {
   return {what, Health::good, fmt::format("{}; {} tokens", use, tokens), {}};
 }
 
+Finding judge_egress(const EgressUse& seen) {
+  const std::string what = "egress";
+  if (!seen.trouble.empty())
+    return {what, Health::note,
+            fmt::format("the policies {} allow hosts, but warder-egress was not reached: {}",
+                        fmt::join(seen.policies, ", "), seen.trouble),
+            seen.remedy};
+  return {what,
+          Health::good,
+          fmt::format("warder-egress answers; {} requests allowed, {} denied, {} failed", seen.allowed, seen.denied,
+                      seen.failed),
+          {}};
+}
+
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem) {
   if (!reload_problem.empty())
     return {"D-Bus", Health::note, "the last reload failed: " + reload_problem,

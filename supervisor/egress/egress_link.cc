@@ -67,13 +67,19 @@ void EgressUse::take_event(const Json& event) {
   const std::string kind = event.value("event", "");
   if (kind == "closed") {
     const auto totals = read_totals(event);
-    if (finished_ && totals) finished_->resolve(*totals);
+    if (totals) {
+      link_.counts_.bytes_up += totals->bytes_up;
+      link_.counts_.bytes_down += totals->bytes_down;
+      if (finished_) finished_->resolve(*totals);
+    }
     finished_.reset();
     return;
   }
   auto entry = read_entry(event);
   if (!entry) return log_warning("warder-egress: {}", entry.error().what);
   if (kind == "request") {
+    EgressLink::Counts& counts = link_.counts_;
+    (entry->verdict == "allowed" ? counts.allowed : entry->verdict == "denied" ? counts.denied : counts.failed)++;
     host_.note(*entry);
   } else if (kind == "ask") {
     const auto question = event.find("question");
@@ -91,6 +97,7 @@ EgressLink::EgressLink(Loop& loop, std::string socket, WorkerThread& disk)
     : loop_(loop), path_(std::move(socket)), disk_(disk), tasks_(loop) {}
 
 Result<> EgressLink::connect() {
+  if (socket_) return {};
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path_.empty()) return fail(Code::unavailable, "this daemon has no socket of warder-egress", "set egress_socket");
@@ -160,7 +167,7 @@ Task<Result<Secrets>> EgressLink::read_secrets(const policies::EgressRules& rule
 
 Result<std::unique_ptr<EgressUse>> EgressLink::open(int listener, const policies::EgressRules& rules,
                                                     const Secrets& secrets, EgressUse::Host& host) {
-  if (!socket_) CHECKED(connect());
+  CHECKED(connect());
   auto use = std::make_unique<EgressUse>(*this, host, ++last_number_);
   take_connections(listener);
   send(

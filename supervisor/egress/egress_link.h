@@ -63,6 +63,14 @@ class EgressLink {
   EgressLink& operator=(const EgressLink&) = delete;
 
   bool is_connected() const { return static_cast<bool>(socket_); }
+  // Connects, if it is not connected. Errors: unavailable.
+  Result<> connect();
+
+  struct Counts {                                  // since the start
+    uint64_t allowed = 0, denied = 0, failed = 0;  // requests
+    uint64_t bytes_up = 0, bytes_down = 0;         // of ended programs
+  };
+  const Counts& counts() const { return counts_; }
 
   // Reads the secrets of the rules. Errors: unavailable, naming rule and file: missing, too long, more than one line,
   // or shorter than could be hidden.
@@ -75,7 +83,6 @@ class EgressLink {
  private:
   friend class EgressUse;
   Task<> read_events();
-  Result<> connect();
   void send(const Json& order, int descriptor = -1);
   void lose(const std::string& why);
 
@@ -83,6 +90,7 @@ class EgressLink {
   const std::string path_;
   WorkerThread& disk_;
   std::shared_ptr<AsyncFd> socket_;  // nullptr: not connected
+  Counts counts_;
   uint64_t last_number_ = 0;
   std::map<uint64_t, EgressUse*> uses_;
   Scope tasks_;  // last: cancelled first

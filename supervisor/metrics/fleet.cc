@@ -121,6 +121,17 @@ void add_http(OpenMetricsText& text, const HttpNumbers& http) {
   text.sample("", {{"state", "expired"}}, http.tokens_expired);
 }
 
+void add_egress(OpenMetricsText& text, const EgressNumbers& egress) {
+  text.family(
+      "warder_egress_requests", "counter", "",
+      "Requests of jailed code to hosts through the egress proxy, by verdict; failed: the host was not reached.");
+  for (const auto& [verdict, count] : egress.requests) text.sample("_total", {{"verdict", verdict}}, count);
+  text.family("warder_egress_bytes", "counter", "bytes",
+              "Bytes of jailed code through the egress proxy, of ended programs.");
+  text.sample("_total", {{"direction", "up"}}, egress.bytes_up);
+  text.sample("_total", {{"direction", "down"}}, egress.bytes_down);
+}
+
 void add_approvals(OpenMetricsText& text, const FleetNumbers& fleet) {
   text.family("warder_approvals_now", "gauge", "", "Calls that wait for an approval, by the user who may decide.");
   text.sample("", {{"by", "tenant"}}, fleet.approvals_for_tenants);
@@ -149,6 +160,7 @@ void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet) {
   add_indexes(text, fleet.indexes);
   add_proposals(text, fleet.proposals);
   add_http(text, fleet.http);
+  add_egress(text, fleet.egress);
   add_tasks(text, fleet.tasks);
   add_approvals(text, fleet);
   if (!fleet.shows_tenants) return;  // names of servers tell what a machine is used for

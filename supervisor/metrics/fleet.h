@@ -56,6 +56,11 @@ struct HttpNumbers {  // of clients that speak HTTP, over TCP and on the Unix so
   uint64_t tokens_good = 0, tokens_expire_soon = 0, tokens_expired = 0;
 };
 
+struct EgressNumbers {  // requests of jailed code to hosts, through the egress proxy
+  std::vector<std::pair<std::string_view, uint64_t>> requests;  // by verdict
+  uint64_t bytes_up = 0, bytes_down = 0;
+};
+
 struct FleetNumbers {
   bool shows_tenants = false;  // whether the reader may see the tenants' names
   uint64_t tenants_known = 0;
@@ -65,6 +70,7 @@ struct FleetNumbers {
   IndexNumbers indexes;
   ProposalNumbers proposals;
   HttpNumbers http;
+  EgressNumbers egress;
   TaskNumbers tasks;
   uint64_t approvals_for_tenants = 0, approvals_for_administrators = 0;  // waiting
   std::vector<std::pair<std::string_view, uint64_t>> approvals;          // settled, by decision

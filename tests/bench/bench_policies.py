@@ -8,7 +8,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 
 def merged(old, new):
     """The object `old` with the members of `new`; an object in an object is merged, too."""
-    return {**old, **{key: merged(old[key], value) if isinstance(value, dict) else value for key, value in new.items()}}
+    return {**old, **{key: merged(old.get(key, {}), value) if isinstance(value, dict) else value for key, value in new.items()}}
 
 
 def policies_in(folder, **changes):

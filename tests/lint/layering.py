@@ -59,7 +59,7 @@ MAY_INCLUDE = {
     "supervisor/cli/admin": [BASE, "policies", "supervisor/cli", "supervisor/configuration", "supervisor/doctor", "supervisor/journal"],  # verifies the audit chain by itself
     "supervisor/systemd": [BASE, "supervisor/systemd"],
     "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/credentials", "supervisor/daemon",
-                          "supervisor/discovery", "supervisor/doctor", "supervisor/executions", "supervisor/http", "supervisor/journal",
+                          "supervisor/discovery", "supervisor/doctor", "supervisor/egress", "supervisor/executions", "supervisor/http", "supervisor/journal",
                           "supervisor/mcp", "supervisor/metrics", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
                           "supervisor/skill_stores", "supervisor/streamable_http", "supervisor/systemd", "supervisor/tasks", "supervisor/tenants", "supervisor/tools",
                           "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],  # every part, and no program

@@ -184,6 +184,17 @@ TEST_CASE("a machine that cannot stage is a note, and bad if a policy stages eve
   check_not_good(doctor::judge_staging(seen), Health::bad, "no overlay here");
 }
 
+TEST_CASE("the finding about egress says whether the service was reached", "[doctor]") {
+  doctor::EgressUse use;
+  use.policies = {"mine", "other"};
+  use.allowed = 3;
+  CHECK(doctor::judge_egress(use).health == doctor::Health::good);
+  CHECK(doctor::judge_egress(use).found == "warder-egress answers; 3 requests allowed, 0 denied, 0 failed");
+  use.trouble = "connect: Connection refused";
+  use.remedy = "start it";
+  check_not_good(doctor::judge_egress(use), Health::note, "the policies mine, other allow hosts");
+}
+
 TEST_CASE("the finding about HTTP names addresses, and tokens that must be replaced", "[doctor]") {
   doctor::HttpUse use;
   use.addresses = {"127.0.0.1:9470"};
