@@ -169,7 +169,6 @@ Result<std::unique_ptr<EgressUse>> EgressLink::open(int listener, const policies
                                                     const Secrets& secrets, EgressUse::Host& host) {
   CHECKED(connect());
   auto use = std::make_unique<EgressUse>(*this, host, ++last_number_);
-  take_connections(listener);
   send(
       {{"order", "open"}, {"jail", last_number_}, {"egress", policies::egress_rules_json(rules)}, {"secrets", secrets}},
       listener);

@@ -30,7 +30,11 @@ calls::PersonsQuestion question_about(const egress::EgressEntry& entry) {
 
 ExecutionNetwork::ExecutionNetwork(egress::EgressLink& link, calls::CallEnvironment& environment,
                                    const calls::CallContext& caller)
-    : link_(link), environment_(environment), caller_(caller), rules_(caller.policy->egress) {}
+    : link_(link),
+      environment_(environment),
+      caller_(caller),
+      rules_(caller.policy->egress),
+      waiting_(environment.loop) {}
 
 // A cancelled execution: the jail of its session may live.
 ExecutionNetwork::~ExecutionNetwork() {
@@ -44,20 +48,35 @@ Task<Result<>> ExecutionNetwork::prepare() {
 }
 
 void ExecutionNetwork::begin(int listener) {
+  waiting_.cancel_all();
   use_.reset();  // of a waiting jail that did not begin
-  listener_ = Fd(::fcntl(listener, F_DUPFD_CLOEXEC, 3));
-  auto use = link_.open(listener, rules_, secrets_, *this);
+  auto watched = AsyncFd::adopt(environment_.loop, Fd(::fcntl(listener, F_DUPFD_CLOEXEC, 3)));
+  if (!watched) {
+    egress::refuse_connections(listener);
+    trouble_ = watched.error().what;
+    return;
+  }
+  listener_ = *std::move(watched);
+  egress::take_connections(listener_.get());
+  waiting_.spawn(open_at_first_connection());
+}
+
+// Most programs open none: they cost the service nothing.
+Task<> ExecutionNetwork::open_at_first_connection() {
+  co_await listener_.readable();
+  auto use = link_.open(listener_.get(), rules_, secrets_, *this);
   if (use) {
     use_ = *std::move(use);
   } else {
-    egress::refuse_connections(listener);
+    egress::refuse_connections(listener_.get());
     trouble_ = use.error().what;
   }
 }
 
 Task<> ExecutionNetwork::finish() {
+  waiting_.cancel_all();
   if (listener_) egress::refuse_connections(listener_.get());
-  listener_.reset();
+  listener_.close();
   if (!use_) co_return;
   totals_ = co_await use_->finish();
   use_.reset();

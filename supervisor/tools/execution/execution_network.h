@@ -25,12 +25,13 @@ class ExecutionNetwork final : public egress::EgressUse::Host {
   // The program has ended, and so do its connections.
   Task<> finish();
 
-  // After finish(). nullopt: the policy has no egress, or the service did not serve this execution.
+  // After finish(). nullopt: the program opened no connection, or the service did not serve it.
   const std::optional<egress::EgressTotals>& totals() const { return totals_; }
   // Why the program had no network, although its policy has rules; empty: it had.
   const std::string& trouble() const { return trouble_; }
 
  private:
+  Task<> open_at_first_connection();
   void note(const egress::EgressEntry& entry) override;
   Task<bool> ask(egress::EgressEntry entry) override;
 
@@ -39,10 +40,11 @@ class ExecutionNetwork final : public egress::EgressUse::Host {
   const calls::CallContext& caller_;
   const policies::EgressRules& rules_;
   egress::Secrets secrets_;
-  Fd listener_;  // of the jail; empty: no program runs
+  AsyncFd listener_;  // of the jail; empty: no program runs
   std::unique_ptr<egress::EgressUse> use_;
   std::optional<egress::EgressTotals> totals_;
   std::string trouble_;
+  Scope waiting_;  // last: cancelled first
 };
 
 }  // namespace tools
