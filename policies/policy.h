@@ -13,6 +13,7 @@
 
 #include "policies/call_rules.h"
 #include "policies/limits.h"
+#include "policies/package_layer.h"
 #include "policies/pii/rules.h"
 #include "policies/seccomp.h"
 #include "supervisor/base/json_fwd.h"
@@ -140,7 +141,9 @@ struct Policy {
   SessionRules sessions;
   WorkflowRules workflows;
   WorkspaceRules named_workspaces;
-  StagingRules staging;  // the key "workspace"
+  StagingRules staging;                  // the key "workspace"
+  std::vector<std::string> layer_names;  // the key "layers": packages that its jails have besides those of /usr
+  PackageLayers layers;                  // the same layers, found; set by Store
 
   bool allows_language(std::string_view language) const;
   bool allows_workspace(std::string_view workspace) const;

@@ -11,6 +11,8 @@ jail::Spec make_spec(const policies::Policy& policy, jail::Language language, co
   spec.isolation = policy.isolation;
   spec.environment = policy.environment;
   spec.filter = policy.filter;
+  spec.layers = policy.layers;
+  spec.layers_named = policy.layer_names.size();
   return spec;
 }
 

@@ -9,6 +9,7 @@ const {listed, nearest} = require('./words.js');
 
 const SERVERS = '/servers/';
 const PACKAGES = '/usr/share/nodejs';
+const LAYERS = '/usr/share/warder/node_modules'; // of package layers; /node_modules leads there
 const OURS = /^(?:\.?\/)?(servers|skills)(?:\/|$)/;
 const TYPED = /\.[mc]?ts$/;
 
@@ -58,6 +59,7 @@ function absentPackage(name) {
       'files of the workspace, servers/NAME and skills/NAME';
   }
   const packages = Module.globalPaths.includes(PACKAGES) ? namesIn(PACKAGES).filter((it) => !it.startsWith('acorn-')) : [];
+  packages.unshift(...namesIn(LAYERS));
   const installed = packages.length > 0 ? `, the packages ${listed(packages)}` : '';
   return `'${name}' is not installed and cannot be: this jail has no network. There are node's own modules (fs, path, crypto, ` +
     `url, zlib, ...)${installed}, files of the workspace, servers/NAME and skills/NAME`;
