@@ -58,7 +58,7 @@ bool is_package_word(const std::string& word) {
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.:=~") == word.npos;
 }
 
-bool is_url(const std::string& text) {
+bool is_index_url(const std::string& text) {
   return (text.starts_with("https://") || text.starts_with("http://")) && text.size() <= 2000 &&
          text.find_first_of(" \t\n") == text.npos;
 }
@@ -188,7 +188,7 @@ Result<> LayerBuild::add_debs(const std::vector<std::string>& packages) {
 }
 
 Result<> LayerBuild::add_requirements(const std::string& file, const std::string& index) {
-  if (!index.empty() && !is_url(index))
+  if (!index.empty() && !is_index_url(index))
     return fail(Code::invalid, fmt::format("--index: '{}' is not a URL", printable(index, 200)),
                 "for example https://pypi.org/simple");
   if (::access("/usr/lib/python3/dist-packages/pip", F_OK) < 0)
@@ -219,7 +219,7 @@ Result<> LayerBuild::add_npm(const std::string& file, const std::string& registr
   if (file.ends_with(".tgz")) return add_file(file);
   if (fs::path(file).extension() != ".json")
     return fail(Code::invalid, file + ": neither a package.json nor a .tgz file of npm pack");
-  if (!registry.empty() && !is_url(registry))
+  if (!registry.empty() && !is_index_url(registry))
     return fail(Code::invalid, fmt::format("--registry: '{}' is not a URL", printable(registry, 200)),
                 "for example https://registry.npmjs.org");
   if (::access("/usr/bin/npm", X_OK) < 0 && ::access("/usr/local/bin/npm", X_OK) < 0)
