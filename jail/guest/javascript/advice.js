@@ -2,7 +2,7 @@
 // own.
 'use strict';
 const process = require('process');
-const {absentPackage} = require('./imports.js');
+const {absentPackage, layerWith} = require('./imports.js');
 const {hasParser} = require('./syntax.js');
 
 const PYTHON_NAMES = {print: 'console.log', len: '.length', None: 'null', True: 'true', False: 'false', str: 'String',
@@ -66,7 +66,7 @@ function aboutModule(error) {
   const [, name] = /Cannot find (?:module|package) '([^']*)'/.exec(error.message) ?? [];
   if (name === undefined) return '';
   if (/^\.{0,2}\//.test(name)) return 'paths are relative to the workspace';
-  const layer = require('./servers.js').layerWith(name);
+  const layer = layerWith(name);
   return layer === null ? absentPackage(name)
     : `the package layer ${layer} of this machine has '${name}', and the policy of this tenant does not name that layer: ` +
       'ask the administrator to add it';

@@ -70,15 +70,6 @@ function absentTool(server, tool, {tools}) {
   return `server '${server}' has no tool '${tool}'${nearest(tool, names)}${near}`;
 }
 
-// A package layer of this machine that has the package, and that the tenant's policy does not name; or null.
-function layerWith(name) {
-  try {
-    return ask('layer_of', {module: name.split('/', name.startsWith('@') ? 2 : 1).join('/'), kind: 'node'}).layer;
-  } catch (e) {
-    return null; // the supervisor cannot be asked
-  }
-}
-
 function askNearest(server, tool) {
   const nothing = {server: null, servers: [], tools: []};
   try {
@@ -123,4 +114,4 @@ function importedFrom(code, words) {
   return undefined;
 }
 
-module.exports = {adviseOnFunction, resolve, layerWith};
+module.exports = {adviseOnFunction, resolve};
