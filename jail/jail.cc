@@ -65,6 +65,17 @@ Result<> check_requirements(const Host& host, const policies::Isolation& wanted)
   return {};
 }
 
+Result<> check_layers(const Host& host, const Spec& spec) {
+  if (spec.layers.size() != spec.layers_named)
+    return fail(Code::denied, "a package layer of the policy is missing on this machine",
+                "ask the administrator to build it (warder layer build), or to remove it from the policy", "layers");
+  if (!spec.layers.empty() && host.root != RootMode::overlay)
+    return fail(Code::denied,
+                fmt::format("the policy has package layers, and this host cannot mount them: {}", host.bind_root_why),
+                "remove `layers` from the policy, or load overlayfs on this host", "layers");
+  return {};
+}
+
 CgroupLimits cgroup_limits_of(const policies::Limits& limits, uint64_t own_bytes) {
   return CgroupLimits{limits.memory_bytes + own_bytes, limits.tasks + 1 /* init */, limits.cpus};
 }
@@ -137,8 +148,10 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role r
   auto start = Monotonic::now();
   if (host.unfit && !spec.tests_host) co_return tl::unexpected<Error>(*host.unfit);
   CO_CHECKED(check_requirements(host, spec.isolation));
+  CO_CHECKED(check_layers(host, spec));
   auto jail = std::unique_ptr<Jail>(new Jail(host));
   jail->listens_ = spec.listens;
+  jail->layers_ = spec.layers;
   // Without mapped mounts, the runner must have the host id that owns the workspace on disk.
   jail->map_ids_ = host.identity == Identity::separated && host.map_workspace_ids;
   jail->shows_network_ = spec.tests_host && role == Role::jail;
@@ -184,6 +197,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
   jail->ids_ = home.ids_;
   jail->map_ids_ = home.map_ids_;
   jail->zygote_ = zygote;
+  jail->layers_ = home.layers_;
   CO_TRY(Ends ends, jail->prepare(spec));
   int go[2];
   if (::pipe2(go, O_CLOEXEC) < 0) co_return fail_errno(errno, "pipe");

@@ -46,8 +46,10 @@ struct Spec {
   unsigned cpu_weight = 100;  // cpu.weight of the leaf, from birth: 1 to 10000
   std::map<std::string, std::string> environment;
   std::shared_ptr<const policies::SeccompFilter> filter;
-  bool listens = false;     // the jail has a listener for the egress proxy (jail/listener.h)
-  bool tests_host = false;  // for the self-test: build the jail even on a host that was found unfit
+  bool listens = false;            // the jail has a listener for the egress proxy (jail/listener.h)
+  policies::PackageLayers layers;  // in /usr, behind the host's own files
+  size_t layers_named = 0;         // by the policy; fewer in `layers`: one was not found, and no jail is built
+  bool tests_host = false;         // for the self-test: build the jail even on a host that was found unfit
 };
 
 // How an execution got its jail.
@@ -75,6 +77,8 @@ struct Origin {
 
 // Errors: denied when the policy requires what this host does not have, naming it (rule "isolation.<what>").
 Result<> check_requirements(const Host& host, const policies::Isolation& wanted);
+// Errors: denied when the layers of the spec are missing, or cannot be mounted on this host (rule "layers").
+Result<> check_layers(const Host& host, const Spec& spec);
 // `own_bytes`: memory that init and the interpreter hold already. memory.max is the program's limit plus this.
 CgroupLimits cgroup_limits_of(const policies::Limits& limits, uint64_t own_bytes);
 
@@ -132,6 +136,7 @@ class Jail {
   // The facts of the build, for receipts. Recorded at the first call.
   const Applied& applied();
   JailerClient::Ids ids() const { return ids_; }
+  const policies::PackageLayers& layers() const { return layers_; }
   double build_ms() const { return build_ms_; }
 
  private:
@@ -144,6 +149,7 @@ class Jail {
   Host& host_;
   std::shared_ptr<Zygote> zygote_;
   std::shared_ptr<OverlayFolder> staging_;
+  policies::PackageLayers layers_;  // kept, so that their files stay on disk while the jail lives
   JailerClient::Ids ids_;
   RunnerIds::Lease runner_id_;
   bool map_ids_ = false;

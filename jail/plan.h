@@ -126,12 +126,18 @@ struct ResourceLimit {
   uint64_t soft, hard;
 };
 
-constexpr uint32_t kPlanVersion = 5;
+constexpr uint32_t kPlanVersion = 6;
 constexpr int kMaxResourceLimits = 16;
 constexpr int kMaxArguments = 64;
 constexpr int kMaxEnvironment = 64;
 constexpr int kMaxStrings = 16 * 1024;
 constexpr int kMaxFilter = 4096;  // BPF_MAXINSNS
+constexpr int kMaxLayers = 8;     // package layers of one jail
+
+// The hash of a package layer's manifest. Init makes the name of the layer's folder from it, so a plan holds no path.
+struct LayerHash {
+  uint8_t bytes[32];
+};
 
 struct Plan {
   uint32_t version;
@@ -153,6 +159,8 @@ struct Plan {
   uint32_t arguments[kMaxArguments];      // offsets into strings
   uint32_t environment[kMaxEnvironment];  // offsets into strings
   char strings[kMaxStrings];              // NUL-terminated, one after the other
+  uint32_t layer_count, layers_reserved;
+  LayerHash layers[kMaxLayers];  // in the order of their precedence, each once
 };
 static_assert(std::is_trivially_copyable_v<Plan> && std::is_standard_layout_v<Plan>);
 

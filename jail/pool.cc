@@ -71,6 +71,7 @@ std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules
     key += fmt::format("{}={}:{} ", limit.resource, limit.soft, limit.hard);
   for (const auto& word : warm_command(spec, rules)) key += "\n" + word;
   for (const auto& [name, value] : spec.environment) key += "\n" + name + "=" + value;
+  for (const auto& layer : spec.layers) key += "\nlayer " + layer->hash;
   return key;
 }
 
@@ -173,7 +174,7 @@ Pool::Shelf& Pool::shelf_of(const std::string& tenant, const Spec& spec, const p
 }
 
 void Pool::expect(const Spec& spec, const policies::PoolRules& rules) {
-  if (rules.max_idle == 0 || !check_requirements(host_, spec.isolation)) return;
+  if (rules.max_idle == 0 || !check_requirements(host_, spec.isolation) || !check_layers(host_, spec)) return;
   (void)shelf_of({}, spec, rules, WorkspaceAccess::direct);
   wake();
 }

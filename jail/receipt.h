@@ -47,8 +47,8 @@ void record_dispatch(Receipt& receipt, const Host& host, Jail& jail, const Reque
                      uint64_t memory_held);
 
 // The receipt as a JSON object, in the order of keys: namespaces, identity, capabilities, no_new_privileges, landlock,
-// root, network, build_ms, steps_us, seccomp, cgroup, workspace, session, traceparent, weaker, start (cold, exec or
-// fork), waited_ms, zygote_age_ms, path_us. Pure.
+// root, layers, network, build_ms, steps_us, seccomp, cgroup, workspace, session, traceparent, weaker, start (cold,
+// exec or fork), waited_ms, zygote_age_ms, path_us. Pure.
 std::string receipt_json(const Receipt& receipt);
 
 }  // namespace jail

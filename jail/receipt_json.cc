@@ -78,9 +78,23 @@ class ReceiptWriter {
       text_ += R"(,"landlock":false)";
     }
     add(R"(,"root":")", applied_.root == RootMode::overlay ? "overlay" : "bind");
-    add(R"(","network":")", receipt_.has_proxy ? "proxy" : "none");
+    text_ += '"';
+    write_layers();
+    add(R"(,"network":")", receipt_.has_proxy ? "proxy" : "none");
     add_ms(R"(","build_ms":)", applied_.build_ms);
     write_steps();
+  }
+
+  void write_layers() {
+    if (applied_.layers.empty()) return;
+    text_ += R"(,"layers":{)";
+    bool first = true;
+    for (const auto& [name, hash] : applied_.layers) {  // both of a few characters that need no quoting
+      add(comma(first), "\"");
+      add(name, "\":\"");
+      add(hash, "\"");
+    }
+    text_ += '}';
   }
 
   void write_steps() {

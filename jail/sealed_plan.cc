@@ -5,12 +5,44 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "policies/uncounted_memory.h"
 
 namespace jail {
+namespace {
+
+// The bytes of 64 hexadecimal digits.
+std::optional<LayerHash> hash_of_digits(std::string_view digits) {
+  LayerHash hash{};
+  if (digits.size() != 2 * sizeof hash.bytes) return {};
+  for (size_t i = 0; i < sizeof hash.bytes; i++) {
+    const char* pair = digits.data() + 2 * i;
+    const auto read = std::from_chars(pair, pair + 2, hash.bytes[i], 16);
+    if (read.ec != std::errc() || read.ptr != pair + 2) return {};
+  }
+  return hash;
+}
+
+// Two names may stand for one layer: an overlay refuses a folder that it has twice.
+Result<> put_layers(const Spec& spec, Plan& plan) {
+  for (const auto& layer : spec.layers) {
+    const auto hash = hash_of_digits(layer->hash);
+    if (!hash) return fail(Code::internal, "a layer has no hash");
+    const bool is_known = std::any_of(plan.layers, plan.layers + plan.layer_count, [&](const LayerHash& one) {
+      return memcmp(one.bytes, hash->bytes, sizeof one.bytes) == 0;
+    });
+    if (is_known) continue;
+    if (plan.layer_count == kMaxLayers) return fail(Code::internal, "too many layers for a plan");
+    plan.layers[plan.layer_count++] = *hash;
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
   auto plan = std::make_unique<Plan>();
@@ -57,6 +89,8 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
   if (!put(environment_of(spec.environment), plan->environment, kMaxEnvironment, plan->environment_count))
     return fail(Code::invalid, "the policy's environment is too large", "at most 50 variables and 15 kB in all",
                 "environment");
+
+  CHECKED(put_layers(spec, *plan));
 
   Fd fd(memfd_create("warder-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return fail_errno(errno, "memfd_create");

@@ -45,6 +45,7 @@ constexpr Link kLinks[] = {
     {"dev/stderr", "/proc/self/fd/2"},
     {"var/tmp", "/tmp"},
     {"etc/mtab", "/proc/self/mounts"},
+    {"node_modules", "/usr/share/warder/node_modules"},  // of package layers; node searches it for code in /workspace
 };
 // Names under which agents look for programs; the directory is last in PATH, so that the host's programs come first.
 constexpr Link kPrograms[] = {{"python", "/usr/bin/python3"}, {"pip3", "pip"}, {"npm", "pip"}, {"npx", "pip"}};
@@ -73,7 +74,8 @@ Result<> copy_usr_links(const fs::path& root) {
 
 Result<> write_tree(const fs::path& directory, const std::string& guest, const std::string& skills) {
   fs::path root = directory / "root";
-  for (const char* name : {"root", "empty", "mount", "servers"}) fs::create_directories(directory / name);
+  for (const char* name : {"root", "empty", "mount", "servers", "usr", "layers"})
+    fs::create_directories(directory / name);
   for (const char* name : kDirectories) fs::create_directories(root / name);
   for (const char* name : kDevices) std::ofstream(root / "dev" / name).flush();
   for (const auto& file : kFiles) std::ofstream(root / file.path) << file.text;

@@ -4,6 +4,7 @@
 //   warder-jail-init   the program of process 1 in every jail
 //   servers/  stubs of upstream tools: jails that are built from now on see the folder that the link `current` names
 //           as /servers. The daemon writes it from its catalog; it may be empty
+//   usr/, layers/  empty: where a zygote's home mounts /usr and the package layers for the zygote's jails
 //   mount/  where a jail, in its own mount namespace, mounts its new root
 // Source: the host's merged-usr links and alternatives, the files that host_files.h lists, our guest folder. Used by:
 // supervisor/main.cc, which makes it; jail/init/root.cc, which mounts it.

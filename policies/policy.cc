@@ -225,6 +225,19 @@ void read_tools(const Json& value, Policy& policy, Checked& in) {
   }
 }
 
+// Names alone: whether these layers exist is known where the policies are used (supervisor/layers/).
+void read_layers(Policy& policy, Checked& in) {
+  policy.layer_names = in.strings_or("layers", {});
+  if (policy.layer_names.size() > kMostLayers) in.wrong("layers", fmt::format("more than {} layers", kMostLayers));
+  for (const auto& name : policy.layer_names) {
+    if (!valid_name(name))
+      in.wrong("layers", fmt::format("\"{}\" is not the name of a layer: 1 to 64 of a-z, 0-9, '-', '_' and '.'",
+                                     printable(name, 64)));
+    if (std::count(policy.layer_names.begin(), policy.layer_names.end(), name) > 1)
+      in.wrong("layers", fmt::format("\"{}\" is listed twice", printable(name, 64)));
+  }
+}
+
 bool is_environment_name(std::string_view name) {
   if (name.empty() || name.size() > 64) return false;
   for (char c : name)
@@ -327,8 +340,10 @@ bool ToolRules::offers(std::string_view tool) const {
 }
 
 bool are_offered_alike(const Policy& one, const Policy& other) {
+  const auto same_packages = [](const auto& a, const auto& b) { return a->python == b->python && a->node == b->node; };
   auto seen = [](const Limits& limits) { return std::pair(limits.wall, limits.memory_bytes); };
   return one.tools == other.tools && one.languages == other.languages &&
+         std::equal(one.layers.begin(), one.layers.end(), other.layers.begin(), other.layers.end(), same_packages) &&
          one.staging.offers() == other.staging.offers() && one.staging.mode == other.staging.mode &&
          seen(one.limits.standard) == seen(other.limits.standard) &&
          seen(one.limits.maximum) == seen(other.limits.maximum);
@@ -380,6 +395,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (in.object("languages")) policy.languages = in.strings_or("languages", {});
   if (in.object("workspaces")) policy.workspaces = in.strings_or("workspaces", {});
   check_lists(in, policy);
+  read_layers(policy, in);
   policy.seccomp = in.string("seccomp", 64);
   if (const Json* environment = in.object("environment")) read_environment(*environment, policy, in);
   in.done();

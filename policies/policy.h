@@ -14,6 +14,7 @@
 #include "policies/call_rules.h"
 #include "policies/egress_rules.h"
 #include "policies/limits.h"
+#include "policies/package_layer.h"
 #include "policies/pii/rules.h"
 #include "policies/seccomp.h"
 #include "supervisor/base/json_fwd.h"
@@ -142,7 +143,9 @@ struct Policy {
   WorkflowRules workflows;
   EgressRules egress;  // without rules: no network
   WorkspaceRules named_workspaces;
-  StagingRules staging;  // the key "workspace"
+  StagingRules staging;                  // the key "workspace"
+  std::vector<std::string> layer_names;  // the key "layers": packages that its jails have besides those of /usr
+  PackageLayers layers;                  // the same layers, found; set by Store
 
   bool allows_language(std::string_view language) const;
   bool allows_workspace(std::string_view workspace) const;

@@ -281,6 +281,28 @@ Result<Store> Store::read_folders(std::vector<std::string> folders) const {
   return fresh;
 }
 
+std::vector<std::string> Store::set_layers(const LayerLookup& find, PackageLayers all) {
+  layers_ = std::move(all);
+  std::vector<std::string> problems;
+  for (auto& [name, policy] : set_.policies) {
+    if (policy->layer_names.empty()) continue;
+    auto with_layers = std::make_shared<Policy>(*policy);
+    with_layers->layers.clear();
+    for (const std::string& layer : policy->layer_names) {
+      auto found = find(layer);
+      if (found) {
+        with_layers->layers.push_back(*std::move(found));
+        continue;
+      }
+      const Error& error = found.error();
+      problems.push_back(fmt::format("{}: layers: \"{}\": {}{}{}", policy->file, layer, error.what,
+                                     error.hint.empty() ? "" : "; ", error.hint));
+    }
+    policy = std::move(with_layers);
+  }
+  return problems;
+}
+
 Store Store::refusing(std::vector<std::string> folders) {
   const auto standard = parse_json(kDefaultPolicy);
   const auto stricter = parse_json(R"({

@@ -54,6 +54,12 @@ class Store {
   Result<Assignment> tenant_of(const CallerCredentials& caller) const;
   // The own rules of tokens, in the place of those before. A later reading of the folders has none.
   void set_token_rules(const std::vector<TokenRule>& rules);
+  // Gives each policy the layers that it names. `all`: the layers of this machine, for layers(). Returns a sentence for
+  // each that was not found: "/etc/warder/policies/a.json: layers: ...". Its policy then has too few layers, and builds
+  // no jails.
+  std::vector<std::string> set_layers(const LayerLookup& find, PackageLayers all);
+  // All package layers of this machine, also those that no policy names.
+  const PackageLayers& layers() const { return layers_; }
   // nullptr when no policy has this name.
   std::shared_ptr<const Policy> find(std::string_view name) const;
   // The policy of tenants when there is no tenants.json, by the mode: "system" or "default". If no policy has that
@@ -83,6 +89,7 @@ class Store {
   Mode mode_;
   HostCapacity host_;
   Set set_;
+  PackageLayers layers_;
 };
 
 }  // namespace policies

@@ -41,8 +41,17 @@ Result<> keep_upstream_folder(const std::string& state) {
   return {};
 }
 
-// Makes the state folder. Its folder template/ belongs to root, so that the daemon cannot change the files that jails
-// see. The other folders belong to the daemon.
+// The folder of package layers belongs to root, as the template does, and `warder layer build` writes it. It is made
+// here so that jails find it, whenever the first layer is built.
+Result<> make_layers_folder(const std::string& state) {
+  const std::string folder = state + "/layers";
+  if (::mkdir(folder.c_str(), 0755) < 0) return errno == EEXIST ? Result<>() : fail_errno(errno, folder);
+  if (::chmod(folder.c_str(), 0755) < 0) return fail_errno(errno, folder);  // whatever the umask is
+  return {};
+}
+
+// Makes the state folder. Its folders template/ and layers/ belong to root, so that the daemon cannot change the files
+// that jails see. The other folders belong to the daemon.
 Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   std::error_code error;
   std::filesystem::create_directories(options.state, error);
@@ -51,6 +60,7 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
                 "give a folder that the daemon can create: --state DIR");
   if (::chmod(options.state.c_str(), 0711) < 0 && errno != EPERM) return fail_errno(errno, options.state);
   CHECKED(keep_upstream_folder(options.state));
+  CHECKED(make_layers_folder(options.state));
   for (const char* name : {"tenants", "journal", "self-test", "upstream", "reload"}) {
     std::string folder = options.state + "/" + name;
     std::filesystem::create_directories(folder, error);

@@ -100,7 +100,7 @@ int read_plan() {
   ::close(kPlanFd);
   if (plan->version != kPlanVersion || plan->filter_length > kMaxFilter || plan->argument_count == 0 ||
       plan->argument_count > kMaxArguments || plan->environment_count > kMaxEnvironment ||
-      plan->resource_limit_count > kMaxResourceLimits)
+      plan->resource_limit_count > kMaxResourceLimits || plan->layer_count > kMaxLayers)
     return EINVAL;
   return 0;
 }

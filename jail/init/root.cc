@@ -76,6 +76,61 @@ int mount_servers() {
   return error;
 }
 
+// Where the trees of the template and of the package layers are. A copy of a zygote sees what the zygote's home has
+// mounted for it (mount_template()); its own /usr may be an overlay, on which no second one would fit.
+struct Sources {
+  const char* usr;
+  const char* layers;
+};
+Sources sources() {
+  if (plan->role == Role::forked && plan->layer_count > 0) return {"usr", "layers"};
+  return {"/usr", "../layers"};
+}
+
+// Opens the tree of one layer. Its folder is named by the hash in hexadecimal digits, so the plan cannot name another
+// folder. The store belongs to root, and no link in it is followed.
+int open_layer(int store, const LayerHash& hash, int& tree) {
+  constexpr char kDigits[] = "0123456789abcdef", kTree[] = "/tree";
+  char path[sizeof hash.bytes * 2 + sizeof kTree];
+  char* at = path;
+  for (const uint8_t byte : hash.bytes) {
+    *at++ = kDigits[byte >> 4];
+    *at++ = kDigits[byte & 15];
+  }
+  memcpy(at, kTree, sizeof kTree);
+  open_how how{};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+  tree = static_cast<int>(syscall(SYS_openat2, store, path, &how, sizeof how));
+  return tree < 0 ? errno : 0;
+}
+
+// Mounts /usr over the package layers: /usr is the uppermost folder, so no file of a layer can hide one of /usr.
+// Without layers, an empty folder is the second one: an overlay needs two.
+int mount_layered_usr() {
+  const Sources from = sources();
+  char options[sizeof "lowerdir=" + 16 + kMaxLayers * sizeof ":/proc/self/fd/2147483647"];
+  int length = snprintf(options, sizeof options, "lowerdir=%s%s", from.usr, plan->layer_count == 0 ? ":empty" : "");
+  int trees[kMaxLayers];
+  uint32_t opened = 0;
+  int error = 0;
+  if (plan->layer_count > 0) {
+    int store = open(from.layers, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (store < 0) return errno;
+    for (; opened < plan->layer_count && error == 0; opened++) {
+      error = open_layer(store, plan->layers[opened], trees[opened]);
+      if (error != 0) break;
+      length +=
+          snprintf(options + length, sizeof options - static_cast<size_t>(length), ":/proc/self/fd/%d", trees[opened]);
+    }
+    close(store);
+  }
+  if (error == 0)
+    error = outcome_of(mount("overlay", "mount/usr", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options));
+  for (uint32_t i = 0; i < opened; i++) close(trees[i]);
+  return error;
+}
+
 }  // namespace
 
 int make_mounts_private() { return set_attributes(AT_FDCWD, "/", AT_RECURSIVE, 0, MS_PRIVATE); }
@@ -93,8 +148,10 @@ int mount_root() {
 }
 
 int mount_usr() {
-  if (binds_root()) return bind("/usr", "mount/usr", kReadOnly);
-  return outcome_of(mount("overlay", "mount/usr", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/usr:empty"));
+  // A zygote with layers has them itself, so that its interpreter can load their modules before it is copied.
+  if (plan->root == RootMode::bind || (plan->role == Role::zygote && plan->layer_count == 0))
+    return plan->layer_count > 0 ? EOPNOTSUPP : bind("/usr", "mount/usr", kReadOnly);
+  return mount_layered_usr();
 }
 
 int bind_devices() {
@@ -132,7 +189,13 @@ int mount_whole_proc() {
   return outcome_of(mount("proc", "mount/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
 }
 
-int mount_template() { return bind(".", "mount/run", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV); }
+int mount_template() {
+  if (int e = bind(".", "mount/run", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)) return e;
+  if (plan->layer_count == 0) return 0;
+  // For the overlays of the zygote's jails: the folders below its own overlay.
+  if (int e = bind("/usr", "mount/run/usr", kReadOnly)) return e;
+  return bind("../layers", "mount/run/layers", kReadOnly);
+}
 
 int set_hostname() {
   constexpr char kName[] = "jail";

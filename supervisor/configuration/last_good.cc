@@ -13,6 +13,7 @@
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
+#include "supervisor/layers/layer_lookup.h"
 
 namespace configuration {
 namespace {
@@ -172,6 +173,9 @@ Result<LoadedConfiguration> load_last_good(const std::string& state, const Invoc
     for (auto& line : lines_of(store.error().what)) loaded.notes.problems.push_back(std::move(line));
     return loaded;
   }
+  // A copy of the policies serves the tenants whose layers are good; the others get no jails.
+  auto of_layers = layers::give_layers(*store, state + "/layers");
+  for (auto& problem : of_layers) loaded.notes.warnings.push_back(std::move(problem));
   loaded.options.policies = std::move(originals);
   loaded.policies = *std::move(store);
   return loaded;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "supervisor/layers/layer_lookup.h"
+
 namespace configuration {
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -49,6 +51,8 @@ LoadedConfiguration load(const Invocation& invocation, const policies::Store* cu
     return loaded;
   }
   for (const auto& warning : store->warnings()) loaded.notes.warnings.push_back(warning);
+  auto of_layers = layers::give_layers(*store, loaded.options.state + "/layers");
+  for (auto& problem : of_layers) loaded.notes.problems.push_back(std::move(problem));
   const Notes of_tokens = add_token_rules(*store, loaded.options.tokens);
   const std::string file = loaded.document.file_of("tokens");
   for (const auto& problem : of_tokens.problems) loaded.notes.problems.push_back(file + ": " + problem);

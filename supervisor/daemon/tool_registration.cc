@@ -8,6 +8,7 @@
 #include "supervisor/tools/catalog/catalog_resources.h"
 #include "supervisor/tools/execution/background.h"
 #include "supervisor/tools/execution/get_execution_stats.h"
+#include "supervisor/tools/execution/layer_question.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/execution/shown_limits.h"
 #include "supervisor/tools/nearest_tool.h"
@@ -31,6 +32,7 @@ void DaemonParts::register_tools() {
   tools::add_session_calls(guest_calls_);
   tools::add_step_calls(guest_calls_, workflows_);
   const tools::OperationRegistry operations(server_, guest_calls_, requester_of);
+  operations.add(tools::layer_question([this] { return prepared_.policies.layers(); }));
   tools::add_workspace_tools(operations, changes_, task_store_, executions_, workflows_);
   server_.add_resources(tools::workspace_resources(requester_of, journal_, task_store_));
   server_.add_resources(tools::workflow_resources(requester_of, workflows_));

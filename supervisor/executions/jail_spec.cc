@@ -30,6 +30,8 @@ jail::Spec make_spec(const policies::Policy& policy, jail::Language language, co
   spec.listens = policy.egress.is_on();
   if (spec.listens) add_proxy(spec.environment);
   spec.filter = policy.filter;
+  spec.layers = policy.layers;
+  spec.layers_named = policy.layer_names.size();
   return spec;
 }
 

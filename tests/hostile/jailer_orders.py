@@ -38,15 +38,16 @@ def syscall(number, *arguments):
     return answer
 
 
-def plan(*command, role=JAIL, seals=SEALS, cut=0):
-    """A plan (version 5) of a jail with an overlay root whose filter allows everything."""
-    head = struct.pack("<IIIIIIIIQII", 5, role, 0, 0, 0, 0, 0, 0, 32 << 20, 4096, 0) + bytes(16 * 24)
+def plan(*command, role=JAIL, seals=SEALS, cut=0, layers=()):
+    """A plan (version 6) of a jail with an overlay root whose filter allows everything."""
+    head = struct.pack("<IIIIIIIIQII", 6, role, 0, 0, 0, 0, 0, 0, 32 << 20, 4096, 0) + bytes(16 * 24)
     allow = struct.pack("<HBBI", 6, 0, 0, 0x7FFF0000)
     words = [word.encode() + b"\0" for word in command]
     offsets = [sum(map(len, words[:i])) for i in range(len(words))]
     body = struct.pack("<II", 0, 1) + allow.ljust(8 * 4096, b"\0") + struct.pack("<II", len(words), 0)
     body += struct.pack("<64I", *offsets, *[0] * (64 - len(words))) + bytes(256) + b"".join(words).ljust(16384, b"\0")
     whole = head + body
+    whole += struct.pack("<II", len(layers), 0) + b"".join(layers).ljust(8 * 32, b"\0")
     whole += bytes(-len(whole) % 8)
     fd = os.memfd_create("plan", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     os.write(fd, whole[:len(whole) - cut])

@@ -43,7 +43,7 @@ MAY_INCLUDE = {
                          "supervisor/tasks", "supervisor/tenants", "supervisor/tools", "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],
     "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/doctor", "supervisor/executions",
                        "supervisor/journal", "supervisor/proposals", "supervisor/tenants", "supervisor/upstream/server_status.h"],  # services, and no tool
-    "supervisor/configuration": [BASE, "policies", "jail/id_range.h", "supervisor/configuration", "supervisor/credentials", "supervisor/flags.h", "supervisor/journal",
+    "supervisor/configuration": [BASE, "policies", "jail/id_range.h", "supervisor/configuration", "supervisor/credentials", "supervisor/flags.h", "supervisor/journal", "supervisor/layers",
                                  "supervisor/traces", "supervisor/upstream/server_config.h"],  # read without a daemon, too
     "supervisor/metrics": [BASE, "jail", "supervisor/executions", "supervisor/metrics", "supervisor/traces", "supervisor/proposals"],
     "supervisor/agent": [BASE, "supervisor/agent", "supervisor/cli", "supervisor/http"],  # a client, like supervisor/cli
@@ -55,6 +55,8 @@ MAY_INCLUDE = {
                                "supervisor/upstream/server_config.h"],
     "supervisor/cli/workflows": [BASE, "supervisor/cli"],
     "supervisor/cli/tokens": [BASE, "policies", "supervisor/cli", "supervisor/configuration", "supervisor/credentials"],
+    "supervisor/layers": [BASE, "policies", "supervisor/layers"],  # the store; what builds a layer is a client
+    "supervisor/cli/layers": [BASE, "policies", "supervisor/cli", "supervisor/layers", "supervisor/packages"],
     "supervisor/packages": [BASE, "supervisor/packages"],
     "supervisor/cli/admin": [BASE, "policies", "supervisor/cli", "supervisor/configuration", "supervisor/doctor", "supervisor/journal"],  # verifies the audit chain by itself
     "supervisor/systemd": [BASE, "supervisor/systemd"],

@@ -146,11 +146,17 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/environment", Json({{"TZ", 1}}), "environment.TZ: not a string of at most 1024 bytes"},
       {"/environment", Json({{"TZ", "a\nb"}}), "environment.TZ: contains a NUL or a line end"},
       {"/environment", Json::array(), "environment: not an object"},
+      {"/layers", Json({"../data"}),
+       "layers: \"../data\" is not the name of a layer: 1 to 64 of a-z, 0-9, '-', '_' and '.'"},
+      {"/layers", Json({"data", "data"}), "layers: \"data\" is listed twice"},
+      {"/layers", Json({"a", "b", "c", "d", "e", "f", "g", "h", "i"}), "layers: more than 8 layers"},
+      {"/layers", "data", "layers: \"data\" is not a list of strings"},
       {"/seccomp", 5, "seccomp: 5 is not a string"},
       {"/description", true, "description: true is not a string"},
       {"/langauges", Json::array(),
        "langauges: unknown key; known keys: $schema, admission, calls, description, discovery, egress, environment, "
-       "extends, guardrails, isolation, languages, limits, named_workspaces, pii, pool, quota, seccomp, sessions, "
+       "extends, guardrails, isolation, languages, layers, limits, named_workspaces, pii, pool, quota, seccomp, "
+       "sessions, "
        "shell_exit_1, "
        "skills, tools, workflows, workspace, workspaces"},
   }));

@@ -2,7 +2,7 @@
 // own.
 'use strict';
 const process = require('process');
-const {absentPackage} = require('./imports.js');
+const {absentPackage, layerWith} = require('./imports.js');
 const {BY_PROXY, hasProxy} = require('./proxy.js');
 const {hasParser} = require('./syntax.js');
 
@@ -67,7 +67,10 @@ function aboutModule(error) {
   const [, name] = /Cannot find (?:module|package) '([^']*)'/.exec(error.message) ?? [];
   if (name === undefined) return '';
   if (/^\.{0,2}\//.test(name)) return 'paths are relative to the workspace';
-  return absentPackage(name);
+  const layer = layerWith(name);
+  return layer === null ? absentPackage(name)
+    : `the package layer ${layer} of this machine has '${name}', and the policy of this tenant does not name that layer: ` +
+      'ask the administrator to add it';
 }
 
 // Words that only modules may use, in a program that is not a module.

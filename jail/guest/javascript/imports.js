@@ -9,7 +9,9 @@ const {listed, nearest} = require('./words.js');
 
 const SERVERS = '/servers/';
 const PACKAGES = '/usr/share/nodejs';
+const LAYERS = '/usr/share/warder/node_modules'; // of package layers; /node_modules leads there
 const OURS = /^(?:\.?\/)?(servers|skills)(?:\/|$)/;
+let ask; // calls the supervisor: (name, arguments) to its answer; set by findModules()
 const TYPED = /\.[mc]?ts$/;
 
 function namesIn(folder) {
@@ -23,6 +25,7 @@ function namesIn(folder) {
 // Makes require() and require.resolve() find them. `workspace`: its files with the same names come first.
 function findModules(workspace, channel) {
   const usual = Module._resolveFilename;
+  ask = (name, args) => channel.callSync(name, args);
   Module._extensions['.ts'] ??= (module, file) => {
     module._compile(require('./typescript.js').commonJs(fs.readFileSync(file, 'utf8'), file), file);
   };
@@ -58,9 +61,20 @@ function absentPackage(name) {
       'files of the workspace, servers/NAME and skills/NAME';
   }
   const packages = Module.globalPaths.includes(PACKAGES) ? namesIn(PACKAGES).filter((it) => !it.startsWith('acorn-')) : [];
+  packages.unshift(...namesIn(LAYERS));
   const installed = packages.length > 0 ? `, the packages ${listed(packages)}` : '';
   return `'${name}' is not installed and cannot be: this jail has no network. There are node's own modules (fs, path, crypto, ` +
     `url, zlib, ...)${installed}, files of the workspace, servers/NAME and skills/NAME`;
+}
+
+// A package layer of this machine that has the package, and that the tenant's policy does not name; or null.
+function layerWith(request) {
+  const name = request.split('/', request.startsWith('@') ? 2 : 1).join('/');
+  try {
+    return ask('layer_of', {module: name, kind: 'node'}).layer;
+  } catch (e) { // advice only, so it may fail
+    return null;
+  }
 }
 
 // Modules: the imports of one program.
@@ -167,4 +181,4 @@ function namespaceOf(exports) {
   return names;
 }
 
-module.exports = {absentPackage, findModules, Modules, OURS};
+module.exports = {absentPackage, findModules, layerWith, Modules, OURS};

@@ -41,6 +41,14 @@ class Members {
   std::string text_ = "{";
 };
 
+// The versions of the package layers, short: the receipt has the whole hashes.
+std::string layers_json(const jail::Applied& applied) {
+  constexpr size_t kShortHash = 12;
+  Json layers;
+  for (const auto& [name, hash] : applied.layers) layers[name] = hash.substr(0, kShortHash);
+  return dump_json(layers);
+}
+
 double rounded(double ms) { return std::round(ms * 1000) / 1000; }
 
 void add_truncated(Members& members, const ExecuteAnswer& answer) {
@@ -148,6 +156,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   if (!report.traceback.empty()) members.string("traceback", report.traceback);
   members.string("execution_id", answer.execution_id);
   members.string("outcome", jail::outcome_name(report.outcome));
+  if (whole && !report.receipt.applied.layers.empty()) members.raw("layers", layers_json(report.receipt.applied));
   if (!answer.session.is_null()) members.raw("session", dump_json(answer.session));
   if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
   if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));

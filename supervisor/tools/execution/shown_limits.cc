@@ -16,6 +16,25 @@ Json schema_of(double standard, double maximum) {
   return {{"type", "number"}, {"default", number_of(standard)}, {"maximum", number_of(maximum)}};
 }
 
+constexpr size_t kMostPackages = 12, kMostPackageBytes = 160;  // of all names in the description
+
+// "Packages: numpy, pandas, ..."; empty: the policy has no layers. Each word is paid for in every client's context.
+std::string packages_sentence(const policies::Policy& policy) {
+  std::vector<std::string> names;
+  for (const auto& layer : policy.layers) {
+    names.insert(names.end(), layer->python.begin(), layer->python.end());
+    names.insert(names.end(), layer->node.begin(), layer->node.end());
+  }
+  std::string text;
+  size_t shown = 0;
+  for (const std::string& name : names) {
+    if (shown == kMostPackages || text.size() + name.size() > kMostPackageBytes) break;
+    text += (shown++ == 0 ? "" : ", ") + name;
+  }
+  if (shown == 0) return {};
+  return "Packages: " + text + (shown < names.size() ? ", ..." : ".");
+}
+
 double seconds_of(const policies::Limits& limits) { return static_cast<double>(limits.wall.count()) / 1000; }
 double megabytes_of(const policies::Limits& limits) { return static_cast<double>(limits.memory_bytes) / (1 << 20); }
 
@@ -29,6 +48,7 @@ std::string shown_limits(const policies::Policy& policy) {
   const policies::StagingRules& staging = policy.staging;
   const bool has_tool = policy.tools.offers("commit_workspace");  // else a proposal would be of little use
   if (staging.mode != policies::WorkspaceMode::direct || !staging.choose || !has_tool) shown["workspace"] = nullptr;
+  if (std::string packages = packages_sentence(policy); !packages.empty()) shown[""] = std::move(packages);
   return dump_json(shown);
 }
 
@@ -38,7 +58,9 @@ void show_limits(mcp::ToolDefinition& tool, std::string_view shown) {
   const auto properties = tool.input_schema.find("properties");
   if (!limits || !limits->is_object() || properties == tool.input_schema.end()) return;
   for (const auto& [name, schema] : limits->items()) {
-    if (schema.is_null()) {
+    if (name.empty()) {
+      tool.description += " " + schema.get<std::string>();
+    } else if (schema.is_null()) {
       properties->erase(name);
     } else if (schema.contains("type")) {
       (*properties)[name] = schema;

@@ -97,6 +97,8 @@ class Runner:
                 break
             if got["type"] == "call":
                 calls.append(got)
+                if answer is None and got["name"] == "layer_of":  # a failed import asks
+                    self.send({"type": "reply", "id": got["id"], "result": {"layer": None, "offered": []}})
                 if answer is not None:
                     for reply in answer(got):
                         self.send(reply)

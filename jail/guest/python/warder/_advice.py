@@ -115,7 +115,11 @@ def _of_import(error):
     top = name.partition(".")[0]
     if name != top and top in sys.modules or not top:
         return ""
-    there = _installed()
+    layers = _layers(top)
+    if layers["layer"]:
+        return (f"the package layer {layers['layer']} of this machine has it, and the policy of this tenant does not name "
+                "that layer: ask the administrator to add it")
+    there = _installed() + [name for name in layers["offered"] if name not in _DATA]
     known = top in _NETWORK or top in _INSTEAD or top in _DATA
     near = None if known else _nearest(top, [*sys.stdlib_module_names, *there])
     if near:
@@ -126,6 +130,15 @@ def _of_import(error):
     if top in _INSTEAD:
         remedy += f"; use {_INSTEAD[top]}"
     return f"{remedy}; besides the standard library, {', '.join(there) if there else 'no modules'} can be imported"
+
+
+def _layers(module):
+    """Which package layer has the module, and what those of this tenant have; nothing if the supervisor cannot be asked."""
+    import warder
+    try:
+        return warder.call("layer_of", module=module, kind="python")
+    except warder.CallError:
+        return {"layer": None, "offered": []}
 
 
 def _installed():

@@ -1,0 +1,278 @@
+#include "supervisor/cli/layers/layer_build.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
+#include "supervisor/cli/layers/unpack_script.h"
+#include "supervisor/packages/confined_run.h"
+
+namespace admin {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kScratchFolder[] = "/var/tmp/warder-layer-XXXXXX";
+constexpr uint64_t kMostArchiveBytes = uint64_t{2} << 30;  // of one archive
+constexpr size_t kMostArchives = 1000;
+// More than a layer may have, for the archives beside it and npm's cache.
+constexpr packages::TreeLimits kWorkLimits{uint64_t{10} << 30, 500'000, 64};
+// For apt-get, pip and npm.
+constexpr const char* kProxyVariables[] = {
+    "HTTP_PROXY",          "HTTPS_PROXY",   "NO_PROXY", "http_proxy",    "https_proxy",         "no_proxy",
+    "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "PIP_CERT", "PIP_INDEX_URL", "npm_config_registry", "NPM_CONFIG_REGISTRY"};
+
+packages::ConfinedRun run_in(const std::string& folder, std::vector<std::string> words) {
+  packages::ConfinedRun run;
+  run.folder = folder;
+  run.words = std::move(words);
+  run.limit = std::chrono::seconds(1800);
+  run.folder_limits = kWorkLimits;
+  return run;
+}
+
+packages::ConfinedRun fetch_in(const std::string& folder, std::vector<std::string> words) {
+  packages::ConfinedRun run = run_in(folder, std::move(words));
+  run.network = packages::ConfinedRun::Network::host;
+  for (const char* name : kProxyVariables)
+    if (const char* value = std::getenv(name)) run.environment.emplace_back(name, value);
+  return run;
+}
+
+bool is_archive_name(const std::string& name) {
+  return name.ends_with(".deb") || name.ends_with(".whl") || name.ends_with(".tgz");
+}
+
+// apt-get takes a word with a dash as a flag, and one with a slash as a file.
+bool is_package_word(const std::string& word) {
+  return !word.empty() && word.size() <= 200 && word.front() != '-' &&
+         word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.:=~") == word.npos;
+}
+
+bool is_index_url(const std::string& text) {
+  return (text.starts_with("https://") || text.starts_with("http://")) && text.size() <= 2000 &&
+         text.find_first_of(" \t\n") == text.npos;
+}
+
+}  // namespace
+
+Result<LayerBuild> LayerBuild::begin() {
+  LayerBuild build;
+  build.scratch_ = kScratchFolder;
+  if (!::mkdtemp(build.scratch_.data())) {
+    build.scratch_.clear();
+    return fail_errno(errno, "make a folder in /var/tmp");
+  }
+  // The outer folder stays root's, so that no other user can replace the inner ones.
+  if (::chmod(build.scratch_.c_str(), 0711) < 0) return fail_errno(errno, "chmod " + build.scratch_);
+  build.work_ = build.scratch_ + "/work";
+  build.in_ = build.work_ + "/in";
+  CHECKED(build.make_folder(build.work_));
+  CHECKED(build.make_folder(build.in_));
+  return build;
+}
+
+LayerBuild::LayerBuild(LayerBuild&& other) noexcept
+    : scratch_(std::exchange(other.scratch_, {})), work_(std::move(other.work_)), in_(std::move(other.in_)) {}
+
+LayerBuild::~LayerBuild() {
+  std::error_code ignored;  // systemd-tmpfiles removes old files of /var/tmp
+  if (!scratch_.empty()) fs::remove_all(scratch_, ignored);
+}
+
+// Only while no process of the other user runs: it could put a link in the place of a folder.
+Result<> LayerBuild::make_folder(const std::string& path) const {
+  if (::mkdir(path.c_str(), 0755) < 0) return fail_errno(errno, "make " + path);
+  if (::chmod(path.c_str(), 0755) < 0) return fail_errno(errno, "chmod " + path);
+  if (::lchown(path.c_str(), packages::kFetcherId, packages::kFetcherId) < 0) return fail_errno(errno, "chown " + path);
+  return {};
+}
+
+// Copies a regular file of the administrator, because the confined programs do not see home folders.
+Result<> LayerBuild::put(const std::string& path, const std::string& folder, const std::string& name) const {
+  const Fd source(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!source) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::denied);
+  struct stat status {};
+  if (::fstat(source.get(), &status) < 0) return fail_errno(errno, "look at " + path);
+  if (!S_ISREG(status.st_mode)) return fail(Code::invalid, path + ": not a regular file");
+  if (static_cast<uint64_t>(status.st_size) > kMostArchiveBytes)
+    return fail(Code::exhausted, fmt::format("{}: more than {} GiB", path, kMostArchiveBytes >> 30));
+  TRY(const RelativePath place, RelativePath::parse(name));
+  TRY(const Fd parent, open_without_links(folder, O_RDONLY | O_DIRECTORY));
+  auto target = open_beneath(parent.get(), place, O_WRONLY | O_CREAT | O_EXCL, 0644);
+  if (!target) return tl::unexpected<Error>(std::move(target).error().within(path));
+  if (::fchmod(target->get(), 0644) < 0) return fail_errno(errno, "chmod " + name);
+  for (uint64_t left = static_cast<uint64_t>(status.st_size); left > 0;) {
+    const ssize_t sent = ::sendfile(target->get(), source.get(), nullptr, std::min<uint64_t>(left, 1 << 30));
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return fail_errno(errno, "copy " + path);
+    if (sent == 0) return fail(Code::unavailable, path + ": changed while it was read");
+    left -= static_cast<uint64_t>(sent);
+  }
+  return {};
+}
+
+Result<> LayerBuild::add_file(const std::string& path) {
+  const std::string name = fs::path(path).filename();
+  if (!is_archive_name(name)) return fail(Code::invalid, path + ": not a .deb, .whl or .tgz file");
+  return put(path, in_, name);
+}
+
+Result<> LayerBuild::add_wheels(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".whl") found.push_back(entry.path());
+  if (error) return fail_errno(error.value(), "read " + folder, Code::not_found);
+  if (found.empty()) return fail(Code::not_found, folder + " has no wheel (.whl)");
+  std::sort(found.begin(), found.end());
+  for (const auto& path : found) CHECKED(add_file(path));
+  return {};
+}
+
+// apt-get resolves the dependencies, and checks the hash of each package that it fetches. It only downloads, and can
+// write to this folder alone.
+Result<> LayerBuild::add_debs(const std::vector<std::string>& packages) {
+  std::vector<std::string> words;
+  for (const std::string& word : packages) {
+    if (word.ends_with(".deb")) {
+      CHECKED(add_file(word));
+    } else if (is_package_word(word)) {
+      words.push_back(word);
+    } else {
+      return fail(Code::invalid, fmt::format("--deb: '{}' is not the name of a package", printable(word, 100)),
+                  "python3-pandas, python3-pandas=1.5.3+dfsg-2 or ./FILE.deb; several with commas between them");
+    }
+  }
+  if (words.empty()) return {};
+  TRY(const auto before, archives());
+  std::vector<std::string> command = {"apt-get",
+                                      "-qq",
+                                      "--yes",
+                                      "--no-install-recommends",
+                                      "--download-only",
+                                      "-oDebug::NoLocking=1",
+                                      "-oAPT::Sandbox::User=",
+                                      "-oDir::Cache=" + work_,
+                                      "-oDir::Cache::archives=" + in_,
+                                      "-oDir::Cache::pkgcache=",
+                                      "-oDir::Cache::srcpkgcache=",
+                                      "-oDir::Log=" + work_,
+                                      "install",
+                                      "--"};
+  command.insert(command.end(), words.begin(), words.end());
+  auto done = packages::run_confined(fetch_in(work_, std::move(command)));
+  if (!done) {
+    if (done.error().hint.empty()) done.error().hint = "apt-get update; apt-cache policy PACKAGE shows what there is";
+    return tl::unexpected<Error>(std::move(done).error());
+  }
+  std::error_code ignored;
+  fs::remove_all(in_ + "/partial", ignored);
+  fs::remove(in_ + "/lock", ignored);
+  TRY(const auto after, archives());
+  if (after.size() == before.size())
+    return fail(Code::invalid,
+                fmt::format("--deb: {} and all that it needs is installed on this machine, and jails have it already",
+                            fmt::join(words, ", ")),
+                "no layer is needed: policies without `layers` give it to their jails");
+  return {};
+}
+
+Result<> LayerBuild::add_requirements(const std::string& file, const std::string& index) {
+  if (!index.empty() && !is_index_url(index))
+    return fail(Code::invalid, fmt::format("--index: '{}' is not a URL", printable(index, 200)),
+                "for example https://pypi.org/simple");
+  if (::access("/usr/lib/python3/dist-packages/pip", F_OK) < 0)
+    return fail(Code::unavailable, "pip is missing",
+                "apt install python3-pip; or fetch the wheels elsewhere: --wheels");
+  CHECKED(put(file, work_, "requirements.txt"));
+  std::vector<std::string> command = {"env",
+                                      "PIP_CONFIG_FILE=/dev/null",
+                                      "/usr/bin/python3",
+                                      "-s",
+                                      "-P",
+                                      "-m",
+                                      "pip",
+                                      "download",
+                                      "--quiet",
+                                      "--no-input",
+                                      "--no-cache-dir",
+                                      "--disable-pip-version-check",
+                                      "--only-binary=:all:",
+                                      "--dest=" + in_,
+                                      "--requirement=" + work_ + "/requirements.txt"};
+  if (!index.empty()) command.push_back("--index-url=" + index);
+  CHECKED(packages::run_confined(fetch_in(work_, std::move(command))));
+  return {};
+}
+
+Result<> LayerBuild::add_npm(const std::string& file, const std::string& registry) {
+  if (file.ends_with(".tgz")) return add_file(file);
+  if (fs::path(file).extension() != ".json")
+    return fail(Code::invalid, file + ": neither a package.json nor a .tgz file of npm pack");
+  if (!registry.empty() && !is_index_url(registry))
+    return fail(Code::invalid, fmt::format("--registry: '{}' is not a URL", printable(registry, 200)),
+                "for example https://registry.npmjs.org");
+  if (::access("/usr/bin/npm", X_OK) < 0 && ::access("/usr/local/bin/npm", X_OK) < 0)
+    return fail(Code::unavailable, "npm is missing", "apt install npm; or give the files of npm pack: --npm FILE.tgz");
+  const std::string folder = work_ + "/npm";
+  CHECKED(make_folder(folder));
+  CHECKED(put(file, folder, "package.json"));
+  const std::string lock = fs::path(file).replace_filename("package-lock.json");
+  const bool has_lock = ::access(lock.c_str(), F_OK) == 0;
+  if (has_lock) CHECKED(put(lock, folder, "package-lock.json"));
+  std::vector<std::string> command = {"npm",
+                                      has_lock ? "ci" : "install",
+                                      "--ignore-scripts",
+                                      "--no-audit",
+                                      "--no-fund",
+                                      "--no-bin-links",
+                                      "--omit=dev",
+                                      "--no-update-notifier",
+                                      "--loglevel=error",
+                                      "--logs-max=0",
+                                      "--cache=" + work_ + "/.npm",
+                                      "--prefix=" + folder};
+  if (!registry.empty()) command.push_back("--registry=" + registry);
+  CHECKED(packages::run_confined(fetch_in(work_, std::move(command))));
+  // No process of the other user is left, so the paths stay what they are.
+  if (::rename((folder + "/node_modules").c_str(), (in_ + "/node_modules").c_str()) < 0)
+    return fail_errno(errno, "npm has installed no package", Code::invalid);
+  return {};
+}
+
+Result<std::vector<std::string>> LayerBuild::archives() const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(in_, error)) {
+    const std::string name = entry.path().filename();
+    if (is_archive_name(name) || name == "node_modules") names.push_back(name);
+  }
+  if (error) return fail_errno(error.value(), "read " + in_);
+  if (names.size() > kMostArchives)
+    return fail(Code::exhausted, fmt::format("more than {} packages", kMostArchives), "make several layers");
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<Fd> LayerBuild::unpack() const {
+  // The hash seed is fixed, because the order of sets is part of compiled modules.
+  auto unpacked = packages::run_confined(run_in(work_, {"env", "PYTHONHASHSEED=0", "/usr/bin/python3", "-s", "-S", "-P",
+                                                        "-c", kUnpackScript, in_, work_ + "/out"}));
+  if (!unpacked) {
+    if (unpacked.error().code == Code::unavailable) unpacked.error().code = Code::invalid;
+    return tl::unexpected<Error>(std::move(unpacked).error());
+  }
+  return open_without_links(work_ + "/out", O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace admin

@@ -1,0 +1,41 @@
+// LayerBuild: packages from files, from apt, pip and npm, unpacked into one tree for a layer. Each program that reads
+// a package or a network runs as a user without rights, in new namespaces (../../packages/confined_run.h).
+// Used by: layers.cc, as root. Errors: invalid: a package that is refused, by name; not_found: a file or package;
+// unavailable: apt-get, pip or npm is missing or failed, with its last lines; exhausted: too large.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/result.h"
+
+namespace admin {
+
+class LayerBuild {
+ public:
+  static Result<LayerBuild> begin();
+  LayerBuild(LayerBuild&& other) noexcept;
+  LayerBuild& operator=(LayerBuild&&) = delete;
+  ~LayerBuild();  // removes the folder
+
+  // Each adds archives.
+  Result<> add_file(const std::string& path);  // .deb, .whl or .tgz
+  Result<> add_wheels(const std::string& folder);
+  Result<> add_debs(const std::vector<std::string>& packages);
+  Result<> add_requirements(const std::string& file, const std::string& index);
+  Result<> add_npm(const std::string& file, const std::string& registry);
+
+  // Unpacks all archives, and compiles Python modules. The tree, open for reading, is what the layer adds to /usr.
+  Result<Fd> unpack() const;
+  // The names of the archives, sorted: "python3-six_1.16.0-4_all.deb".
+  Result<std::vector<std::string>> archives() const;
+
+ private:
+  LayerBuild() = default;
+  Result<> put(const std::string& path, const std::string& folder, const std::string& name) const;
+  Result<> make_folder(const std::string& path) const;
+
+  std::string scratch_, work_, in_;  // folders, each in the one before
+};
+
+}  // namespace admin
