@@ -22,7 +22,6 @@ SELECT = """function (...values) {
   this.dispatchEvent(new Event('change', {bubbles: true}));
 }"""
 CLICK = """function () {
-  window.isSameDocument = true;
   window.leaves = false;
   addEventListener('submit', (e) => { window.leaves = !e.defaultPrevented; }, {once: true});
   this.click();
@@ -32,6 +31,21 @@ CHECK = "function (on) { if (this.checked !== on) this.click(); }"
 
 class ToolError(Exception):
     pass
+
+
+class LoadingBrowser(Browser):
+    """Counts the pages that have loaded: a document that was just begun cannot be told from one that is complete."""
+
+    loaded = 0
+
+    def receive(self):
+        message = super().receive()
+        self.loaded += message.get("method") == "Page.loadEventFired"
+        return message
+
+    def await_load(self, before):
+        while self.loaded == before:
+            self.receive()
 
 
 def tool(name, description, required, **properties):
@@ -58,13 +72,14 @@ class Tools:
         browser.ask_page("Accessibility.enable")
 
     def browser_navigate(self, url):
+        before = self.browser.loaded
         try:
             answer = self.browser.ask_page("Page.navigate", url=url)
         except AssertionError as e:
             raise ToolError(f"Error: page.goto: {e}") from None
+        self.browser.await_load(before)  # also of the page that says why there is none
         if "errorText" in answer:
             raise ToolError(f"Error: page.goto: {answer['errorText']} at {url}")
-        self.settle("document.readyState === 'complete'")
         return self.browser_snapshot()
 
     def browser_snapshot(self):
@@ -99,9 +114,10 @@ class Tools:
                 self.show(by_id, by_id[child], depth, lines)
 
     def browser_click(self, element, ref):
+        before = self.browser.loaded
         self.on(ref, CLICK)
-        if self.browser.value("window.leaves"):
-            self.settle("window.isSameDocument === undefined && document.readyState === 'complete'")
+        if self.browser.loaded > before or self.browser.value("window.leaves !== false"):  # not false: already the next page
+            self.browser.await_load(before)
         return self.browser_snapshot()
 
     def browser_type(self, element, ref, text):
@@ -136,9 +152,6 @@ class Tools:
         if answer["result"].get("value") == "gone":
             raise gone
 
-    def settle(self, expression):
-        self.browser.wait_for(expression, expression)
-
 
 def answer(tools, offered, method, params):
     if method == "initialize":
@@ -156,7 +169,7 @@ def answer(tools, offered, method, params):
 
 def main():
     offered = [tool for tool in TOOLS if len(sys.argv) == 1 or tool["name"] != "browser_fill_form"]
-    browser, started = Browser(), []
+    browser, started = LoadingBrowser(), []
 
     def tools():  # at the first call: a list of tools needs no browser
         if not started:
