@@ -3,6 +3,8 @@
     Servers: `crm`, `files`         the servers that there are, see NPM and OFFICE in scene.py; "none"
     Workspace: `scans.json`         files in the workspace before the first step, see WORKSPACE_FILES in scene.py
     Catalog: `example`              the tools of catalog/example are known, too
+    Task: `Write a report`          a task for `warder agent`, whose model makes the steps, see task_scene.py
+    Final: `It is written.`         the model's last words
     Policy: `{"pii": {...}}`        keys of the standard policy that differ
     ```python session=report        a program for execute_code, with arguments; also ```javascript, ```shell
     ```python save_skill name=x     the code for another of Warder's tools, with its other arguments
@@ -42,6 +44,8 @@ class Document:
         self.workspace = self.named("Workspace")
         self.has_catalog = self.named("Catalog") == ["example"]
         self.policy = json.loads((self.named("Policy") or ["{}"])[0])
+        self.task = "".join(self.named("Task"))
+        self.final = "".join(self.named("Final"))
         self.steps = []
         self.direct = []
         for language, words, body in BLOCK.findall(self.text):
@@ -65,7 +69,7 @@ class Document:
 
     def named(self, line):
         """The names on a line such as "Servers: `crm`, `files`"."""
-        found = re.search(rf"^{line}: ([^(\n]+)", self.text, re.MULTILINE)
+        found = re.search(rf"^{line}: ((?:`[^`\n]*`(?:, )?)+)", self.text, re.MULTILINE)
         return re.findall("`(.+?)`", found[1]) if found else []
 
     def table(self):

@@ -117,7 +117,7 @@ class Scene:
         policy = json.loads((folder / "default.json").read_text())
         policy["pool"].update(min_idle=0, max_idle=0, zygotes=False)
         for key, value in self.document.policy.items():
-            policy[key].update(value)
+            policy[key] = {**policy.get(key, {}), **value} if isinstance(value, dict) else value
         (folder / "default.json").write_text(json.dumps(policy))
         return folder
 
@@ -137,9 +137,9 @@ class Scene:
         while not set(self.document.servers) <= set(self.client.execute(look)["result"]):
             assert time.monotonic() < until, "the servers' tools are not known yet"
 
-    def play(self, step):
-        """What the agent's call answers."""
-        return self.client.call(step.tool, step.arguments)
+    def play_all(self):
+        """The answers to the agent's calls."""
+        return [self.client.call(step.tool, step.arguments) for step in self.document.steps]
 
     def play_direct(self):
         """The calls that only an agent without code makes."""
@@ -193,10 +193,11 @@ def texts_of(result):
     return [block["text"] for block in result["content"] if block["type"] == "text"]
 
 
-def cost(tools, calls, texts):
-    definitions = compact([{key: tool[key] for key in SHOWN if key in tool} for tool in tools])
-    first, *rest = tokens_of(definitions, *texts)
-    return Cost(definitions=first, calls=calls, tokens=sum(rest))
+def cost(tools, calls, texts, instructions=()):
+    """`instructions`: other texts that are always before the model."""
+    definitions = [compact([{key: tool[key] for key in SHOWN if key in tool} for tool in tools]), *instructions] if tools else []
+    counted = tokens_of(*definitions, *texts) if definitions or texts else []
+    return Cost(definitions=sum(counted[:len(definitions)]), calls=calls, tokens=sum(counted[len(definitions):]))
 
 
 def link_or_copy(source, target):
