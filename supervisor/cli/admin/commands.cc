@@ -1,6 +1,7 @@
 #include "supervisor/cli/admin/command.h"
 
 #include "supervisor/cli/servers/commands.h"
+#include "supervisor/cli/skills/commands.h"
 #include "supervisor/cli/tokens/commands.h"
 #include "supervisor/cli/workflows/commands.h"
 
@@ -354,7 +355,7 @@ const std::vector<Command>& commands() {
        Asks::nobody,
        Told::no},
   };
-  static const std::vector<Command> kAll = with_workflows(with_tokens(with_servers(kCommands)));
+  static const std::vector<Command> kAll = with_workflows(with_skills(with_tokens(with_servers(kCommands))));
   return kAll;
 }
 
@@ -362,6 +363,7 @@ const char* group_summary(std::string_view first_word) {
   if (first_word == "config") return "Check the configuration of warderd";
   if (first_word == "servers") return kServersSummary;
   if (first_word == "token") return kTokensSummary;
+  if (first_word == "skill") return kSkillsSummary;
   if (first_word == "workflow") return kWorkflowsSummary;
   if (first_word == "audit") return "Read and check the audit chain, the record of all calls to the daemon";
   if (first_word == "tenant") return "Export and remove tenants";
