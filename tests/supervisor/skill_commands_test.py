@@ -90,7 +90,7 @@ class From(SkillTest):
         again, err = self.skill_from(ran["execution_id"], "printed", "--parameter", "limit", "--description", "Adds up")
         self.assertEqual(again, out)
         self.assertEqual(err, "saved as version 1 of the skill 'printed': Adds up\nuse it in code:\n"
-                              "from skills import printed\nprinted(rows, limit)\n")
+                              "from skills import printed\nprinted(rows, limit=10)\n")
         loaded = body_of(self.client.call("load_skill", {"name": "printed"}))
         self.assertEqual((loaded["code"], loaded["metadata"]["description"]), (out, "Adds up"))
         out, err = self.skill_from(ran["execution_id"], "told", "--json")

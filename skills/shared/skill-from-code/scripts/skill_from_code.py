@@ -189,7 +189,7 @@ class _Python:
 
     def answer(self, code, parameters, is_async):
         names = [parameter.split("=")[0] for parameter in parameters]
-        call = f"{self.name}({', '.join(names)})"
+        call = f"{self.name}({', '.join(parameters)})"
         return {"code": code, "language": "python", "description": _description(self.code, self.tree), "parameters": names,
                 "usage": f"from skills import {self.name}\n{'await ' if is_async else ''}{call}", "notes": self.notes}
 
