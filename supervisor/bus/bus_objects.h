@@ -21,6 +21,7 @@
 #include "supervisor/calls/approvals.h"
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/executions/execution_registry.h"
+#include "supervisor/executions/recent_code.h"
 #include "supervisor/executions/statistics.h"
 #include "supervisor/executions/timeline_recorder.h"
 #include "supervisor/journal/journal.h"
@@ -42,6 +43,7 @@ inline constexpr char kTenantPath[] = "/org/warder/Warder1/tenant";
 struct DaemonServices {
   Loop& loop;
   executions::ExecutionRegistry& executions;
+  const executions::RecentCode& recent_code;
   calls::Approvals& approvals;
   const executions::TimelineRecorder& timeline;
   jail::Pool& pool;
@@ -132,6 +134,7 @@ class BusObjects {
   Task<Result<MessagePtr>> get_record(MessagePtr call);
   Task<Result<MessagePtr>> list_tenant_records(MessagePtr call);
   Task<Result<MessagePtr>> remove_tenant(MessagePtr call);
+  Task<Result<MessagePtr>> list_code_use(MessagePtr call);
   Task<Result<MessagePtr>> list_proposals(MessagePtr call);
   Task<Result<MessagePtr>> read_proposal_diff(MessagePtr call);
   Task<Result<MessagePtr>> commit_proposal(MessagePtr call);

@@ -15,6 +15,10 @@
 namespace cli {
 namespace {
 
+// The error of resources/read for a resource that does not exist. Its number is also that of other mistakes.
+constexpr char kNoResource[] = "Resource not found";
+constexpr int kInvalidParams = -32602;  // JSON-RPC
+
 // One request and its answer.
 class OneRequest {
  public:
@@ -86,6 +90,22 @@ Result<std::optional<Json>> ask_daemon(const SocketPath& socket, const std::stri
   TRY(Fd daemon, connect_daemon(socket));
   OneRequest one(std::move(daemon), id);
   return one.ask(request);
+}
+
+Result<std::optional<Json>> result_of(const SocketPath& socket, const char* method, Json params) {
+  constexpr int64_t kOnlyRequest = 1;
+  const std::string request = request_text(method, std::move(params), kOnlyRequest);
+  TRY(std::optional<Json> message, ask_daemon(socket, request, kOnlyRequest));
+  if (!message) return std::optional<Json>();
+  if (const auto error = message->find("error"); error != message->end() && error->is_object()) {
+    const std::string told = error->value("message", "an error");
+    if (told == kNoResource) return fail(Code::not_found, "warderd answered: " + told);
+    if (error->value("code", 0) == kInvalidParams) return fail(Code::invalid, "warderd answered: " + told);
+    return fail(Code::unavailable, "warderd answered: " + told);
+  }
+  const auto result = message->find("result");
+  if (result == message->end()) return fail(Code::internal, "warderd answered with neither result nor error");
+  return std::optional<Json>(std::move(*result));
 }
 
 std::string text_of_result(const Json& result) {

@@ -188,6 +188,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       execute_{.host = host,
                .admission = admission_,
                .executions = executions_,
+               .recent_code = recent_code_,
                .pool = pool_,
                .sessions = sessions_,
                .calls = guest_calls_,
@@ -260,6 +261,7 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
   bus::DaemonServices services{
       .loop = loop_,
       .executions = executions_,
+      .recent_code = recent_code_,
       .approvals = approvals_,
       .timeline = timeline_,
       .pool = pool_,

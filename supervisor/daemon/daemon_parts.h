@@ -153,6 +153,7 @@ class DaemonParts {
   proposals::ProposalStores proposals_;
   executions::Admission admission_;
   executions::ExecutionRegistry executions_;
+  executions::RecentCode recent_code_;
   metrics::BusiestTenants busiest_tenants_;
   calls::Approvals approvals_;
   calls::Approvals::Observers::Place approvals_noted_;

@@ -7,6 +7,7 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   skills_.forget(id);
   vaults_.forget(id);
   learning_.forget(id.text());
+  recent_code_.forget(id.text());
   proposals_.forget(id);
   workflows_.forget(id.text());
   task_store_.forget_of(id.text());

@@ -34,7 +34,7 @@ void DaemonParts::register_tools() {
   const tools::OperationRegistry operations(server_, guest_calls_, requester_of);
   operations.add(tools::layer_question([this] { return prepared_.policies.layers(); }));
   tools::add_workspace_tools(operations, changes_, task_store_, executions_, workflows_);
-  server_.add_resources(tools::workspace_resources(requester_of, journal_, task_store_));
+  server_.add_resources(tools::workspace_resources(requester_of, journal_, task_store_, recent_code_));
   server_.add_resources(tools::workflow_resources(requester_of, workflows_));
   tools::add_commit_workspace(operations, calls_, proposals_);
   server_.add_resources(tools::proposal_resources(requester_of, proposals_));
@@ -47,7 +47,7 @@ void DaemonParts::register_tools() {
   server_.observe_calls(tools::audit_calls(journal_));
   tools::add_pii_tools(operations, vaults_, loop_);
   register_pii(requester_of);
-  tools::add_skill_tools(operations, skills_);
+  tools::add_skill_tools(operations, skills_, recent_code_);
   tools::add_skill_resources(server_, skills_, requester_of);
 }
 

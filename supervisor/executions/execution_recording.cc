@@ -32,6 +32,8 @@ Task<Result<>> ExecutionRecording::begin(tenants::Tenant& tenant, const jail::Re
   log_started(books_.loop, entry_.shared());
   CO_TRY(tenants::Recording output, tenant.executions().begin(id()));
   output_.emplace(std::move(output));
+  tenant_ = tenant.name();
+  books_.code.begin(tenant_, id(), language, request.code, entry_->policy->quota.executions_kept, journal::now_ms());
   journal::Begun begun_row{
       id(), tenant.name(), language, entry_->policy->name, request.code.size(), journal::now_ms(), {}, {}};
   if (entry_->pid >= 0) {
@@ -88,6 +90,7 @@ Task<Result<>> ExecutionRecording::end(const jail::Report& report, journal::Ledg
     co_return fail(Code::unavailable, "the program ran, but it cannot be recorded: " + written.error().what,
                    written.error().hint);
   books_.journal.add_details(id(), details_of(report, changes));
+  books_.code.end(tenant_, id(), report.outcome == jail::Outcome::ok, ended.wall_us);
   entry_.end(report, ended);
   log_ended(books_.loop, entry_.shared());
   co_return Result<>{};

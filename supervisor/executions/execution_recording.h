@@ -8,6 +8,7 @@
 #include "jail/execution.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/execution_span.h"
+#include "supervisor/executions/recent_code.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/tenants/tenant.h"
 
@@ -20,6 +21,7 @@ class ExecutionRecording {
     Loop& loop;
     ExecutionRegistry& registry;
     journal::Journal& journal;
+    RecentCode& code;
     traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
   };
   // `record` says whose call it is; from now on it is in the registry. `caller`: the trace context of the request.
@@ -63,6 +65,7 @@ class ExecutionRecording {
   ExecutionRegistry::Entry entry_;
   uint64_t fetched_bytes_ = 0, fetched_tokens_ = 0;  // of answers to the program's own calls
   bool has_begun_ = false;
+  std::string tenant_;  // since begin(): TenantId::text()
   std::optional<tenants::Recording> output_;
   std::optional<journal::Journal::Execution> row_;
 };

@@ -1,9 +1,15 @@
 """An example as it is written: servers, what an agent sends in its order with the answers, and the table of tokens.
 
-    Servers: `crm`, `files`         whose tools there are, see SERVERS in scene.py
+    Servers: `crm`, `files`         the servers that there are, see NPM and OFFICE in scene.py; "none"
+    Workspace: `scans.json`         files in the workspace before the first step, see WORKSPACE_FILES in scene.py
+    Catalog: `example`              the tools of catalog/example are known, too
+    Task: `Write a report`          a task for `warder agent`, whose model makes the steps, see task_scene.py
+    Final: `It is written.`         the model's last words
+    Policy: `{"pii": {...}}`        keys of the standard policy that differ
     ```python session=report        a program for execute_code, with arguments; also ```javascript, ```shell
     ```python save_skill name=x     the code for another of Warder's tools, with its other arguments
     ```json call_tool               the arguments of another of Warder's tools
+    ```json direct crm__get_lead    a call that an agent without code would make instead: counted in that column only
     ```json answer                  what the answer to the block before holds, each key exactly
 """
 import dataclasses
@@ -15,6 +21,11 @@ import shlex
 FOLDER = pathlib.Path(__file__).resolve().parent
 BLOCK = re.compile(r"^```(\S+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TABLE = re.compile(r"^\| tokens \|.*?\n(?=\n|\Z)", re.MULTILINE | re.DOTALL)
+
+# What is measured, or random, differs from run to run: compared and counted as if it always were this.
+MEASURED = {"execution_id": "e0123456789abcdef", "execution_time_ms": 25,
+            "usage": {"wall_ms": 25.125, "cpu_ms": 12.375, "memory_peak_bytes": 23456789}}
+PII_TOKEN = re.compile(r"\[([A-Z_]+)_[a-z0-9]{6}\]")
 
 
 @dataclasses.dataclass
@@ -29,13 +40,21 @@ class Document:
         self.path = path
         self.text = path.read_text()
         self.title = self.text.split("\n", 1)[0].removeprefix("# ")
-        self.servers = re.findall("`(.+?)`", re.search(r"^Servers: ([^(\n]+)", self.text, re.MULTILINE)[1])
+        self.servers = self.named("Servers")
+        self.workspace = self.named("Workspace")
+        self.has_catalog = self.named("Catalog") == ["example"]
+        self.policy = json.loads((self.named("Policy") or ["{}"])[0])
+        self.task = "".join(self.named("Task"))
+        self.final = "".join(self.named("Final"))
         self.steps = []
+        self.direct = []
         for language, words, body in BLOCK.findall(self.text):
             words = shlex.split(words)
             if language == "json" and words == ["answer"]:
                 assert self.steps and self.steps[-1].answer is None, f"{path.name}: an answer to nothing"
                 self.steps[-1].answer = json.loads(body)
+            elif language == "json" and words[0] == "direct":
+                self.direct.append(Step(words[1], json.loads(body)))
             elif language == "json" and len(words) == 1:
                 self.steps.append(Step(words[0], json.loads(body)))
             elif language in ("python", "javascript", "typescript", "shell"):
@@ -47,6 +66,11 @@ class Document:
                 raise ValueError(f"{path.name}: a block that is nothing to send: {language} {words}")
         unanswered = [step for step in self.steps if not step.answer]
         assert self.steps and not unanswered, f"{path.name}: nothing is said of the answer to {unanswered}"
+
+    def named(self, line):
+        """The names on a line such as "Servers: `crm`, `files`"."""
+        found = re.search(rf"^{line}: ((?:`[^`\n]*`(?:, )?)+)", self.text, re.MULTILINE)
+        return re.findall("`(.+?)`", found[1]) if found else []
 
     def table(self):
         """The table of tokens, as it stands there."""
@@ -75,6 +99,20 @@ def table_of(direct, code):
             f"| definitions of tools | {direct.definitions:,} | {code.definitions:,} |\n"
             f"| calls and answers: {direct.calls}, or {code.calls} | {direct.tokens:,} | {code.tokens:,} |\n"
             f"| together | {direct.together:,} | {code.together:,} |\n")
+
+
+def steady(value):
+    """An answer with what is measured in it as it stands in MEASURED, and with one text for all tokens of a kind."""
+    value.update({key: constant for key, constant in MEASURED.items() if key in value})
+    return json.loads(PII_TOKEN.sub(r"[\1_k3v7qd]", json.dumps(value, ensure_ascii=False)))
+
+
+def steady_text(text):
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return json.dumps(steady(value), separators=(",", ":"), ensure_ascii=False) if isinstance(value, dict) else text
 
 
 def documents():

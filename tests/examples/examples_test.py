@@ -5,13 +5,13 @@
     examples_test.py overview   compares the README's table with the documents'
     examples_test.py write      plays all, and writes the tables of tokens anew
 
-CTest sets WARDERD, and CLIENTS for the servers from npm and the tokenizer.
+CTest sets WARDERD, WARDER, and CLIENTS for the servers from npm and the tokenizer.
 """
 import json
 import sys
 import unittest
 
-from document import FOLDER, documents, overview_of, table_of
+from document import FOLDER, documents, overview_of, steady, table_of
 
 BEGIN, END = "<!-- overview -->\n", "<!-- end -->\n"
 
@@ -20,6 +20,7 @@ def check_answers(document, results):
     """Every key that the document names, exactly."""
     for step, result in zip(document.steps, results):
         body = json.loads(result["content"][0]["text"])
+        body = steady(body)
         said = {key: body.get(key) for key in step.answer}
         assert said == step.answer, f"{document.path.name}: {step.tool} answered {json.dumps(body, indent=1)}, not {step.answer}"
 
@@ -27,9 +28,11 @@ def check_answers(document, results):
 def play(document):
     """The table of tokens that is true of it; its answers have been compared."""
     from scene import Scene  # leaves the test when there is nothing from npm
+    from task_scene import TaskScene
 
-    with Scene(document) as scene:
-        results = [scene.play(step) for step in document.steps]
+    with (TaskScene if document.task else Scene)(document) as scene:
+        results = scene.play_all()
+        scene.play_direct()
         check_answers(document, results)
         return table_of(scene.cost_of_calls(), scene.cost_of_code(results))
 

@@ -134,7 +134,54 @@ class Database:
             raise ToolError(str(e)) from None
 
 
-KINDS = {kind.__name__.lower(): kind for kind in (Drive, Crm, Sheets, Deploys, Database)}
+class Contacts:
+    """A sheet of customers, with personal data."""
+    TOOLS = [tool("get_sheet", "Returns all rows of a sheet as objects.", ["sheet_id"], sheet_id="string")]
+    NAMES = ("Ada", "Grace", "Edsger", "Barbara", "Donald", "Frances")
+
+    def get_sheet(self, sheet_id):
+        return [{"contact": f"contact-{n}", "name": self.NAMES[n % 6], "email": f"{self.NAMES[n % 6].lower()}.{n}@example.com",
+                 "phone": f"555-{n * 37 % 900 + 100}-{n * 7919 % 9000 + 1000}"} for n in range(60)]
+
+
+class Calculator:
+    """Arithmetic."""
+    TOOLS = [
+        tool("add", "Adds two numbers.", ["a", "b"], a="number", b="number"),
+        tool("multiply", "Multiplies two numbers.", ["a", "b"], a="number", b="number"),
+        tool("calculate", "Calculates an arithmetic expression of two numbers, for example 5 + 3.", ["expression"],
+             expression="string"),
+    ]
+
+    def add(self, a, b):
+        return a + b
+
+    def multiply(self, a, b):
+        return a * b
+
+    def calculate(self, expression):
+        a, sign, b = expression.split()
+        if sign not in "+-*":
+            raise ToolError(f"{sign!r} is not known")
+        return {"+": float(a) + float(b), "-": float(a) - float(b), "*": float(a) * float(b)}[sign]
+
+
+class Weather:
+    """The weather of a city, always the same."""
+    TOOLS = [
+        tool("get_weather", "Returns the weather of a city now.", ["city"], city="string"),
+        tool("get_forecast", "Returns the forecast of a city, by the hour.", ["city", "days"], city="string", days="integer"),
+    ]
+
+    def get_weather(self, city):
+        return {"city": city, "celsius": len(city) * 3, "sky": "cloudy"}
+
+    def get_forecast(self, city, days):
+        return [{"day": n // 24 + 1, "hour": n % 24, "celsius": 10 + n * 7 % 12, "rain_mm": n * 5 % 4, "wind_kmh": n * 11 % 30}
+                for n in range(days * 24)]
+
+
+KINDS = {kind.__name__.lower(): kind for kind in (Calculator, Contacts, Crm, Database, Deploys, Drive, Sheets, Weather)}
 
 
 def answer(server, method, params):

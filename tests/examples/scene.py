@@ -11,11 +11,12 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 POLICIES = HERE.parent.parent / "policies"
+CATALOG = HERE.parent.parent / "catalog/example"
 sys.path.insert(0, str(HERE.parent / "clients"))
 from harness import MODULES, Daemon  # noqa: E402
 from tokens import compact, tokens_of  # noqa: E402
 
-from document import Cost  # noqa: E402
+from document import Cost, steady_text  # noqa: E402
 
 PATIENCE = 120
 PACKAGES = "/workspace/node_modules/@modelcontextprotocol/server-"
@@ -24,14 +25,9 @@ NPM = {
     "files": [PACKAGES + "filesystem/dist/index.js", "/workspace/data"],
     "memory": [PACKAGES + "memory/dist/index.js"],
 }
-OFFICE = ("crm", "database", "deploys", "drive", "sheets")
+OFFICE = ("calculator", "contacts", "crm", "database", "deploys", "drive", "sheets", "weather")
 # Of a tool, what clients put before a model.
 SHOWN = ("name", "description", "inputSchema")
-# What is measured differs from run to run: counted as if it always were this.
-MEASURED = {"execution_id": "e0123456789abcdef", "execution_time_ms": 25,
-            "usage": {"wall_ms": 25.125, "cpu_ms": 12.375, "memory_peak_bytes": 23456789}}
-
-
 def access_logs():
     """Two weeks of a web server's logs: name and text."""
     for day in range(1, 15):
@@ -41,6 +37,23 @@ def access_logs():
             path, took = f"/shop/item/{n * 13 % 40}", n * 31 % 900 + 20
             lines.append(f"2026-03-{day:02}T{n % 24:02}:{n * 7 % 60:02}:00Z GET {path} {status} {took}ms")
         yield f"access-2026-03-{day:02}.log", "\n".join(lines) + "\n"
+
+
+def dataset():
+    """Records of sensors, of which a quarter is active."""
+    return json.dumps([{"id": n, "name": f"sensor-{n}", "status": "active" if n % 4 == 1 else "idle", "value": n * 37 % 1000}
+                       for n in range(10_000)])
+
+
+def scan_results():
+    """Findings of a vulnerability scanner."""
+    severities = ("low", "medium", "high", "info", "critical", "low", "medium", "info")
+    return json.dumps([{"id": f"V-{n}", "host": f"10.0.{n % 20}.{n % 250}", "port": (22, 80, 443, 8080)[n % 4],
+                        "severity": severities[n % 8], "title": f"Outdated library {n % 60}",
+                        "advice": f"Update to version {n % 9 + 1}.{n % 10} and restart the service."} for n in range(800)])
+
+
+WORKSPACE_FILES = {"large_dataset.json": dataset, "scan_results.json": scan_results}
 
 
 class Scene:
@@ -61,6 +74,9 @@ class Scene:
             self.daemon.arguments = ["--config", self.folder / "config.json"]
             self.daemon.start()
             self.client = undo.enter_context(self.daemon.connect(PATIENCE))
+            for name in self.document.workspace:
+                written = self.client.call("write_workspace_file", {"filename": name, "content": WORKSPACE_FILES[name]()})
+                assert not written.get("isError"), written
             self.await_stubs()
             self.undo = undo.pop_all()
         return self
@@ -81,7 +97,12 @@ class Scene:
         if "files" in self.document.servers:
             for name, text in access_logs():
                 (data / name).write_text(text)
-        (self.folder / "catalog").mkdir()  # no other tools than the servers'
+            for name in self.document.workspace:
+                (data / name).write_text(WORKSPACE_FILES[name]())
+        if self.document.has_catalog:
+            shutil.copytree(CATALOG, self.folder / "catalog")
+        else:
+            (self.folder / "catalog").mkdir()  # no other tools than the servers'
         (self.folder / "config.json").write_text(json.dumps({"catalog": str(self.folder / "catalog"), "servers": {
             name: self.server(name, home) for name in self.document.servers}}))
         for path in (self.folder, *self.folder.glob("*"), *home.glob("*.py")):
@@ -95,6 +116,8 @@ class Scene:
         shutil.copytree(POLICIES, folder)
         policy = json.loads((folder / "default.json").read_text())
         policy["pool"].update(min_idle=0, max_idle=0, zygotes=False)
+        for key, value in self.document.policy.items():
+            policy[key] = {**policy.get(key, {}), **value} if isinstance(value, dict) else value
         (folder / "default.json").write_text(json.dumps(policy))
         return folder
 
@@ -107,25 +130,33 @@ class Scene:
 
     def await_stubs(self):
         """Until jails see what tools each server has."""
+        if not self.document.servers:
+            return
         until = time.monotonic() + PATIENCE
         look = "import os\nresult = os.listdir('/servers')"
         while not set(self.document.servers) <= set(self.client.execute(look)["result"]):
             assert time.monotonic() < until, "the servers' tools are not known yet"
 
-    def play(self, step):
-        """What the agent's call answers."""
-        return self.client.call(step.tool, step.arguments)
+    def play_all(self):
+        """The answers to the agent's calls."""
+        return [self.client.call(step.tool, step.arguments) for step in self.document.steps]
+
+    def play_direct(self):
+        """The calls that only an agent without code makes."""
+        for step in self.document.direct:
+            answered = self.client.call("call_tool", {"name": step.tool, "arguments": step.arguments})
+            assert not answered.get("isError"), answered
 
     def cost_of_code(self, results):
         """Of what the agent did here: Warder's tools, each call and what it answered."""
         texts = []
         for step, result in zip(self.document.steps, results):
-            texts += [compact({"name": step.tool, "arguments": step.arguments}), *map(steady, texts_of(result))]
+            texts += [compact({"name": step.tool, "arguments": step.arguments}), *map(steady_text, texts_of(result))]
         return cost(self.client.request("tools/list")["tools"], len(results), texts)
 
     def cost_of_calls(self):
         """Of the same calls made one by one: every server's tools, each call of a tool and what it answered."""
-        tools, calls, texts = [], 0, []
+        tools, calls, texts = self.catalog_tools(), 0, []
         for record in self.records.values():
             asked = {}
             listed = []
@@ -145,25 +176,28 @@ class Scene:
         return cost(tools, calls, texts)
 
 
+    def catalog_tools(self):
+        """The definitions in the catalog, which an agent without a search has before it."""
+        if not self.document.has_catalog:
+            return []
+        tools = []
+        for file in sorted((self.folder / "catalog").rglob("*.json")):
+            read = json.loads(file.read_text())
+            for category in read.get("categories", {}).values():
+                tools += category["tools"].values()
+            tools += [read] if "name" in read else []
+        return [{**tool, "inputSchema": tool.get("inputSchema", {"type": "object"})} for tool in tools]
+
+
 def texts_of(result):
     return [block["text"] for block in result["content"] if block["type"] == "text"]
 
 
-def steady(text):
-    """The answer with what is measured in it as it stands in MEASURED."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    if isinstance(value, dict):
-        value.update({key: constant for key, constant in MEASURED.items() if key in value})
-    return compact(value)
-
-
-def cost(tools, calls, texts):
-    definitions = compact([{key: tool[key] for key in SHOWN if key in tool} for tool in tools])
-    first, *rest = tokens_of(definitions, *texts)
-    return Cost(definitions=first, calls=calls, tokens=sum(rest))
+def cost(tools, calls, texts, instructions=()):
+    """`instructions`: other texts that are always before the model."""
+    definitions = [compact([{key: tool[key] for key in SHOWN if key in tool} for tool in tools]), *instructions] if tools else []
+    counted = tokens_of(*definitions, *texts) if definitions or texts else []
+    return Cost(definitions=sum(counted[:len(definitions)]), calls=calls, tokens=sum(counted[len(definitions):]))
 
 
 def link_or_copy(source, target):

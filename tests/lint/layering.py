@@ -53,6 +53,7 @@ MAY_INCLUDE = {
     "supervisor/cli/dashboard": [BASE, "supervisor/cli", "supervisor/http", "supervisor/bus/connection.h", "supervisor/bus/message.h"],
     "supervisor/cli/servers": [BASE, "policies", "jail/id_range.h", "supervisor/cli", "supervisor/configuration", "supervisor/packages",
                                "supervisor/upstream/server_config.h"],
+    "supervisor/cli/skills": [BASE, "skills/name.h", "supervisor/cli"],
     "supervisor/cli/workflows": [BASE, "supervisor/cli"],
     "supervisor/cli/tokens": [BASE, "policies", "supervisor/cli", "supervisor/configuration", "supervisor/credentials"],
     "supervisor/layers": [BASE, "policies", "supervisor/layers"],  # the store; what builds a layer is a client

@@ -2,6 +2,7 @@
 
 #include "supervisor/cli/layers/commands.h"
 #include "supervisor/cli/servers/commands.h"
+#include "supervisor/cli/skills/commands.h"
 #include "supervisor/cli/tokens/commands.h"
 #include "supervisor/cli/workflows/commands.h"
 
@@ -359,7 +360,7 @@ const std::vector<Command>& commands() {
        Asks::nobody,
        Told::no},
   };
-  static const std::vector<Command> kAll = with_workflows(with_layers(with_tokens(with_servers(kCommands))));
+  static const std::vector<Command> kAll = with_workflows(with_layers(with_skills(with_tokens(with_servers(kCommands)))));
   return kAll;
 }
 
@@ -368,6 +369,7 @@ const char* group_summary(std::string_view first_word) {
   if (first_word == "servers") return kServersSummary;
   if (first_word == "token") return kTokensSummary;
   if (first_word == "layer") return kLayersSummary;
+  if (first_word == "skill") return kSkillsSummary;
   if (first_word == "workflow") return kWorkflowsSummary;
   if (first_word == "audit") return "Read and check the audit chain, the record of all calls to the daemon";
   if (first_word == "tenant") return "Export and remove tenants";

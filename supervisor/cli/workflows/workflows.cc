@@ -17,18 +17,9 @@ namespace {
 
 constexpr char kCheckCode[] = "from skills import workflow\nresult = workflow.check(document)";
 constexpr char kRunCode[] = "from skills import workflow\nresult = workflow(document, variables)";
-constexpr int64_t kOnlyRequest = 1;
 
-// The result of a request. nullopt: the user interrupted it. Errors: the daemon's, in its words.
 Result<std::optional<Json>> result_of(const Given& given, const char* method, Json params) {
-  const std::string request = cli::request_text(method, std::move(params), kOnlyRequest);
-  TRY(std::optional<Json> message, cli::ask_daemon(cli::find_socket(given.socket), request, kOnlyRequest));
-  if (!message) return std::optional<Json>();
-  if (const auto error = message->find("error"); error != message->end() && error->is_object())
-    return fail(Code::unavailable, "warderd answered: " + error->value("message", "an error"));
-  const auto result = message->find("result");
-  if (result == message->end()) return fail(Code::internal, "warderd answered with neither result nor error");
-  return std::optional<Json>(std::move(*result));
+  return cli::result_of(cli::find_socket(given.socket), method, std::move(params));
 }
 
 // The mistakes of the document, by the skill; nullopt: interrupted.

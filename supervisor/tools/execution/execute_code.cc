@@ -55,7 +55,7 @@ Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestConte
                               const ResumedExecution* again) {
   const tenants::Member& member = tenants::member_of(context);
   const executions::ExecutionRecording::Books books{context.loop, environment.executions, environment.journal,
-                                                    environment.spans};
+                                                    environment.recent_code, environment.spans};
   std::string id = again ? again->run.execution : "e" + random_hex(8);
   executions::ExecutionRecording recording(books, read_trace_context(context.meta),
                                            new_record(context, member, std::move(id)));

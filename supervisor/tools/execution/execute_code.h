@@ -9,6 +9,7 @@
 #include "supervisor/egress/egress_link.h"
 #include "supervisor/executions/admission.h"
 #include "supervisor/executions/execution_registry.h"
+#include "supervisor/executions/recent_code.h"
 #include "supervisor/executions/sessions.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/server.h"
@@ -26,6 +27,7 @@ struct ExecuteEnvironment {
   jail::Host& host;
   executions::Admission& admission;
   executions::ExecutionRegistry& executions;
+  executions::RecentCode& recent_code;
   jail::Pool& pool;
   executions::Sessions& sessions;
   const calls::GuestCalls& calls;

@@ -1,6 +1,21 @@
 #include "supervisor/tools/skills/skill_tools.h"
 
+#include "supervisor/journal/journal.h"
+
 namespace tools {
+namespace {
+
+// An import in jailed code, or load_skill() there.
+Task<Result<jail::CallReply>> load_for_code(skill_stores::TenantSkills& skills, executions::RecentCode& recent,
+                                            calls::GuestCaller& caller, Json arguments) {
+  CO_TRY(Json loaded, co_await load_skill(skills, caller, std::move(arguments)));
+  const bool is_shared = loaded["metadata"].contains("shared");
+  recent.use_skill(caller.tenant->name(), caller.execution, loaded["name"].get<std::string>(), is_shared,
+                   journal::now_ms());
+  co_return jail::CallReply(std::move(loaded));
+}
+
+}  // namespace
 
 Json metadata_of(const skills::Found& found) {
   const skills::Skill& skill = *found.skill;
@@ -15,16 +30,22 @@ Json metadata_of(const skills::Found& found) {
   return metadata;
 }
 
-void add_skill_tools(const OperationRegistry& registry, skill_stores::TenantSkills& skills) {
+void add_skill_tools(const OperationRegistry& registry, skill_stores::TenantSkills& skills,
+                     executions::RecentCode& recent) {
   using Work = SkillAnswer(skill_stores::TenantSkills&, const tenants::Requester&, Json);
-  auto add = [&](mcp::ToolDefinition definition, Work* work) {
-    registry.add(
-        shared_operation(std::move(definition), [&skills, work](const tenants::Requester& requester, Json arguments) {
-          return work(skills, requester, std::move(arguments));
-        }));
+  auto operation = [&](mcp::ToolDefinition definition, Work* work) {
+    return shared_operation(std::move(definition),
+                            [&skills, work](const tenants::Requester& requester, Json arguments) {
+                              return work(skills, requester, std::move(arguments));
+                            });
   };
+  auto add = [&](mcp::ToolDefinition definition, Work* work) { registry.add(operation(std::move(definition), work)); };
   add(save_skill_definition(), save_skill);
-  add(load_skill_definition(), load_skill);
+  Operation load = operation(load_skill_definition(), load_skill);
+  load.code = [&skills, &recent](calls::GuestCaller& caller, Json arguments) {
+    return load_for_code(skills, recent, caller, std::move(arguments));
+  };
+  registry.add(std::move(load));
   add(list_skills_definition(), list_skills);
   add(delete_skill_definition(), delete_skill);
 }

@@ -5,13 +5,15 @@
 // exhausted (rules "skills.bytes", "skills.count", "skills.code"), not_found.
 #pragma once
 #include "supervisor/base/json_value.h"
+#include "supervisor/executions/recent_code.h"
 #include "supervisor/skill_stores/tenant_skills.h"
 #include "supervisor/tools/operation.h"
 
 namespace tools {
 
-// `skills` must outlive all calls.
-void add_skill_tools(const OperationRegistry& registry, skill_stores::TenantSkills& skills);
+// `skills` and `recent`, which counts the skills that code loads, must outlive all calls.
+void add_skill_tools(const OperationRegistry& registry, skill_stores::TenantSkills& skills,
+                     executions::RecentCode& recent);
 
 mcp::ToolDefinition save_skill_definition();
 mcp::ToolDefinition load_skill_definition();

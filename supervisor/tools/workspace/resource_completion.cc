@@ -32,7 +32,7 @@ Task<Result<mcp::Completion>> complete_workspace(Result<tenants::Requester> requ
     co_return found;
   }
   mcp::Completion completion;
-  std::vector<std::string> all = {"stdout", "stderr", "stats", "result"};
+  std::vector<std::string> all = {"stdout", "stderr", "stats", "result", "code"};
   if (asked.reference == kSessionTemplate && asked.argument == "session_id") {
     CO_TRY(all, tenant.sessions().list());
   } else if (asked.reference != kOutputTemplate || (asked.argument != "stream" && asked.argument != "execution_id")) {

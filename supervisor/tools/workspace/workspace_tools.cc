@@ -6,6 +6,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/tools/execution/background.h"
 #include "supervisor/tools/execution/execution_account.h"
+#include "supervisor/tools/execution/execution_code.h"
 #include "supervisor/tools/workflows/workflow_resources.h"
 #include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
@@ -56,7 +57,7 @@ Task<Result<mcp::ResourcePage>> list_of(Result<tenants::Requester> requester, st
 
 Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Requester> requester,
                                                          journal::Journal& journal, tasks::TaskStore& tasks,
-                                                         std::string uri) {
+                                                         const executions::RecentCode& recent, std::string uri) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   if (auto execution = account_of_uri(uri)) {
     CO_TRY(std::string text, co_await read_account(journal, requester->tenant->name(), *std::move(execution)));
@@ -64,6 +65,10 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Request
   }
   if (auto execution = execution_of_result(uri)) {
     CO_TRY(std::string text, co_await read_result(tasks, requester->tenant->name(), *std::move(execution)));
+    co_return json_contents(std::move(uri), std::move(text));
+  }
+  if (auto execution = execution_of_code(uri)) {
+    CO_TRY(std::string text, read_code(recent, requester->tenant->name(), *execution));
     co_return json_contents(std::move(uri), std::move(text));
   }
   auto contents = co_await read_resource(*requester->tenant, std::move(uri));
@@ -96,7 +101,7 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
   if (uri.starts_with(kSessionScheme)) return tenant.sessions().read(uri.substr(kSessionScheme.size()));
   if (!uri.starts_with(kWorkspaceScheme))
     return fail(Code::not_found, "this resource does not exist",
-                "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result and "
+                "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code and "
                 "session:///<session_id>");
   TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
   TRY(RelativePath path, RelativePath::parse(name));
@@ -235,13 +240,13 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
 }
 
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
-                                          tasks::TaskStore& tasks) {
+                                          tasks::TaskStore& tasks, const executions::RecentCode& recent) {
   mcp::ResourceProvider provider;
   provider.list = [requester_of](mcp::RequestContext& context, std::string cursor) {
     return list_of(requester_of(context), std::move(cursor));
   };
-  provider.read = [requester_of, &journal, &tasks](mcp::RequestContext& context, std::string uri) {
-    return read_of(requester_of(context), journal, tasks, std::move(uri));
+  provider.read = [requester_of, &journal, &tasks, &recent](mcp::RequestContext& context, std::string uri) {
+    return read_of(requester_of(context), journal, tasks, recent, std::move(uri));
   };
   mcp::ResourceTemplate file;
   file.uri_template = kWorkspaceTemplate;

@@ -6,6 +6,7 @@
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/executions/execution_registry.h"
+#include "supervisor/executions/recent_code.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
@@ -22,10 +23,10 @@ class ResourceChanges;
 // workflows.
 void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, tasks::TaskStore& tasks,
                          executions::ExecutionRegistry& executions, workflows::WorkflowStore& workflows);
-// Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result and session:///<session_id>. `journal`
-// and `tasks` must outlive the server.
+// Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code and session:///<session_id>. All
+// references must outlive the server.
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
-                                          tasks::TaskStore& tasks);
+                                          tasks::TaskStore& tasks, const executions::RecentCode& recent);
 
 // The entries of the folder workspace:///path, as the protocol's resources/directory/read wants them: {resources,
 // nextCursor?}; a folder has the type inode/directory. `tenant` must outlive the task. Errors: invalid, not_found.

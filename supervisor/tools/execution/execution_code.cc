@@ -1,0 +1,39 @@
+#include "supervisor/tools/execution/execution_code.h"
+
+#include "supervisor/base/json.h"
+#include "supervisor/tenants/executions.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+constexpr std::string_view kCodeName = "/code";
+
+}  // namespace
+
+std::optional<std::string> execution_of_code(std::string_view uri) {
+  if (!uri.starts_with(kExecutionScheme) || !uri.ends_with(kCodeName)) return std::nullopt;
+  uri.remove_prefix(kExecutionScheme.size());
+  if (uri.size() < kCodeName.size()) return std::nullopt;
+  uri.remove_suffix(kCodeName.size());
+  return std::string(uri);
+}
+
+Result<std::string> read_code(const executions::RecentCode& recent, const std::string& tenant,
+                              const std::string& execution) {
+  CHECKED(tenants::check_execution_id(execution));
+  const auto found = recent.find(tenant, execution);
+  if (!found)
+    return fail(Code::not_found, "the code of execution '" + execution + "' is not known",
+                "the daemon holds the code of the newest executions, until it ends: run the program again");
+  if (!found->text)
+    return fail(Code::not_found,
+                "the code of execution '" + execution + "' is not held: it was too long, or newer code took its place",
+                "run the program again; code of at most 256 KiB is held");
+  return dump_json(Json{{"execution_id", execution},
+                        {"language", found->language},
+                        {"code_hash", found->hash},
+                        {"code", valid_utf8(*found->text)}});
+}
+
+}  // namespace tools
