@@ -10,6 +10,7 @@ CREATE TABLE tasks(
   created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, ttl_ms INTEGER NOT NULL, result TEXT
 ) WITHOUT ROWID;
 )";
+constexpr char kErrorColumn[] = "ALTER TABLE tasks ADD COLUMN is_error INTEGER NOT NULL DEFAULT 0;";
 
 Result<> write_task(Database& database, const tasks::StoredTask& task) {
   TRY(Statement insert,
@@ -21,17 +22,18 @@ Result<> write_task(Database& database, const tasks::StoredTask& task) {
 }
 
 Result<> write_task_end(Database& database, const tasks::StoredTask& task, const std::string& result) {
-  TRY(Statement update, database.prepare("UPDATE tasks SET state=?, updated_ms=?, result=? WHERE id=?"));
-  return update.bind(tasks::state_name(task.state)).bind(task.updated_ms).bind(result).bind(task.id).run();
+  TRY(Statement update, database.prepare("UPDATE tasks SET state=?, updated_ms=?, result=?, is_error=? WHERE id=?"));
+  update.bind(tasks::state_name(task.state)).bind(task.updated_ms).bind(result).bind(task.is_error ? 1 : 0);
+  return update.bind(task.id).run();
 }
 
 }  // namespace
 
-Part tasks_part() { return {"tasks", {kTaskTable}}; }
+Part tasks_part() { return {"tasks", {kTaskTable, kErrorColumn}}; }
 
 Result<std::vector<tasks::StoredTask>> read_tasks(Database& database) {
   TRY(Statement rows, database.prepare("SELECT id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, "
-                                       "length(CAST(result AS BLOB)) FROM tasks ORDER BY created_ms"));
+                                       "length(CAST(result AS BLOB)), is_error FROM tasks ORDER BY created_ms"));
   std::vector<tasks::StoredTask> all;
   for (;;) {
     TRY(bool row, rows.step());
@@ -45,6 +47,7 @@ Result<std::vector<tasks::StoredTask>> read_tasks(Database& database) {
     task.kind = *kind, task.state = *state;
     task.created_ms = rows.integer(5), task.updated_ms = rows.integer(6), task.ttl_ms = rows.integer(7);
     task.result_bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(8), 0));
+    task.is_error = rows.integer(9) != 0;
     all.push_back(std::move(task));
   }
 }

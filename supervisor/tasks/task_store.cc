@@ -56,7 +56,7 @@ size_t TaskStore::load(std::vector<StoredTask> rows, const std::function<std::st
     if (has_ended) continue;
     count++;
     const std::string text = interrupted(entries_.find(id)->second.task);
-    end(id, TaskState::completed, text);
+    end(id, TaskState::completed, text, true);
   }
   sweep();
   return count;
@@ -211,7 +211,7 @@ void TaskStore::set_waits_for_input(std::string_view id, bool waits) {
   if (changed_) changed_(task);
 }
 
-bool TaskStore::end(std::string_view id, TaskState state, std::string result) {
+bool TaskStore::end(std::string_view id, TaskState state, std::string result, bool is_error) {
   auto found = entries_.find(id);
   if (found == entries_.end() || !is_ended(state) || !may_follow(found->second.task.state, state)) return false;
   Entry& entry = found->second;
@@ -227,6 +227,7 @@ bool TaskStore::end(std::string_view id, TaskState state, std::string result) {
   task.state = state;
   task.updated_ms = now_();
   task.result_bytes = result.size();
+  task.is_error = is_error;
   ended_.emplace(task.updated_ms, task.id);
   entry.unwritten = std::make_shared<const std::string>(std::move(result));
   wake(entry);

@@ -45,6 +45,7 @@ struct StoredTask {
   int64_t created_ms = 0, updated_ms = 0;  // since 1970
   int64_t ttl_ms = 0;                      // from `created_ms`
   uint64_t result_bytes = 0;
+  bool is_error = false;  // the result says that the call failed: isError of a tool's result
 };
 
 class TaskDisk {
@@ -92,7 +93,7 @@ class TaskStore {
   static int64_t system_now_ms();
 
   // The rows that an earlier daemon left. A task that has not ended becomes `completed` with the text that
-  // `interrupted` returns. Call it before the first begin(). Returns how many were interrupted.
+  // `interrupted` returns, as an error. Call it before the first begin(). Returns how many were interrupted.
   size_t load(std::vector<StoredTask> rows, const std::function<std::string(const StoredTask&)>& interrupted);
 
   // Returns when the row is committed. If the returned task is destroyed before, the row is removed.
@@ -105,8 +106,8 @@ class TaskStore {
   // No effect on a task that has ended, or is unknown.
   void set_waits_for_input(std::string_view id, bool waits);
   // Ends a task. False: it had ended before, or is unknown; then its result stays. A result that is too large is not
-  // kept: result() says so. Its owner shortens it before.
-  bool end(std::string_view id, TaskState state, std::string result);
+  // kept: result() says so. Its owner shortens it before. `is_error`: of StoredTask.
+  bool end(std::string_view id, TaskState state, std::string result, bool is_error = false);
   // Errors: not_found: the task is unknown; exhausted: it was too large; those of the disk.
   Task<Result<std::string>> result(std::string id);
   // Fires when the task ends or is removed; nullptr: it has ended, or is unknown. One waiter for each event.
