@@ -169,6 +169,8 @@ class DaemonParts {
   workflows::WorkflowStore workflows_;
   journal::TaskRows task_rows_;
   tasks::TaskStore task_store_;
+  journal::TaskRows named_rows_;
+  tasks::TaskStore named_;  // executions with ids that their clients chose
   tools::ExecuteEnvironment execute_;
   mcp::Server server_;
   tools::ResourceChanges changes_;  // outlives the connections that subscribed

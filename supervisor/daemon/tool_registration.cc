@@ -8,6 +8,7 @@
 #include "supervisor/tools/catalog/catalog_resources.h"
 #include "supervisor/tools/execution/background.h"
 #include "supervisor/tools/execution/get_execution_stats.h"
+#include "supervisor/tools/execution/named_execution.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/execution/shown_limits.h"
 #include "supervisor/tools/nearest_tool.h"
@@ -31,8 +32,8 @@ void DaemonParts::register_tools() {
   tools::add_session_calls(guest_calls_);
   tools::add_step_calls(guest_calls_, workflows_);
   const tools::OperationRegistry operations(server_, guest_calls_, requester_of);
-  tools::add_workspace_tools(operations, changes_, task_store_, executions_, workflows_);
-  server_.add_resources(tools::workspace_resources(requester_of, journal_, task_store_));
+  tools::add_workspace_tools(operations, changes_, {task_store_, named_, executions_}, workflows_);
+  server_.add_resources(tools::workspace_resources(requester_of, journal_, {task_store_, named_, executions_}));
   server_.add_resources(tools::workflow_resources(requester_of, workflows_));
   tools::add_commit_workspace(operations, calls_, proposals_);
   server_.add_resources(tools::proposal_resources(requester_of, proposals_));
@@ -62,6 +63,8 @@ void DaemonParts::adopt_tasks() {
     return tools::interrupted_answer(task.id, again == resumed.end() ? std::string() : again->second);
   });
   if (interrupted > 0) log_notice("tasks: {} were interrupted when the daemon last ended", interrupted);
+  static_cast<void>(named_.load(journal_.take_named(),
+                                [](const tasks::StoredTask& one) { return tools::interrupted_named(one.id); }));
   mcp::TaskRules rules;
   rules.promote_after = prepared_.options.promote_after;
   rules.owner_of = [](const mcp::RequestContext& context) {

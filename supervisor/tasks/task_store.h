@@ -46,6 +46,7 @@ struct StoredTask {
   int64_t ttl_ms = 0;                      // from `created_ms`
   uint64_t result_bytes = 0;
   bool is_error = false;  // the result says that the call failed: isError of a tool's result
+  std::string digest;     // of the request, if its owner wants to know it again; empty: it does not
 };
 
 class TaskDisk {
@@ -76,6 +77,7 @@ struct NewTask {
   TaskOwner owner;
   std::string id = {};                 // empty: a new one of 128 random bits
   std::optional<int64_t> ttl_ms = {};  // brought into the limits
+  std::string digest = {};             // StoredTask::digest
 };
 
 struct TaskCounts {
@@ -137,7 +139,8 @@ class TaskStore {
 
   void insert(StoredTask task);
   Result<> make_room(const std::string& account, uint64_t bytes, size_t more);
-  bool remove_oldest_ended(std::string_view account);
+  // `for_bytes`: only one whose result takes room.
+  bool remove_oldest_ended(std::string_view account, bool for_bytes);
   std::string largest_account() const;
   void remove(Entries::iterator found);
   void wake(Entry& entry);

@@ -29,6 +29,7 @@ struct ExecuteEnvironment {
   const calls::GuestCalls& calls;
   journal::Journal& journal;
   tasks::TaskStore& tasks;
+  tasks::TaskStore& named;  // named_execution.h
   workflows::WorkflowStore& workflows;
   discovery::CatalogOf catalog_of;
   tenants::RequesterOf requester_of;

@@ -9,8 +9,8 @@
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/tasks/task_store.h"
 #include "supervisor/tenants/requester.h"
+#include "supervisor/tools/execution/named_execution.h"
 #include "supervisor/tools/operation.h"
 #include "supervisor/workflows/workflow_store.h"
 
@@ -18,14 +18,14 @@ namespace tools {
 
 class ResourceChanges;
 // Adds the four tools. `changes` must outlive all calls.
-// delete_workspace_file also cancels background executions of `executions`, whose answers are in `tasks`, and removes
+// delete_workspace_file also cancels background executions and those with an id that their client chose, and removes
 // workflows.
-void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, tasks::TaskStore& tasks,
-                         executions::ExecutionRegistry& executions, workflows::WorkflowStore& workflows);
+void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, ExecutionStores stores,
+                         workflows::WorkflowStore& workflows);
 // Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result and session:///<session_id>. `journal`
-// and `tasks` must outlive the server.
+// and the stores must outlive the server.
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
-                                          tasks::TaskStore& tasks);
+                                          ExecutionStores stores);
 
 // The entries of the folder workspace:///path, as the protocol's resources/directory/read wants them: {resources,
 // nextCursor?}; a folder has the type inode/directory. `tenant` must outlive the task. Errors: invalid, not_found.
