@@ -170,6 +170,8 @@ class DaemonParts {
   workflows::WorkflowStore workflows_;
   journal::TaskRows task_rows_;
   tasks::TaskStore task_store_;
+  journal::TaskRows named_rows_;
+  tasks::TaskStore named_;  // executions with ids that their clients chose
   egress::EgressLink egress_;
   tools::ExecuteEnvironment execute_;
   mcp::Server server_;

@@ -11,6 +11,7 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   proposals_.forget(id);
   workflows_.forget(id.text());
   task_store_.forget_of(id.text());
+  named_.forget_of(id.text());
   if (!id.workspace.empty()) return;
   busiest_tenants_.forget(id.account);
   upstream_.forget_logins_of(id.account);

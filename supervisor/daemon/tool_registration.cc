@@ -9,6 +9,7 @@
 #include "supervisor/tools/execution/background.h"
 #include "supervisor/tools/execution/get_execution_stats.h"
 #include "supervisor/tools/execution/layer_question.h"
+#include "supervisor/tools/execution/named_execution.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/execution/shown_limits.h"
 #include "supervisor/tools/nearest_tool.h"
@@ -33,8 +34,9 @@ void DaemonParts::register_tools() {
   tools::add_step_calls(guest_calls_, workflows_);
   const tools::OperationRegistry operations(server_, guest_calls_, requester_of);
   operations.add(tools::layer_question([this] { return prepared_.policies.layers(); }));
-  tools::add_workspace_tools(operations, changes_, task_store_, executions_, workflows_);
-  server_.add_resources(tools::workspace_resources(requester_of, journal_, task_store_, recent_code_));
+  tools::add_workspace_tools(operations, changes_, {task_store_, named_, executions_}, workflows_);
+  server_.add_resources(
+      tools::workspace_resources(requester_of, journal_, {task_store_, named_, executions_}, recent_code_));
   server_.add_resources(tools::workflow_resources(requester_of, workflows_));
   tools::add_commit_workspace(operations, calls_, proposals_);
   server_.add_resources(tools::proposal_resources(requester_of, proposals_));
@@ -64,6 +66,8 @@ void DaemonParts::adopt_tasks() {
     return tools::interrupted_answer(task.id, again == resumed.end() ? std::string() : again->second);
   });
   if (interrupted > 0) log_notice("tasks: {} were interrupted when the daemon last ended", interrupted);
+  static_cast<void>(named_.load(journal_.take_named(),
+                                [](const tasks::StoredTask& one) { return tools::interrupted_named(one.id); }));
   mcp::TaskRules rules;
   rules.promote_after = prepared_.options.promote_after;
   rules.owner_of = [](const mcp::RequestContext& context) {

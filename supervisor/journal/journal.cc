@@ -69,7 +69,8 @@ Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& fo
     TRY(Transaction transaction, Transaction::begin(opened.database));
     CHECKED(journal->catch_up(opened.database));
     TRY(journal->interrupted_, interrupt_running(opened.database));
-    TRY(journal->stored_tasks_, read_tasks(opened.database));
+    TRY(journal->stored_tasks_, read_tasks(opened.database, TaskTable::tasks));
+    TRY(journal->stored_named_, read_tasks(opened.database, TaskTable::named_executions));
     TRY(journal->stored_runs_, read_run_executions(opened.database));
     CHECKED(transaction.commit());
   }

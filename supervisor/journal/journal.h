@@ -123,6 +123,8 @@ class Journal {
   Task<Result<>> read(Writer::Work work);
   // The rows of tasks at the start (task_rows.h), once.
   std::vector<tasks::StoredTask> take_tasks() { return std::exchange(stored_tasks_, {}); }
+  // The same of executions with ids that their clients chose.
+  std::vector<tasks::StoredTask> take_named() { return std::exchange(stored_named_, {}); }
   // The executions of workflows that ran when the last daemon ended (workflow_rows.h), once.
   std::vector<std::string> take_runs() { return std::exchange(stored_runs_, {}); }
 
@@ -163,7 +165,7 @@ class Journal {
   Writer::Ticket spooled_, waiting_;  // of the last records in the spool and in unspooled_
   std::string set_aside_, audit_head_;
   uint64_t interrupted_ = 0;
-  std::vector<tasks::StoredTask> stored_tasks_;
+  std::vector<tasks::StoredTask> stored_tasks_, stored_named_;
   std::vector<std::string> stored_runs_;
   uint64_t records_ = 0;  // records since the last sweep began
   bool sweeping_ = false;

@@ -10,28 +10,58 @@ CREATE TABLE tasks(
   created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, ttl_ms INTEGER NOT NULL, result TEXT
 ) WITHOUT ROWID;
 )";
+constexpr char kTaskColumns[] = R"(
+ALTER TABLE tasks ADD COLUMN is_error INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+)";
+constexpr char kNamedTable[] = R"(
+CREATE TABLE named_executions(
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, principal TEXT NOT NULL, kind TEXT NOT NULL, state TEXT NOT NULL,
+  created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, ttl_ms INTEGER NOT NULL, result TEXT,
+  is_error INTEGER NOT NULL DEFAULT 0, digest TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+)";
 
-Result<> write_task(Database& database, const tasks::StoredTask& task) {
-  TRY(Statement insert,
-      database.prepare("INSERT INTO tasks(id, tenant, principal, kind, state, created_ms, updated_ms, "
-                       "ttl_ms) VALUES(?,?,?,?,?,?,?,?)"));
+// The statements about one table. Database finds a prepared statement by the address of its text.
+struct TaskStatements {
+  const char *insert, *end, *result, *remove, *all;
+};
+constexpr TaskStatements kOfTasks = {
+    "INSERT INTO tasks(id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, digest) "
+    "VALUES(?,?,?,?,?,?,?,?,?)",
+    "UPDATE tasks SET state=?, updated_ms=?, result=?, is_error=? WHERE id=?",
+    "SELECT result FROM tasks WHERE id=? AND result IS NOT NULL", "DELETE FROM tasks WHERE id=?",
+    "SELECT id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, length(CAST(result AS BLOB)), "
+    "is_error, digest FROM tasks ORDER BY created_ms"};
+constexpr TaskStatements kOfNamed = {
+    "INSERT INTO named_executions(id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, digest) "
+    "VALUES(?,?,?,?,?,?,?,?,?)",
+    "UPDATE named_executions SET state=?, updated_ms=?, result=?, is_error=? WHERE id=?",
+    "SELECT result FROM named_executions WHERE id=? AND result IS NOT NULL", "DELETE FROM named_executions WHERE id=?",
+    "SELECT id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, length(CAST(result AS BLOB)), "
+    "is_error, digest FROM named_executions ORDER BY created_ms"};
+
+const TaskStatements& statements_of(TaskTable table) { return table == TaskTable::tasks ? kOfTasks : kOfNamed; }
+
+Result<> write_task(Database& database, TaskTable table, const tasks::StoredTask& task) {
+  TRY(Statement insert, database.prepare(statements_of(table).insert));
   insert.bind(task.id).bind(task.owner.tenant).bind(task.owner.principal).bind(tasks::kind_name(task.kind));
   insert.bind(tasks::state_name(task.state)).bind(task.created_ms).bind(task.updated_ms).bind(task.ttl_ms);
-  return insert.run();
+  return insert.bind(task.digest).run();
 }
 
-Result<> write_task_end(Database& database, const tasks::StoredTask& task, const std::string& result) {
-  TRY(Statement update, database.prepare("UPDATE tasks SET state=?, updated_ms=?, result=? WHERE id=?"));
-  return update.bind(tasks::state_name(task.state)).bind(task.updated_ms).bind(result).bind(task.id).run();
+Result<> write_task_end(Database& database, TaskTable table, const tasks::StoredTask& task, const std::string& result) {
+  TRY(Statement update, database.prepare(statements_of(table).end));
+  update.bind(tasks::state_name(task.state)).bind(task.updated_ms).bind(result).bind(task.is_error ? 1 : 0);
+  return update.bind(task.id).run();
 }
 
 }  // namespace
 
-Part tasks_part() { return {"tasks", {kTaskTable}}; }
+Part tasks_part() { return {"tasks", {kTaskTable, kTaskColumns, kNamedTable}}; }
 
-Result<std::vector<tasks::StoredTask>> read_tasks(Database& database) {
-  TRY(Statement rows, database.prepare("SELECT id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, "
-                                       "length(CAST(result AS BLOB)) FROM tasks ORDER BY created_ms"));
+Result<std::vector<tasks::StoredTask>> read_tasks(Database& database, TaskTable table) {
+  TRY(Statement rows, database.prepare(statements_of(table).all));
   std::vector<tasks::StoredTask> all;
   for (;;) {
     TRY(bool row, rows.step());
@@ -45,19 +75,23 @@ Result<std::vector<tasks::StoredTask>> read_tasks(Database& database) {
     task.kind = *kind, task.state = *state;
     task.created_ms = rows.integer(5), task.updated_ms = rows.integer(6), task.ttl_ms = rows.integer(7);
     task.result_bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(8), 0));
+    task.is_error = rows.integer(9) != 0;
+    task.digest = rows.text(10);
     all.push_back(std::move(task));
   }
 }
 
 Task<Result<>> TaskRows::add(tasks::StoredTask task) {
-  const Writer::Work work = [task = std::move(task)](Database& database) { return write_task(database, task); };
+  const Writer::Work work = [table = table_, task = std::move(task)](Database& database) {
+    return write_task(database, table, task);
+  };
   auto done = co_await journal_.run(work);
   co_return done;
 }
 
 Task<Result<>> TaskRows::end(tasks::StoredTask task, std::string result) {
-  const Writer::Work work = [task = std::move(task), result = std::move(result)](Database& database) {
-    return write_task_end(database, task, result);
+  const Writer::Work work = [table = table_, task = std::move(task), result = std::move(result)](Database& database) {
+    return write_task_end(database, table, task, result);
   };
   auto done = co_await journal_.run(work);
   co_return done;
@@ -65,8 +99,8 @@ Task<Result<>> TaskRows::end(tasks::StoredTask task, std::string result) {
 
 Task<Result<std::string>> TaskRows::result(std::string id) {
   auto found = std::make_shared<std::optional<std::string>>();
-  const Writer::Work work = [found, id = std::move(id)](Database& database) -> Result<> {
-    TRY(Statement rows, database.prepare("SELECT result FROM tasks WHERE id=? AND result IS NOT NULL"));
+  const Writer::Work work = [table = table_, found, id = std::move(id)](Database& database) -> Result<> {
+    TRY(Statement rows, database.prepare(statements_of(table).result));
     TRY(bool row, rows.bind(id).step());
     if (row) *found = rows.text(0);
     return {};
@@ -78,9 +112,9 @@ Task<Result<std::string>> TaskRows::result(std::string id) {
 }
 
 void TaskRows::remove(std::vector<std::string> ids) {
-  auto work = [ids = std::move(ids)](Database& database) -> Result<> {
+  auto work = [table = table_, ids = std::move(ids)](Database& database) -> Result<> {
     for (const auto& id : ids) {
-      TRY(Statement remove, database.prepare("DELETE FROM tasks WHERE id=?"));
+      TRY(Statement remove, database.prepare(statements_of(table).remove));
       CHECKED(remove.bind(id).run());
     }
     return {};

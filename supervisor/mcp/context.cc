@@ -41,6 +41,10 @@ void RequestContext::progress(double value, std::optional<double> total, std::st
     append_key(members, "message");
     append_json_string(members, message.substr(0, whole_utf8_prefix(message)));
   }
+  if (!task.empty()) {
+    append_key(members, "_meta");
+    members += dump_json(Json{{std::string(meta_key::kRelatedTask), {{"taskId", task}}}});
+  }
   send_(notification_line("notifications/progress", members));
 }
 

@@ -48,7 +48,8 @@ class RequestContext {
   std::shared_ptr<ResponseFilter> response_filter;  // redacts the answer's texts; nullptr: no redaction
   std::shared_ptr<ConnectionUser> user;             // what the listener's `admit` returned for this connection
 
-  std::string task;  // the id of the call's task (task_calls.h); empty: it is none
+  std::string task;       // the id of the call's task (task_calls.h); empty: it is none
+  bool is_error = false;  // the answer is the result of a tool that failed: isError. Set before the task ends
 
   Era era() const { return era_of(version); }
 
@@ -95,6 +96,7 @@ class RequestContext {
     progress_token_ = std::move(progress_token);
     log_level_ = log_level;
   }
+  void stop_log() { log_level_.reset(); }
   void notify(std::string line) const {
     if (send_) send_(std::move(line));
   }

@@ -43,9 +43,16 @@ bool Conversation::owns(const RunningCall& call) const {
 void Conversation::hand_over(RunningCall& call, std::string task, const std::string& members) {
   const RequestId id = call.context.id;
   call.unread->set(0);
-  call.context.set_notifications({}, {});
+  if (!task.empty() && call.context.era() == Era::legacy) {
+    settings_.interest->wishes.tasks.insert(task);
+    call.context.stop_log();
+    call.tell_client = [self = std::weak_ptr(self_)](std::string line) {
+      if (const auto alive = self.lock()) (*alive)->sink_.tell(nullptr, std::move(line), Sink::Delivery::if_room);
+    };
+  } else {
+    call.context.set_notifications({}, {});
+  }
   const auto batch = std::exchange(call.batch, nullptr);
-  if (!task.empty() && call.context.era() == Era::legacy) settings_.interest->wishes.tasks.insert(task);
   server_.task_calls()->take(std::move(calls_.extract(id).mapped()), std::move(task));
   reply(&id, result_line(id, members), {}, batch);
   sink_.calls_changed();

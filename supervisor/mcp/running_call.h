@@ -75,10 +75,11 @@ struct RunningCall {
   std::string parked_principal, parked_key;  // the call's place in ParkedCalls; empty: it is not parked
 
   // For tasks (task_calls.h).
-  bool may_be_task = false;                    // its tool allows it
-  std::optional<int64_t> asked_ttl_ms;         // a legacy client asked for a task
-  std::optional<Deadline> promotion;           // makes it a task
-  std::shared_ptr<int> promotion_token;        // names this call for the timer, as ids are used again
+  bool may_be_task = false;                           // its tool allows it
+  std::optional<int64_t> asked_ttl_ms;                // a legacy client asked for a task
+  std::optional<Deadline> promotion;                  // makes it a task
+  std::shared_ptr<int> promotion_token;               // names this call for the timer, as ids are used again
+  std::function<void(std::string line)> tell_client;  // sends a message to the client of 2025-11-25 that began it
   std::vector<std::weak_ptr<Event>> watchers;  // requests that wait for a change of `questions`; each is fired once
 
   std::optional<Task<>> task;

@@ -333,6 +333,7 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
     finish_result(members, context.version, identity_, result.meta);
     needed = members.size();
   }
+  context.is_error = result.is_error || needed > max_bytes;
   if (needed <= max_bytes) co_return members;
   members.clear();
   const auto shorter =

@@ -31,6 +31,13 @@ bool declares_tasks(const ClientInfo& client) {
   return extensions != client.capabilities.end() && extensions->is_object() && extensions->contains(kTasksExtension);
 }
 
+// 2025-11-25 calls a task `failed` if its tool failed. In 2026-07-28 that is a result, and `failed` is for errors of
+// the protocol.
+tasks::TaskState shown_state(const tasks::StoredTask& task, Version version) {
+  const bool failed = era_of(version) == Era::legacy && task.state == tasks::TaskState::completed && task.is_error;
+  return failed ? tasks::TaskState::failed : task.state;
+}
+
 ResultMeta related_task(const std::string& task) {
   return {{std::string(meta_key::kRelatedTask), dump_json(Json{{"taskId", task}})}};
 }
@@ -51,7 +58,7 @@ std::string interrupted_result(const std::string& task, std::string_view server_
 void append_task(std::string& members, const tasks::StoredTask& task, Version version, int64_t poll_ms) {
   const bool modern = era_of(version) == Era::modern;
   append_member(members, "taskId", task.id);
-  append_member(members, "status", tasks::state_name(task.state));
+  append_member(members, "status", tasks::state_name(shown_state(task, version)));
   append_member(members, "createdAt", task_time(task.created_ms));
   append_member(members, "lastUpdatedAt", task_time(task.updated_ms));
   append_number(members, modern ? "ttlMs" : "ttl", task.ttl_ms);
@@ -170,8 +177,11 @@ void TaskCalls::cancel_of(const std::function<bool(const std::shared_ptr<Connect
     if (!call->context.task.empty()) store_.end(call->context.task, tasks::TaskState::cancelled, "");
 }
 
-// No message goes to a client that does not wait for an answer.
-void TaskCalls::notify(const RunningCall&, std::string) {}
+// A client of 2025-11-25 gets the progress of its task. No other message goes to a client that does not wait for an
+// answer.
+void TaskCalls::notify(const RunningCall& call, std::string line) {
+  if (call.tell_client) call.tell_client(std::move(line));
+}
 
 std::shared_ptr<Elicitation> TaskCalls::ask(RunningCall& call, ElicitationForm form,
                                             std::function<void(Elicited)> answered) {
@@ -194,7 +204,7 @@ void TaskCalls::finish(RunningCall& call, Answer answer) {
   call.unread->set(0);
   if (const std::string& id = call.context.task; !id.empty()) {
     if (answer) {
-      store_.end(id, tasks::TaskState::completed, *std::move(answer));
+      store_.end(id, tasks::TaskState::completed, *std::move(answer), call.context.is_error);
     } else {
       store_.end(id, tasks::TaskState::failed, error_object(answer.error()));
     }

@@ -94,6 +94,8 @@ class TaskCalls : private CallHost {
 std::string interrupted_result(const std::string& task, std::string_view server_info);
 // The _meta of every message about a task, other than those that have its id as a member (2025-11-25).
 ResultMeta related_task(const std::string& task);
+// The state of the task in the words of the version.
+tasks::TaskState shown_state(const tasks::StoredTask& task, Version version);
 // The task's fields: taskId, status and times, under the names of the version.
 void append_task(std::string& members, const tasks::StoredTask& task, Version version, int64_t poll_ms);
 // The answer to a call that became a task.

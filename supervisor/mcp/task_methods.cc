@@ -93,7 +93,7 @@ Task<Answer> Server::task_method(Method method, RequestContext& context, Json pa
   if (method == Method::tasks_cancel) {
     if (!modern && tasks::is_ended(found->state))
       co_return refuse(ErrorCode::invalid_params,
-                       fmt::format("the task is {} already", tasks::state_name(found->state)));
+                       fmt::format("the task is {} already", tasks::state_name(shown_state(*found, context.version))));
     calls.cancel(*id);
     found = calls.known(*id, context);
     if (!modern && found) append_task(members, *found, context.version, calls.rules().poll_ms);

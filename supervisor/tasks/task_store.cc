@@ -56,7 +56,7 @@ size_t TaskStore::load(std::vector<StoredTask> rows, const std::function<std::st
     if (has_ended) continue;
     count++;
     const std::string text = interrupted(entries_.find(id)->second.task);
-    end(id, TaskState::completed, text);
+    end(id, TaskState::completed, text, true);
   }
   sweep();
   return count;
@@ -84,6 +84,7 @@ Task<Result<StoredTask>> TaskStore::begin(NewTask asked) {
   if (entries_.contains(task.id)) co_return fail(Code::invalid, fmt::format("task '{}' exists already", task.id));
   task.owner = std::move(asked.owner);
   task.kind = asked.kind;
+  task.digest = std::move(asked.digest);
   task.created_ms = task.updated_ms = now_();
   task.ttl_ms = std::clamp<int64_t>(asked.ttl_ms.value_or(limits_.default_ttl.count()), limits_.min_ttl.count(),
                                     limits_.max_ttl.count());
@@ -107,11 +108,9 @@ Result<> TaskStore::make_room(const std::string& account, uint64_t bytes, size_t
                 fmt::format("tenant '{}' already has {} tasks that have not ended; the limit is {}", account,
                             share->running, limits_.running_of_tenant),
                 "wait for one to end, or cancel one");
-  auto is_over = [&] {
-    return share->running + share->ended + more > limits_.tasks_of_tenant ||
-           share->bytes + bytes > limits_.bytes_of_tenant;
-  };
-  while (is_over() && remove_oldest_ended(account)) {
+  auto has_many = [&] { return share->running + share->ended + more > limits_.tasks_of_tenant; };
+  auto is_over = [&] { return has_many() || share->bytes + bytes > limits_.bytes_of_tenant; };
+  while (is_over() && remove_oldest_ended(account, !has_many())) {
     if (!shares_.contains(account)) share = &none;
   }
   if (more > 0 && is_over())
@@ -120,7 +119,7 @@ Result<> TaskStore::make_room(const std::string& account, uint64_t bytes, size_t
                             limits_.tasks_of_tenant),
                 "wait for one to end, or cancel one");
   while (entries_.size() + more > limits_.tasks || bytes_ + bytes > limits_.bytes) {
-    if (remove_oldest_ended(largest_account())) continue;
+    if (remove_oldest_ended(largest_account(), entries_.size() + more <= limits_.tasks)) continue;
     if (more == 0) break;
     return fail(Code::exhausted,
                 fmt::format("{} tasks of all tenants have not ended; the limit is {}", entries_.size(), limits_.tasks),
@@ -142,10 +141,11 @@ std::string TaskStore::largest_account() const {
   return largest;
 }
 
-bool TaskStore::remove_oldest_ended(std::string_view account) {
+bool TaskStore::remove_oldest_ended(std::string_view account, bool for_bytes) {
   for (const auto& [at, id] : ended_) {
     const auto found = entries_.find(id);
-    if (account_of_owner(found->second.task.owner) != account) continue;
+    const StoredTask& task = found->second.task;
+    if (account_of_owner(task.owner) != account || (for_bytes && task.result_bytes == 0)) continue;
     remove(found);  // also from `ended_`
     return true;
   }
@@ -211,7 +211,7 @@ void TaskStore::set_waits_for_input(std::string_view id, bool waits) {
   if (changed_) changed_(task);
 }
 
-bool TaskStore::end(std::string_view id, TaskState state, std::string result) {
+bool TaskStore::end(std::string_view id, TaskState state, std::string result, bool is_error) {
   auto found = entries_.find(id);
   if (found == entries_.end() || !is_ended(state) || !may_follow(found->second.task.state, state)) return false;
   Entry& entry = found->second;
@@ -227,6 +227,7 @@ bool TaskStore::end(std::string_view id, TaskState state, std::string result) {
   task.state = state;
   task.updated_ms = now_();
   task.result_bytes = result.size();
+  task.is_error = is_error;
   ended_.emplace(task.updated_ms, task.id);
   entry.unwritten = std::make_shared<const std::string>(std::move(result));
   wake(entry);

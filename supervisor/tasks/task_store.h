@@ -45,6 +45,8 @@ struct StoredTask {
   int64_t created_ms = 0, updated_ms = 0;  // since 1970
   int64_t ttl_ms = 0;                      // from `created_ms`
   uint64_t result_bytes = 0;
+  bool is_error = false;  // the result says that the call failed: isError of a tool's result
+  std::string digest;     // of the request, if its owner wants to know it again; empty: it does not
 };
 
 class TaskDisk {
@@ -75,6 +77,7 @@ struct NewTask {
   TaskOwner owner;
   std::string id = {};                 // empty: a new one of 128 random bits
   std::optional<int64_t> ttl_ms = {};  // brought into the limits
+  std::string digest = {};             // StoredTask::digest
 };
 
 struct TaskCounts {
@@ -92,7 +95,7 @@ class TaskStore {
   static int64_t system_now_ms();
 
   // The rows that an earlier daemon left. A task that has not ended becomes `completed` with the text that
-  // `interrupted` returns. Call it before the first begin(). Returns how many were interrupted.
+  // `interrupted` returns, as an error. Call it before the first begin(). Returns how many were interrupted.
   size_t load(std::vector<StoredTask> rows, const std::function<std::string(const StoredTask&)>& interrupted);
 
   // Returns when the row is committed. If the returned task is destroyed before, the row is removed.
@@ -105,8 +108,8 @@ class TaskStore {
   // No effect on a task that has ended, or is unknown.
   void set_waits_for_input(std::string_view id, bool waits);
   // Ends a task. False: it had ended before, or is unknown; then its result stays. A result that is too large is not
-  // kept: result() says so. Its owner shortens it before.
-  bool end(std::string_view id, TaskState state, std::string result);
+  // kept: result() says so. Its owner shortens it before. `is_error`: of StoredTask.
+  bool end(std::string_view id, TaskState state, std::string result, bool is_error = false);
   // Errors: not_found: the task is unknown; exhausted: it was too large; those of the disk.
   Task<Result<std::string>> result(std::string id);
   // Fires when the task ends or is removed; nullptr: it has ended, or is unknown. One waiter for each event.
@@ -136,7 +139,8 @@ class TaskStore {
 
   void insert(StoredTask task);
   Result<> make_room(const std::string& account, uint64_t bytes, size_t more);
-  bool remove_oldest_ended(std::string_view account);
+  // `for_bytes`: only one whose result takes room.
+  bool remove_oldest_ended(std::string_view account, bool for_bytes);
   std::string largest_account() const;
   void remove(Entries::iterator found);
   void wake(Entry& entry);

@@ -154,19 +154,47 @@ class Notifications(unittest.TestCase):
             self.assertEqual(told["_meta"], {"io.modelcontextprotocol/subscriptionId": request})
             self.assertEqual(body_of(told["result"])["result"], "went on")
 
-    def test_a_client_of_2025_11_25_gets_the_states_of_its_tasks(self):
-        def begin(client, method, **params):
-            client.last_id += 1
-            client.send({"jsonrpc": "2.0", "id": client.last_id, "method": method, "params": params})
-            return client.last_id
 
-        with Daemon() as daemon, Client(daemon.socket) as client:
-            client.answer(begin(client, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "0"}))
-            call = {"name": "execute_code", "arguments": {"code": HOLD}, "task": {}}
-            task = client.answer(begin(client, "tools/call", **call))["result"]["task"]["taskId"]
-            let_go(daemon)
-            told = next_of(client, "notifications/tasks/status")
-            self.assertEqual((told["taskId"], told["status"]), (task, "completed"))
+def begin(client, method, **params):
+    """A request of a client of 2025-11-25."""
+    client.last_id += 1
+    client.send({"jsonrpc": "2.0", "id": client.last_id, "method": method, "params": params})
+    return client.last_id
+
+
+class LegacyTasks(SharedDaemon):
+    def setUp(self):
+        super().setUp()
+        (workspace_of(self.daemon) / "go").unlink(missing_ok=True)
+        self.client.answer(begin(self.client, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "0"}))
+
+    def begin_task(self, code, **params):
+        call = {"name": "execute_code", "arguments": {"code": code}, "task": {}, **params}
+        return self.client.answer(begin(self.client, "tools/call", **call))["result"]["task"]["taskId"]
+
+    def test_its_client_gets_its_states(self):
+        task = self.begin_task(HOLD)
+        let_go(self.daemon)
+        told = next_of(self.client, "notifications/tasks/status")
+        self.assertEqual((told["taskId"], told["status"]), (task, "completed"))
+
+    def test_a_program_that_fails_fails_its_task(self):
+        task = self.begin_task("raise ValueError('no')")
+        told = next_of(self.client, "notifications/tasks/status")
+        self.assertEqual((told["taskId"], told["status"]), (task, "failed"))
+        result = self.client.answer(begin(self.client, "tasks/result", taskId=task))["result"]
+        self.assertIs(result["isError"], True)
+        self.assertIn("ValueError: no", body_of(result)["error"])
+        seen = ask(self.client, "tasks/get", taskId=task)["result"]
+        self.assertEqual((seen["status"], seen["result"]["isError"]), ("completed", True))
+
+    def test_the_progress_of_its_program_goes_on_after_the_handle(self):
+        task = self.begin_task(HOLD, _meta={"progressToken": 7})
+        related = {"io.modelcontextprotocol/related-task": {"taskId": task}}
+        while (told := next_of(self.client, "notifications/progress"))["message"] != "running":
+            self.assertEqual((told["progressToken"], told["_meta"]), (7, related))
+        let_go(self.daemon)
+        self.assertEqual(next_of(self.client, "notifications/tasks/status")["status"], "completed")
 
 
 if __name__ == "__main__":

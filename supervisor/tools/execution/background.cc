@@ -17,8 +17,8 @@ tl::unexpected<Error> unknown_execution(const std::string& execution) {
               "use an execution_id from an answer of execute_code with `background`; the oldest are removed");
 }
 
-Json state_of(const tasks::StoredTask& task) {
-  return {{"execution_id", task.id}, {"state", tasks::state_name(task.state)}};
+Json state_of(const std::string& execution, tasks::TaskState state) {
+  return {{"execution_id", execution}, {"state", tasks::state_name(state)}};
 }
 
 Json ended_without_answer(const std::string& execution, std::string_view outcome, std::string_view why) {
@@ -26,7 +26,8 @@ Json ended_without_answer(const std::string& execution, std::string_view outcome
       {"success", false}, {"error", why}, {"outcome", outcome}, {"may_have_run", true}, {"execution_id", execution}};
 }
 
-// The text block of an answer; of a text that is too large, its beginning.
+}  // namespace
+
 std::string kept_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
                       size_t most) {
   const auto* text = result.content.empty() ? nullptr : std::get_if<mcp::Text>(&result.content.front());
@@ -43,7 +44,11 @@ std::string kept_text(const std::string& execution, const mcp::ToolResult& resul
                                           text->text.size(), most)})}});
 }
 
-}  // namespace
+mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState state) {
+  Json now = state_of(execution, state);
+  now["result"] = std::string(kExecutionScheme) + execution + std::string(kResultName);
+  return mcp::ToolResult::text(dump_json(now));
+}
 
 BackgroundTask::~BackgroundTask() {
   if (!has_begun_ || is_closing_()) return;
@@ -69,9 +74,7 @@ Task<Result<>> BackgroundTask::begin_again(const mcp::Principal& principal, std:
 
 Task<Result<>> BackgroundTask::begin(mcp::RequestContext& context, std::string tenant) {
   CO_TRY(const tasks::StoredTask task, co_await store_.begin(asked_by(context.principal, std::move(tenant))));
-  Json now = state_of(task);
-  now["result"] = std::string(kExecutionScheme) + execution_ + std::string(kResultName);
-  auto detached = context.detach(mcp::ToolResult::text(dump_json(now)));
+  auto detached = context.detach(background_handle(task.id, task.state));
   if (detached) {
     has_begun_ = true;
   } else {
@@ -109,7 +112,7 @@ std::optional<std::string> execution_of_result(std::string_view uri) {
 Task<Result<std::string>> read_result(tasks::TaskStore& store, std::string tenant, std::string execution) {
   const tasks::StoredTask* found = store.find_of_tenant(execution, tenant);
   if (!found || found->kind != tasks::TaskKind::background) co_return unknown_execution(execution);
-  if (!tasks::is_ended(found->state)) co_return dump_json(state_of(*found));
+  if (!tasks::is_ended(found->state)) co_return dump_json(state_of(found->id, found->state));
   auto text = co_await store.result(std::move(execution));
   co_return text;
 }

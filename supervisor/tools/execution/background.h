@@ -47,6 +47,12 @@ class BackgroundTask {
 // `resumed_as`: the execution that goes on with its work; empty: none does.
 std::string interrupted_answer(const std::string& execution, const std::string& resumed_as);
 
+// The answer that says where the result of a background execution will be: {execution_id, state, result}.
+mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState state);
+// The text block of an answer; of a text longer than `most` bytes, its beginning, and a note that says so.
+std::string kept_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
+                      size_t most);
+
 // The id in exec:///<execution_id>/result, and in exec:///<execution_id>; empty for any other text.
 std::optional<std::string> execution_of_result(std::string_view uri);
 std::optional<std::string> execution_of_uri(std::string_view uri);

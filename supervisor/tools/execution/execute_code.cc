@@ -6,6 +6,7 @@
 #include "supervisor/tools/execution/code_execution.h"
 #include "supervisor/tools/execution/execute_request.h"
 #include "supervisor/tools/execution/fan_out.h"
+#include "supervisor/tools/execution/named_execution.h"
 #include "supervisor/tools/execution/resumed_execution.h"
 
 namespace tools {
@@ -50,13 +51,14 @@ Task<EndedExecution> run_execution(ExecuteEnvironment& environment, calls::CallC
   co_return EndedExecution{std::move(result), execution.ran()};
 }
 
-// One call, from its record to its answer. `again`: nullptr for a client's call.
+// One call, from its record to its answer. `again`: nullptr for a client's call. `named`: nullptr unless the client
+// chose the id; it is told whether a program may have begun.
 Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments,
-                              const ResumedExecution* again) {
+                              const ResumedExecution* again, NamedRun* named) {
   const tenants::Member& member = tenants::member_of(context);
   const executions::ExecutionRecording::Books books{context.loop, environment.executions, environment.journal,
                                                     environment.recent_code, environment.spans};
-  std::string id = again ? again->run.execution : "e" + random_hex(8);
+  std::string id = again ? again->run.execution : named ? named->execution : "e" + random_hex(8);
   executions::ExecutionRecording recording(books, read_trace_context(context.meta),
                                            new_record(context, member, std::move(id)));
   executions::ExecutionRecord& record = recording.record();
@@ -96,6 +98,7 @@ Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestConte
   requester->trace = recording.trace();
   calls::CallContext caller{*std::move(requester), context, record.id, &record.handle, std::move(run)};
   EndedExecution ended = co_await run_execution(environment, std::move(caller), recording, books, std::move(arguments));
+  if (named) named->may_have_run = ended.result || ended.ran == Ran::maybe;
   if (ended.result) {
     if (background) background->end(*ended.result, record.outcome);
     co_return *std::move(ended.result);
@@ -122,7 +125,10 @@ void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment) {
   tool.queues = true;
   tool.tasks = mcp::ToolDefinition::Tasks::optional;
   server.add_tool(std::move(tool), [&environment](mcp::RequestContext& context, Json arguments) {
-    return execute(environment, context, std::move(arguments), nullptr);
+    if (!has_chosen_id(context.meta)) return execute(environment, context, std::move(arguments), nullptr, nullptr);
+    return execute_named(environment, context, std::move(arguments), [&](Json asked, NamedRun& named) {
+      return execute(environment, context, std::move(asked), nullptr, &named);
+    });
   });
 }
 
@@ -135,7 +141,7 @@ Task<> resume_execution(ExecuteEnvironment& environment, ResumedExecution again)
   if (tenant.size() > id.account.size())
     context.meta = {{tenants::kWorkspaceKey, tenant.substr(id.account.size() + 1)}};
   Json arguments = std::move(again.arguments);
-  co_await execute(environment, context, std::move(arguments), &again);
+  co_await execute(environment, context, std::move(arguments), &again, nullptr);
 }
 
 }  // namespace tools

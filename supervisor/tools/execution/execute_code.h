@@ -35,6 +35,7 @@ struct ExecuteEnvironment {
   egress::EgressLink& egress;
   journal::Journal& journal;
   tasks::TaskStore& tasks;
+  tasks::TaskStore& named;  // named_execution.h
   workflows::WorkflowStore& workflows;
   discovery::CatalogOf catalog_of;
   tenants::RequesterOf requester_of;

@@ -56,7 +56,7 @@ Task<Result<mcp::ResourcePage>> list_of(Result<tenants::Requester> requester, st
 }
 
 Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Requester> requester,
-                                                         journal::Journal& journal, tasks::TaskStore& tasks,
+                                                         journal::Journal& journal, ExecutionStores stores,
                                                          const executions::RecentCode& recent, std::string uri) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   if (auto execution = account_of_uri(uri)) {
@@ -64,7 +64,10 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Request
     co_return json_contents(std::move(uri), std::move(text));
   }
   if (auto execution = execution_of_result(uri)) {
-    CO_TRY(std::string text, co_await read_result(tasks, requester->tenant->name(), *std::move(execution)));
+    auto reading = check_chosen_id(*execution)
+                       ? read_named_result(stores, requester->tenant->name(), *std::move(execution))
+                       : read_result(stores.background, requester->tenant->name(), *std::move(execution));
+    CO_TRY(std::string text, co_await std::move(reading));
     co_return json_contents(std::move(uri), std::move(text));
   }
   if (auto execution = execution_of_code(uri)) {
@@ -110,8 +113,8 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
 
 }  // namespace
 
-void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, tasks::TaskStore& tasks,
-                         executions::ExecutionRegistry& executions, workflows::WorkflowStore& workflows) {
+void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, ExecutionStores stores,
+                         workflows::WorkflowStore& workflows) {
   auto that_changes = [&changes](FileWork* work) {
     return [&changes, work](const tenants::Requester& requester, Json arguments) {
       return tell_when_done(changes, requester, work, std::move(arguments));
@@ -126,11 +129,16 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
   registry.add(agent_operation(write_workspace_file_definition(), that_changes(write_workspace_file)));
   registry.add({read_workspace_file_definition(), read, nullptr});
   registry.add(agent_operation(list_workspace_files_definition(), list));
-  auto remove = [&tasks, &executions, &workflows, delete_file = that_changes(delete_workspace_file)](
+  auto remove = [stores, &workflows, delete_file = that_changes(delete_workspace_file)](
                     const tenants::Requester& requester, Json arguments) {
     const std::string named = arguments.value("filename", "");
-    if (const auto execution = execution_of_uri(named))
-      return ready(delete_execution(tasks, executions, requester.tenant->name(), *execution));
+    if (auto execution = execution_of_uri(named)) {
+      if (check_chosen_id(*execution)) {
+        tasks::TaskOwner owner{requester.tenant->name(), requester.principal.name()};
+        return cancel_named(stores, std::move(owner), *std::move(execution));
+      }
+      return ready(delete_execution(stores.background, stores.executions, requester.tenant->name(), *execution));
+    }
     if (auto workflow = workflow_of_uri(named)) return delete_workflow(workflows, requester, *std::move(workflow));
     return delete_file(requester, std::move(arguments));
   };
@@ -240,13 +248,13 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
 }
 
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
-                                          tasks::TaskStore& tasks, const executions::RecentCode& recent) {
+                                          ExecutionStores stores, const executions::RecentCode& recent) {
   mcp::ResourceProvider provider;
   provider.list = [requester_of](mcp::RequestContext& context, std::string cursor) {
     return list_of(requester_of(context), std::move(cursor));
   };
-  provider.read = [requester_of, &journal, &tasks, &recent](mcp::RequestContext& context, std::string uri) {
-    return read_of(requester_of(context), journal, tasks, recent, std::move(uri));
+  provider.read = [requester_of, &journal, stores, &recent](mcp::RequestContext& context, std::string uri) {
+    return read_of(requester_of(context), journal, stores, recent, std::move(uri));
   };
   mcp::ResourceTemplate file;
   file.uri_template = kWorkspaceTemplate;

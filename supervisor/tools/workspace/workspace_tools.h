@@ -10,8 +10,8 @@
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/tasks/task_store.h"
 #include "supervisor/tenants/requester.h"
+#include "supervisor/tools/execution/named_execution.h"
 #include "supervisor/tools/operation.h"
 #include "supervisor/workflows/workflow_store.h"
 
@@ -19,14 +19,14 @@ namespace tools {
 
 class ResourceChanges;
 // Adds the four tools. `changes` must outlive all calls.
-// delete_workspace_file also cancels background executions of `executions`, whose answers are in `tasks`, and removes
+// delete_workspace_file also cancels background executions and those with an id that their client chose, and removes
 // workflows.
-void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, tasks::TaskStore& tasks,
-                         executions::ExecutionRegistry& executions, workflows::WorkflowStore& workflows);
-// Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code and session:///<session_id>. All
-// references must outlive the server.
+void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, ExecutionStores stores,
+                         workflows::WorkflowStore& workflows);
+// Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code and session:///<session_id>.
+// `journal` the stores and `recent` must outlive the server.
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
-                                          tasks::TaskStore& tasks, const executions::RecentCode& recent);
+                                          ExecutionStores stores, const executions::RecentCode& recent);
 
 // The entries of the folder workspace:///path, as the protocol's resources/directory/read wants them: {resources,
 // nextCursor?}; a folder has the type inode/directory. `tenant` must outlive the task. Errors: invalid, not_found.

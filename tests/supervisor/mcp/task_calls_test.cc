@@ -7,7 +7,8 @@ using namespace mcp_test;
 
 namespace {
 
-// The tool `work` waits for the test, asks a question if it is told to, and answers with so many bytes.
+// The tool `work` waits for the test, asks a question if it is told to, and answers with so many bytes, or with an
+// error. It reports progress before and after it waits.
 struct TaskFixture : Fixture {
   tasks::MemoryTaskDisk disk;
   tasks::TaskStore store{loop, disk};
@@ -19,19 +20,24 @@ struct TaskFixture : Fixture {
     tool.name = "work";
     tool.description = "For tests.";
     tool.tasks = mcp::ToolDefinition::Tasks::optional;
-    tool.input_schema = {{"type", "object"},
-                         {"properties", {{"bytes", {{"type", "integer"}}}, {"ask", {{"type", "boolean"}}}}}};
+    tool.input_schema = {
+        {"type", "object"},
+        {"properties",
+         {{"bytes", {{"type", "integer"}}}, {"ask", {{"type", "boolean"}}}, {"fail", {{"type", "boolean"}}}}}};
     server.add_tool(tool, [this](mcp::RequestContext& context, Json arguments) -> Task<mcp::ToolResult> {
       const auto running = handlers;
       const auto decided = waiting.emplace_back(std::make_shared<Event>());
+      context.progress(1);
       co_await *decided;
+      context.progress(2);
       Event answered;
       std::shared_ptr<mcp::Elicitation> question;
       if (arguments.value("ask", false)) {
         question = context.elicit({"go on?"}, [&answered](mcp::Elicited) { answered.fire(); });
         if (question) co_await answered;
       }
-      co_return mcp::ToolResult::text(std::string(arguments.value("bytes", 10), 'x'));
+      const std::string text(arguments.value("bytes", 10), 'x');
+      co_return arguments.value("fail", false) ? mcp::ToolResult::error(text) : mcp::ToolResult::text(text);
     });
     tool.name = "detach";
     server.add_tool(tool, [this](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
@@ -434,4 +440,61 @@ TEST_CASE("2025-11-25: the end of a task takes its question back", "[mcp][tasks]
   CHECK(taken_back["method"] == "notifications/cancelled");
   CHECK(taken_back["params"]["requestId"] == question["id"]);
   CHECK(fixture.client->message()["error"]["code"] == -32600);
+}
+
+TEST_CASE("a tool's error is the state `failed` in 2025-11-25, and a result in 2026-07-28", "[mcp][tasks]") {
+  LegacyTasks fixture;
+  const std::string id = fixture.begin({{"fail", true}});
+  fixture.go_on();
+  CHECK(fixture.client->message()["params"]["status"] == "failed");
+  CHECK(fixture.client->ask(request(90, "tasks/list", kEmpty))["result"]["tasks"][0]["status"] == "failed");
+  const Json result = fixture.client->ask(fixture.asked("tasks/result", id))["result"];
+  CHECK(result["isError"] == true);
+  CHECK(fixture.client->ask(fixture.asked("tasks/cancel", id))["error"]["message"] == "the task is failed already");
+  auto modern_client = fixture.connect();
+  const Json seen = fixture.details(*modern_client, id)["result"];
+  CHECK(seen["status"] == "completed");
+  CHECK(seen["result"]["isError"] == true);
+
+  fixture.begin(kEmpty);
+  fixture.go_on();
+  CHECK(fixture.client->message()["params"]["status"] == "completed");
+}
+
+TEST_CASE("2025-11-25: the progress of a task goes to its client until the task ends", "[mcp][tasks]") {
+  LegacyTasks fixture;
+  auto other = fixture.legacy_client();
+  const Json call = {{"name", "work"}, {"task", kEmpty}, {"_meta", {{"progressToken", "p"}}}};
+  const std::string id = fixture.client->ask(request(1, "tools/call", call))["result"]["task"]["taskId"];
+  for (const int step : {1, 2}) {
+    if (step == 2) fixture.go_on();
+    const Json told = fixture.client->message();
+    CHECK(told["method"] == "notifications/progress");
+    CHECK(told["params"]["progressToken"] == "p");
+    CHECK(told["params"]["progress"] == step);
+    CHECK(told["params"]["_meta"] == Json{{"io.modelcontextprotocol/related-task", {{"taskId", id}}}});
+  }
+  CHECK(fixture.client->message()["params"]["status"] == "completed");
+  CHECK(fixture.client->silent());
+  CHECK(other->silent());
+
+  const std::string left = fixture.client->ask(request(2, "tools/call", call))["result"]["task"]["taskId"];
+  CHECK(fixture.client->message()["params"]["progress"] == 1);
+  fixture.client->close();
+  settle(fixture.loop);
+  fixture.go_on();  // its progress has no client
+  CHECK(other->ask(fixture.asked("tasks/get", left))["result"]["status"] == "completed");
+}
+
+TEST_CASE("2026-07-28: a task tells no progress", "[mcp][tasks]") {
+  TaskFixture fixture;
+  auto client = fixture.connect();
+  Json call = fixture.call(1);
+  call["params"]["_meta"]["progressToken"] = "p";
+  client->send(call);
+  CHECK(client->message()["params"]["progress"] == 1);  // it is not a task yet
+  const std::string id = client->message()["result"]["taskId"];
+  fixture.go_on();
+  CHECK(client->silent());
+  CHECK(fixture.details(*client, id)["result"]["status"] == "completed");
 }
