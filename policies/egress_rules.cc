@@ -122,6 +122,16 @@ std::string EgressRules::rule_name(size_t index) const {
   return fmt::format("egress.rules[{}] ({})", index, rule.name.empty() ? rule.host : rule.name);
 }
 
+std::vector<std::string> EgressRules::shown_hosts() const {
+  std::vector<std::string> hosts;
+  for (const EgressRule& rule : rules) {
+    std::string host = (rule.is_inspected() ? "http://" : "") + rule.host;
+    if (rule.verdict != Verdict::deny && std::find(hosts.begin(), hosts.end(), host) == hosts.end())
+      hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
 EgressDecision EgressRules::decide(const EgressTarget& target) const {
   EgressDecision denied;
   denied.why = "no rule has this host";

@@ -63,6 +63,9 @@ struct EgressRules {
 
   bool is_on() const { return !rules.empty(); }
   EgressDecision decide(const EgressTarget& target) const;
+  // The hosts for an agent: "*.pypi.org", and with "http://" those that the proxy speaks HTTPS to for the code. Without
+  // hosts that a rule denies.
+  std::vector<std::string> shown_hosts() const;
   // "egress.rules[0] (pypi)"
   std::string rule_name(size_t index) const;
 };

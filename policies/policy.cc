@@ -344,8 +344,8 @@ bool are_offered_alike(const Policy& one, const Policy& other) {
   auto seen = [](const Limits& limits) { return std::pair(limits.wall, limits.memory_bytes); };
   return one.tools == other.tools && one.languages == other.languages &&
          std::equal(one.layers.begin(), one.layers.end(), other.layers.begin(), other.layers.end(), same_packages) &&
-         one.staging.offers() == other.staging.offers() && one.staging.mode == other.staging.mode &&
-         seen(one.limits.standard) == seen(other.limits.standard) &&
+         one.egress.shown_hosts() == other.egress.shown_hosts() && one.staging.offers() == other.staging.offers() &&
+         one.staging.mode == other.staging.mode && seen(one.limits.standard) == seen(other.limits.standard) &&
          seen(one.limits.maximum) == seen(other.limits.maximum);
 }
 

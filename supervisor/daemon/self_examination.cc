@@ -119,7 +119,7 @@ std::optional<Finding> SelfExamination::judge_staging() const {
 }
 
 std::optional<Finding> SelfExamination::judge_egress() const {
-  doctor::EgressUse seen;
+  doctor::EgressReach seen;
   for (const std::string& name : of_.prepared.policies.names()) {
     const auto policy = of_.prepared.policies.find(name);
     if (policy && policy->egress.is_on()) seen.policies.push_back(name);

@@ -98,7 +98,7 @@ Finding judge_http(const HttpUse& seen) {
   return {what, Health::good, fmt::format("{}; {} tokens", use, tokens), {}};
 }
 
-Finding judge_egress(const EgressUse& seen) {
+Finding judge_egress(const EgressReach& seen) {
   const std::string what = "egress";
   if (!seen.trouble.empty())
     return {what, Health::note,

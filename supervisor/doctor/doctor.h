@@ -82,13 +82,13 @@ struct HttpUse {                                        // MCP over TCP
   bool has_jwt = false, has_jwt_keys = false;
 };
 Finding judge_http(const HttpUse& seen);
-struct EgressUse {                    // hosts by name for jailed code
+struct EgressReach {                  // hosts by name for jailed code
   std::vector<std::string> policies;  // in force, that have egress rules
   std::string trouble;                // why warder-egress was not reached; empty: it was
   std::string remedy;
   uint64_t allowed = 0, denied = 0, failed = 0;  // requests since the start
 };
-Finding judge_egress(const EgressUse& seen);
+Finding judge_egress(const EgressReach& seen);
 struct Staging {                      // whether a staged execution works here
   std::vector<std::string> policies;  // in force, that stage workspaces
   bool is_always_staged = false;      // by one of them, every execution is staged

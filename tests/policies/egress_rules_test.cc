@@ -98,6 +98,13 @@ TEST_CASE("egress: the first rule that fits decides") {
   CHECK(rules.decide({"CONNECT", "c.example.com", 443, ""}).verdict == Verdict::allow);
 }
 
+TEST_CASE("egress: the hosts for an agent") {
+  const EgressRules rules =
+      rules_of(R"([{"host": "*.pypi.org"}, {"host": "*.pypi.org", "ports": [80]}, {"host": "a.com", "paths": ["/v1"]},
+    {"host": "b.com", "verdict": "deny"}])");
+  CHECK(rules.shown_hosts() == std::vector<std::string>{"*.pypi.org", "http://a.com"});
+}
+
 TEST_CASE("egress: mistakes in a policy are named") {
   CHECK(problem_of_rule(R"({"host": "*"})").starts_with("egress.rules[0].host: the host '*'"));
   CHECK(problem_of_rule(R"({"host": "10.0.0.1"})") == "egress.rules[0].host: the host '10.0.0.1' is an address");

@@ -95,6 +95,11 @@ result = [get("https://a.wide.test:{self.tls.port}/x"), get("http://plain.test:{
         self.assertGreater(body["egress"]["bytes_down"], 500)
         self.assertEqual(body["receipt"]["network"], "proxy")
 
+    def test_the_description_of_execute_code_names_the_hosts(self):
+        tools = {tool["name"]: tool for tool in self.client.request("tools/list")["tools"]}
+        self.assertTrue(tools["execute_code"]["description"].endswith(
+            "Network, by HTTPS_PROXY: plain.test, *.wide.test, http://api.example.test."), tools["execute_code"]["description"])
+
     def test_a_secret_is_added_outside_and_never_seen_inside(self):
         body = self.execute(f"""
 import os

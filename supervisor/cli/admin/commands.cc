@@ -360,7 +360,8 @@ const std::vector<Command>& commands() {
        Asks::nobody,
        Told::no},
   };
-  static const std::vector<Command> kAll = with_workflows(with_layers(with_skills(with_tokens(with_servers(kCommands)))));
+  static const std::vector<Command> kAll =
+      with_workflows(with_layers(with_skills(with_tokens(with_servers(kCommands)))));
   return kAll;
 }
 

@@ -16,23 +16,27 @@ Json schema_of(double standard, double maximum) {
   return {{"type", "number"}, {"default", number_of(standard)}, {"maximum", number_of(maximum)}};
 }
 
-constexpr size_t kMostPackages = 12, kMostPackageBytes = 160;  // of all names in the description
+constexpr size_t kMostNames = 12, kMostNameBytes = 160;  // of all names in the description
 
-// "Packages: numpy, pandas, ..."; empty: the policy has no layers. Each word is paid for in every client's context.
+// "Packages: numpy, pandas, ..."; empty: no names. Each word is paid for in every client's context.
+std::string sentence_of(std::string_view about, const std::vector<std::string>& names) {
+  std::string text;
+  size_t shown = 0;
+  for (const std::string& name : names) {
+    if (shown == kMostNames || text.size() + name.size() > kMostNameBytes) break;
+    text += (shown++ == 0 ? "" : ", ") + name;
+  }
+  if (shown == 0) return {};
+  return std::string(about) + ": " + text + (shown < names.size() ? ", ..." : ".");
+}
+
 std::string packages_sentence(const policies::Policy& policy) {
   std::vector<std::string> names;
   for (const auto& layer : policy.layers) {
     names.insert(names.end(), layer->python.begin(), layer->python.end());
     names.insert(names.end(), layer->node.begin(), layer->node.end());
   }
-  std::string text;
-  size_t shown = 0;
-  for (const std::string& name : names) {
-    if (shown == kMostPackages || text.size() + name.size() > kMostPackageBytes) break;
-    text += (shown++ == 0 ? "" : ", ") + name;
-  }
-  if (shown == 0) return {};
-  return "Packages: " + text + (shown < names.size() ? ", ..." : ".");
+  return sentence_of("Packages", names);
 }
 
 double seconds_of(const policies::Limits& limits) { return static_cast<double>(limits.wall.count()) / 1000; }
@@ -48,7 +52,10 @@ std::string shown_limits(const policies::Policy& policy) {
   const policies::StagingRules& staging = policy.staging;
   const bool has_tool = policy.tools.offers("commit_workspace");  // else a proposal would be of little use
   if (staging.mode != policies::WorkspaceMode::direct || !staging.choose || !has_tool) shown["workspace"] = nullptr;
-  if (std::string packages = packages_sentence(policy); !packages.empty()) shown[""] = std::move(packages);
+  std::string more = packages_sentence(policy);
+  if (const std::string hosts = sentence_of("Network, by HTTPS_PROXY", policy.egress.shown_hosts()); !hosts.empty())
+    more += (more.empty() ? "" : " ") + hosts;
+  if (!more.empty()) shown[""] = std::move(more);
   return dump_json(shown);
 }
 

@@ -1,6 +1,7 @@
 // Shown limits: the limits and languages of a tenant's own policy in the schema of execute_code, and the packages of
-// its layers in the description. Source: policies::Policy. Used by: supervisor/daemon/, for tools/list. A call with a
-// larger value is no error: the execution gets the policy's maximum, and the answer names it in `clamped`.
+// its layers and the hosts of its egress rules in the description. Source: policies::Policy. Used by:
+// supervisor/daemon/, for tools/list. A call with a larger value is no error: the execution gets the policy's maximum,
+// and the answer names it in `clamped`.
 #pragma once
 #include <string>
 #include <string_view>

@@ -185,7 +185,7 @@ TEST_CASE("a machine that cannot stage is a note, and bad if a policy stages eve
 }
 
 TEST_CASE("the finding about egress says whether the service was reached", "[doctor]") {
-  doctor::EgressUse use;
+  doctor::EgressReach use;
   use.policies = {"mine", "other"};
   use.allowed = 3;
   CHECK(doctor::judge_egress(use).health == doctor::Health::good);
