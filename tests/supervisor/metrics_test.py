@@ -22,6 +22,7 @@ OF_THE_MACHINE = {
     "warder_quota_refusals": "counter", "warder_http_connections": "gauge", "warder_http_sessions": "gauge",
     "warder_http_refused": "counter", "warder_egress_requests": "counter", "warder_egress_bytes": "counter",
     "warder_access_tokens": "gauge", "warder_approvals_now": "gauge", "warder_approvals": "counter",
+    "warder_http_event_streams": "gauge",
     "warder_workspace_indexes": "gauge", "warder_workspace_index_files": "gauge", "warder_workspace_index_watches": "gauge",
     "warder_workspace_index_walks": "counter",
     "warder_proposals_open": "gauge", "warder_proposals_bytes": "gauge", "warder_proposal_results": "counter",
