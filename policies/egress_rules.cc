@@ -175,14 +175,14 @@ EgressDecision EgressRules::decide(const EgressTarget& target) const {
   return denied;
 }
 
-EgressRules read_egress_rules(const Json& object, std::vector<Error>& problems) {
-  Checked in(object, "egress", problems);
+EgressRules read_egress_rules(const Json& object, std::vector<Error>& problems, const std::string& path) {
+  Checked in(object, path, problems);
   EgressRules egress;
   if (!in.has("rules")) in.wrong("rules", "missing");
   const Json& rules = in.list_or_empty("rules");
   if (rules.size() > kMostRules) in.wrong("rules", "more than 100 rules");
   for (size_t i = 0; i < std::min(rules.size(), kMostRules); i++)
-    egress.rules.push_back(read_egress_rule(rules[i], fmt::format("egress.rules[{}]", i), problems));
+    egress.rules.push_back(read_egress_rule(rules[i], fmt::format("{}.rules[{}]", path, i), problems));
   if (dump_json(rules).size() > kMostRulesBytes) in.wrong("rules", "longer than 64 KiB together");
   egress.connections = static_cast<uint32_t>(in.integer("connections", 1, 256));
   egress.bytes_up = static_cast<uint64_t>(in.integer("bytes_up", 0, int64_t{1} << 50));

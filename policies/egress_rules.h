@@ -19,6 +19,7 @@ namespace policies {
 struct EgressSecret {
   std::string header;  // "Authorization"
   std::string file;    // absolute path; its text without the last line end is the header's value
+  bool operator==(const EgressSecret&) const = default;
 };
 
 struct EgressRule {
@@ -31,6 +32,7 @@ struct EgressRule {
   bool is_private = false;  // the host may have an address that is not public (supervisor/egress/addresses.h)
   Verdict verdict = Verdict::allow;
 
+  bool operator==(const EgressRule&) const = default;
   // Whether the proxy must read the requests: then code asks with http://, the proxy speaks HTTPS to the host, and a
   // tunnel (CONNECT) is refused.
   bool is_inspected() const { return secret || !methods.empty() || !paths.empty(); }
@@ -62,6 +64,7 @@ struct EgressRules {
   std::chrono::seconds seconds{0};  // the longest time of one connection
 
   bool is_on() const { return !rules.empty(); }
+  bool operator==(const EgressRules&) const = default;
   EgressDecision decide(const EgressTarget& target) const;
   // The hosts for an agent: "*.pypi.org", and with "http://" those that the proxy speaks HTTPS to for the code. Without
   // hosts that a rule denies.
@@ -70,8 +73,8 @@ struct EgressRules {
   std::string rule_name(size_t index) const;
 };
 
-// Adds the errors in `object` to `problems`.
-EgressRules read_egress_rules(const Json& object, std::vector<Error>& problems);
+// Adds the errors in `object` to `problems`. `path`: its key, for them.
+EgressRules read_egress_rules(const Json& object, std::vector<Error>& problems, const std::string& path = "egress");
 // The same object as JSON, as read_egress_rules() takes it: for the proxy.
 Json egress_rules_json(const EgressRules& rules);
 

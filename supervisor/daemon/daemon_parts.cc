@@ -53,12 +53,14 @@ std::unique_ptr<traces::Exporter> make_exporter(Loop& loop, Options& options) {
   return std::make_unique<traces::Exporter>(loop, *std::exchange(options.traces, std::nullopt));
 }
 
-upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared, WorkerThread& disk) {
+upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared, WorkerThread& disk,
+                                                      upstream::ServerNetwork& network) {
   upstream::UpstreamServers::Settings settings;
   settings.servers = std::exchange(prepared.options.servers, {});
   settings.definitions = prepared.upstream.get();
   settings.nobody = {"", prepared.policies.standard(), -1, prepared.upstream.get()};
   settings.disk = &disk;
+  settings.network = &network;
   settings.login_key = prepared.key.of_logins();
   if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
   return settings;
@@ -119,7 +121,9 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       sessions_(host, pool_, proposals_),
       guest_calls_(host.json),
       vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
-      upstream_(host, upstream_settings(prepared, *opened_.skill_disk)),
+      egress_(loop, prepared.options.egress_socket, *opened_.policy_thread),
+      server_network_(egress_, journal_),
+      upstream_(host, upstream_settings(prepared, *opened_.skill_disk, server_network_)),
       calls_{.loop = loop,
              .json = host.json,
              .upstream = upstream_,
@@ -137,7 +141,6 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       task_store_(loop, task_rows_),
       named_rows_(journal_, journal::TaskTable::named_executions),
       named_(loop, named_rows_, tools::named_limits()),
-      egress_(loop, prepared.options.egress_socket, *opened_.policy_thread),
       execute_{.host = host,
                .admission = admission_,
                .executions = executions_,

@@ -19,6 +19,7 @@
 #include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/daemon/prepared.h"
 #include "supervisor/daemon/self_examination.h"
+#include "supervisor/daemon/server_network.h"
 #include "supervisor/daemon/state_disk.h"
 #include "supervisor/daemon/tenant_removal.h"
 #include "supervisor/discovery/catalog_watch.h"
@@ -163,6 +164,8 @@ class DaemonParts {
   calls::GuestCalls guest_calls_;
   discovery::SearchLearning learning_;
   privacy::PiiVaults vaults_;
+  egress::EgressLink egress_;
+  EgressOfServers server_network_;
   upstream::UpstreamServers upstream_;
   calls::CallEnvironment calls_;
   skill_stores::TenantSkills skills_;
@@ -172,7 +175,6 @@ class DaemonParts {
   tasks::TaskStore task_store_;
   journal::TaskRows named_rows_;
   tasks::TaskStore named_;  // executions with ids that their clients chose
-  egress::EgressLink egress_;
   tools::ExecuteEnvironment execute_;
   mcp::Server server_;
   tools::ResourceChanges changes_;  // outlives the connections that subscribed

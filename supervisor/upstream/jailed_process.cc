@@ -8,6 +8,7 @@
 
 #include "jail/jail.h"
 #include "jail/process_tree.h"
+#include "jail/proxy_environment.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/process.h"
 
@@ -29,8 +30,9 @@ jail::Language like(const std::string& program) {
 
 class Jailed : public ServerProcess {
  public:
-  Jailed(Loop& loop, std::unique_ptr<jail::Jail> jail, uint64_t memory_bytes)
-      : loop_(loop), jail_(std::move(jail)), memory_bytes_(memory_bytes), tasks_(loop) {
+  Jailed(Loop& loop, std::unique_ptr<jail::Jail> jail, std::unique_ptr<ServerNetwork::Use> network,
+         uint64_t memory_bytes)
+      : loop_(loop), jail_(std::move(jail)), network_(std::move(network)), memory_bytes_(memory_bytes), tasks_(loop) {
     in_ = jail_->guest().take_socket();
     if (!jail_->cgroup()) tasks_.spawn(watch_memory());
   }
@@ -59,6 +61,7 @@ class Jailed : public ServerProcess {
 
   Loop& loop_;
   std::unique_ptr<jail::Jail> jail_;
+  std::unique_ptr<ServerNetwork::Use> network_;  // nullptr: it has no network
   AsyncFd in_;
   uint64_t memory_bytes_;
   bool over_memory_ = false;
@@ -82,6 +85,8 @@ Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, con
   spec.filter = what.policy.filter;
   spec.environment = config.environment;
   for (auto& [name, value] : secrets) spec.environment[name] = std::move(value);
+  spec.listens = config.egress.is_on() && what.network;
+  if (spec.listens) jail::add_proxy(spec.environment);
   const uint64_t memory_bytes = spec.limits.memory_bytes;
   CO_TRY(std::unique_ptr<jail::Jail> jail, co_await jail::Jail::build(host, std::move(spec)));
   jail::WorkspaceMount folder;
@@ -94,7 +99,11 @@ Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, con
         "receive it",
         "restart the daemon, or name another folder");
   CO_CHECKED(std::move(shown));
-  auto process = std::make_unique<Jailed>(host.loop, std::move(jail), memory_bytes);
+  std::unique_ptr<ServerNetwork::Use> network;
+  if (jail->listener()) {
+    CO_TRY(network, co_await what.network->open(config, what.tenant, jail->listener().get()));
+  }
+  auto process = std::make_unique<Jailed>(host.loop, std::move(jail), std::move(network), memory_bytes);
   if (::send(process->in().get(), "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
     co_return fail_errno(errno, "start a server in its jail", Code::unavailable);
   co_return std::unique_ptr<ServerProcess>(std::move(process));

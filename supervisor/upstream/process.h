@@ -33,12 +33,29 @@ class ServerProcess {
 // the daemon, and the configured variables. Child processes in other process groups are not killed with it.
 Result<std::unique_ptr<ServerProcess>> start_outside(Loop& loop, const ServerConfig& config, const Variables& secrets);
 
+// ServerNetwork: gives a server in a jail the hosts of its `egress`.
+class ServerNetwork {
+ public:
+  // The server's connections end with the object.
+  class Use {
+   public:
+    virtual ~Use() = default;
+  };
+  virtual ~ServerNetwork() = default;
+  // `listener`: of the server's jail, borrowed during the call. `tenant`: whose server it is; empty: of all tenants.
+  // Errors: unavailable: the egress proxy, or a secret of the rules.
+  virtual Task<Result<std::unique_ptr<Use>>> open(const ServerConfig& config, std::string tenant, int listener) = 0;
+};
+
 // The tenant's part in the jail of a server.
 struct JailedStart {
   const policies::Policy& policy;
-  int folder = -1;  // descriptor; shown as /workspace, writable; borrowed until the task is done
+  int folder = -1;                   // descriptor; shown as /workspace, writable; borrowed until the task is done
+  std::string tenant = {};           // empty: all tenants
+  ServerNetwork* network = nullptr;  // for a server with `egress`
 };
-// Starts the server in its own jail: no network, its folder as /workspace, the policy's limits and system calls.
+// Starts the server in its own jail: no network but the hosts of its `egress`, its folder as /workspace, the policy's
+// limits and system calls.
 Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, const ServerConfig& config,
                                                            Variables secrets, JailedStart what);
 

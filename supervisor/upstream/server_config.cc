@@ -144,6 +144,24 @@ Result<ServerConfig::Place> read_place(Fields& in) {
   return *place == "none" ? ServerConfig::Place::outside : ServerConfig::Place::jail;
 }
 
+// The hosts of a server in a jail. A person cannot be asked: a server also works between the calls of its clients.
+Result<> read_egress(Fields& in, ServerConfig& server) {
+  const Json* object = in.find("egress");
+  if (!object) return {};
+  if (server.place == ServerConfig::Place::outside)
+    return fail(Code::invalid, in.path_of("egress") + ": a server outside of jails has the daemon's network",
+                "leave out `egress`, or `jail`");
+  std::vector<Error> problems;
+  server.egress = policies::read_egress_rules(*object, problems, in.path_of("egress"));
+  if (!problems.empty()) return tl::unexpected<Error>(problems.front());
+  for (size_t i = 0; i < server.egress.rules.size(); i++)
+    if (server.egress.rules[i].verdict == policies::Verdict::ask)
+      return fail(Code::invalid,
+                  fmt::format("{}.rules[{}].verdict: a server has no person to ask", in.path_of("egress"), i),
+                  "allow or deny");
+  return {};
+}
+
 Result<ServerConfig> read_server(const std::string& name, const Json& object, const std::string& path) {
   ServerConfig server;
   server.name = name;
@@ -158,6 +176,7 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
     TRY(server.folder, in.string_or("folder", ""));
     TRY(open_to_code, in.boolean_or("secrets_open_to_code", false));
     TRY(server.place, read_place(in));
+    CHECKED(read_egress(in, server));
   }
   TRY(server.secrets, read_variables(in.find("secrets"), in.path_of("secrets")));
   CHECKED(check_authorization(in, server));

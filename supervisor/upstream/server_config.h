@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/egress_rules.h"
 #include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/oauth/settings.h"
@@ -26,7 +27,8 @@ struct ServerConfig {
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> secrets;  // variable or header: its file. Read at each start, hidden in answers
   std::string folder;  // working directory; in a jail shown as /workspace. Empty: one per tenant; outside of jails "/"
-  bool tenants_folder = false;  // the folder is the calling tenant's workspace
+  bool tenants_folder = false;   // the folder is the calling tenant's workspace
+  policies::EgressRules egress;  // the hosts that a server in a jail may reach; none: no network
   Place place = Place::jail;
   Sharing sharing = Sharing::tenant;
   bool observe = true;                        // stubs show the observed form of results that a tool does not declare
@@ -39,8 +41,8 @@ struct ServerConfig {
   bool operator==(const ServerConfig&) const = default;
 };
 
-// "servers": {NAME: {command, args, env, folder, jail, secrets, share, observe, idle_s, timeout_s, start_s}}, or {url,
-// type, headers, authorities, oauth, secrets, share, ...}.
+// "servers": {NAME: {command, args, env, folder, jail, egress, secrets, share, observe, idle_s, timeout_s, start_s}},
+// or {url, type, headers, authorities, oauth, secrets, share, ...}.
 Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::string& path);
 struct ImportNotes {
   std::vector<std::string> skipped;     // a sentence about each skipped file and server

@@ -246,7 +246,7 @@ Task<Result<std::unique_ptr<ServerProcess>>> UpstreamServers::start_process(cons
     CO_TRY(folder, make_directories_beneath(caller.directory, own, 0700));
   }
   const int shown = folder ? folder.get() : caller.workspace;
-  const JailedStart what{*caller.policy, shown};
+  const JailedStart what{*caller.policy, shown, caller.tenant, settings_.network};
   auto started = co_await start_in_jail(host_, config, std::move(secrets), what);
   co_return started;
 }

@@ -49,6 +49,7 @@ class UpstreamServers {
     Caller nobody;                 // for servers that are shared, or started only to learn their tools
     WorkerThread* disk = nullptr;  // reads and writes the logins; nullptr: a server with `oauth` cannot be used
     oauth::SealKey login_key = {};
+    ServerNetwork* network = nullptr;  // for servers with `egress`; must outlive this object
   };
   // The host, and the thread of the settings, must outlive this object.
   UpstreamServers(jail::Host& host, Settings settings);

@@ -13,7 +13,7 @@ import unittest
 
 from approvals_harness import Legacy
 from egress_harness import EgressProcess, NameServer, Web, make_certificate
-from harness import PATIENCE, ROOT, Daemon, Policies
+from harness import ORDINARY_USER, PATIENCE, ROOT, Daemon, Policies
 
 SECRET = "Bearer s3cr3t-0123456789"
 BUDGETS = {"connections": 16, "bytes_up": 1 << 30, "bytes_down": 1 << 30, "seconds": 60}
@@ -28,6 +28,30 @@ def get(url):
         return [e.code, e.read().decode()]
     except OSError as e:
         return [0, str(e)]
+"""
+
+
+# An upstream server with one tool, which fetches a page.
+SERVER = """
+import json, sys, urllib.request
+def get(url):
+    try:
+        with urllib.request.urlopen(url, timeout=20) as answer: return f"{answer.status} {answer.read().decode()}"
+    except Exception as e: return f"{type(e).__name__} {e}"
+for line in sys.stdin:
+    asked = json.loads(line)
+    method = asked.get("method")
+    if "id" not in asked: continue
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "web", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "get", "inputSchema": {"type": "object", "properties": {"url": {"type": "string"}}}}]}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": get(asked["params"]["arguments"]["url"])}]}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
 
 
@@ -57,8 +81,15 @@ class Case(unittest.TestCase):
                      {"name": "api", "host": "api.example.test", "ports": [cls.tls.port], "private": True,
                       "secret": {"header": "X-Key", "file": str(secret)}}]
         config = cls.folder / "warderd.json"
-        config.write_text(json.dumps({"egress_socket": cls.egress.socket}))
-        cls.policies = Policies(egress={"rules": cls.rules, **BUDGETS}, pool=cls.pool)
+        place = cls.folder / "server"
+        place.mkdir()
+        (place / "server.py").write_text(SERVER)
+        if ROOT:
+            shutil.chown(place, ORDINARY_USER)
+        server = {"command": "/usr/bin/python3", "args": ["/workspace/server.py"], "folder": str(place)}
+        config.write_text(json.dumps({"egress_socket": cls.egress.socket, "servers": {
+            "web": {**server, "egress": {"rules": cls.rules[:1], **BUDGETS}}, "alone": server}}))
+        cls.policies = Policies(egress={"rules": cls.rules, **BUDGETS}, pool=cls.pool, calls={"otherwise": "allow"})
         cls.addClassCleanup(cls.policies.__exit__)
         cls.daemon = Daemon(policies=cls.policies, arguments=("--config", config))
         cls.daemon.__enter__()
@@ -211,6 +242,21 @@ result = "begun"
         while descriptors() > before + 1:
             self.assertLess(time.monotonic(), until, "warder-egress keeps descriptors")
             time.sleep(0.01)
+
+    def test_a_server_in_a_jail_reaches_the_hosts_of_its_own_rules(self):
+        body = self.execute(f"""
+import warder
+result = [warder.call_tool(name, url=url) for name, url in (
+    ("web__get", "http://plain.test:{self.plain.port}/of-a-server"), ("web__get", "http://a.wide.test:{self.tls.port}/"),
+    ("alone__get", "http://plain.test:{self.plain.port}/"))]
+""")
+        self.assertTrue(body["success"], body)
+        allowed, denied, alone = map(str, body["result"])
+        self.assertIn("200 ", allowed)
+        self.assertIn("/of-a-server", allowed)
+        self.assertIn("HTTP Error 403", denied)
+        self.assertNotIn("200 ", alone)
+        self.assertNotIn("egress", body)  # the program itself opened no connection
 
     def test_the_audit_has_each_request(self):
         self.execute(f"result = [get('http://plain.test:{self.plain.port}/audited?secret=1'), get('http://other.test/')]")
