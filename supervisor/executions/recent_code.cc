@@ -28,7 +28,7 @@ void count_end(UseCounts& counts, bool succeeded, int64_t wall_us) {
   counts.wall_us += static_cast<uint64_t>(std::max<int64_t>(wall_us, 0));
 }
 
-bool is_of_account(std::string_view tenant, std::string_view account) {
+bool has_account(std::string_view tenant, std::string_view account) {
   return account.empty() || tenant.substr(0, tenant.find('/')) == account;
 }
 
@@ -117,7 +117,7 @@ std::optional<RecentCode::Code> RecentCode::find(const std::string& tenant, cons
 std::vector<ProgramUse> RecentCode::programs(std::string_view account, uint64_t least, size_t most) const {
   std::vector<ProgramUse> all;
   for (const auto& [tenant, own] : tenants_) {
-    if (!is_of_account(tenant, account)) continue;
+    if (!has_account(tenant, account)) continue;
     for (const auto& [hash, program] : own.programs)
       if (program.counts.runs >= least)
         all.push_back({tenant, hash.substr(0, hash.find(' ')), program.language, program.bytes, program.text != nullptr,
@@ -129,7 +129,7 @@ std::vector<ProgramUse> RecentCode::programs(std::string_view account, uint64_t 
 std::vector<SkillUse> RecentCode::skills(std::string_view account, size_t most) const {
   std::vector<SkillUse> all;
   for (const auto& [tenant, own] : tenants_) {
-    if (!is_of_account(tenant, account)) continue;
+    if (!has_account(tenant, account)) continue;
     for (const auto& [name, skill] : own.skills) all.push_back({tenant, name, skill.is_shared, skill.counts});
   }
   return most_used(std::move(all), most);

@@ -34,6 +34,9 @@ PROGRAMS = {
     "matched": ("match {'k': [1, 2]}:\n    case {'k': [first, *others]}:\n        result = [first, others]", {}, ""),
 }
 REFUSED = {
+    "try:\n    from math import *\nexcept ImportError:\n    pass\nsqrt(4)": "line 2: `from math import *` in a block",
+    "x = (yield)": "line 1: a `yield` outside of a function",
+    "-" * 90_000 + "1": "nested too deeply",
     "x = = 1": "is not Python",
     "import json": "the code has no work for a function",
     "# nothing": "the code has no work for a function",

@@ -32,7 +32,10 @@ def skill_from_code(code, name, language="python", parameters=()):
         return _of_javascript(code, name, list(parameters))
     if language != "python":
         raise ValueError(f"the program is {language}; skills are Python or JavaScript")
-    return _Python(code, name, list(parameters)).skill()
+    try:
+        return _Python(code, name, list(parameters)).skill()
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"the program cannot become a function: {error}") from None
 
 
 class _Python:
@@ -51,6 +54,8 @@ class _Python:
     def parsed(self, code):
         try:
             compile(code, "<code>", "exec", ast.PyCF_ONLY_AST | _ASYNC, True)
+        except (MemoryError, RecursionError):
+            raise ValueError("the code is not Python that can be read: it is nested too deeply") from None
         except (SyntaxError, ValueError) as error:
             from warder._execution import compiled
             from warder._repair import compile_as_meant
@@ -59,10 +64,15 @@ class _Python:
                 raise ValueError(f"the code is not Python: {error}") from None
             code = meant[0]
             self.notes.append("the code is the repaired one that ran (it was sent with fences, prompts or indentation)")
+        code = code.replace("\r\n", "\n").replace("\r", "\n")  # as Python reads it
         tree = ast.parse(code)
         for node in _outside_functions(tree):
             if isinstance(node, (ast.Yield, ast.YieldFrom)):
                 raise ValueError(f"line {node.lineno}: a `yield` outside of a function cannot become a part of one")
+        stars = [node for node in ast.walk(tree) if _is_star(node) and node not in tree.body]
+        if stars:
+            raise ValueError(f"line {stars[0].lineno}: `from {stars[0].module} import *` in a block cannot become a part of a "
+                             "function: name what it imports, and run the program again")
         return code, tree
 
     def taken(self, wanted):
@@ -322,8 +332,8 @@ def _known_names(code):
 
 def _texts_of(code, tree):
     """A function: the text of a statement, with the comments before it."""
-    lines = code.splitlines()
-    texts, ends = {}, {0: None}
+    lines = code.split("\n")
+    texts = {}
     body, before = tree.body, 0
     for number, part in enumerate(body):
         begin = min([part.lineno, *(decorator.lineno for decorator in getattr(part, "decorator_list", []))])
@@ -333,7 +343,14 @@ def _texts_of(code, tree):
             last = part.end_lineno if after is not None else len(lines)
             texts[part] = "\n".join(lines[before:last]).strip("\n")
         before = part.end_lineno
-    return lambda part: texts[part] if part in texts else ast.unparse(part)
+
+    def text_of(part):
+        text = texts.get(part)
+        if text is None or [ast.dump(one) for one in ast.parse(text).body] != [ast.dump(part)]:
+            return ast.unparse(part)
+        return text
+
+    return text_of
 
 
 def _returning(text, part, text_of):
