@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -82,7 +83,10 @@ Result<LayerBuild> LayerBuild::begin() {
 }
 
 LayerBuild::LayerBuild(LayerBuild&& other) noexcept
-    : scratch_(std::exchange(other.scratch_, {})), work_(std::move(other.work_)), in_(std::move(other.in_)) {}
+    : scratch_(std::exchange(other.scratch_, {})),
+      work_(std::move(other.work_)),
+      in_(std::move(other.in_)),
+      named_(std::move(other.named_)) {}
 
 LayerBuild::~LayerBuild() {
   std::error_code ignored;  // systemd-tmpfiles removes old files of /var/tmp
@@ -146,8 +150,10 @@ Result<> LayerBuild::add_debs(const std::vector<std::string>& packages) {
   for (const std::string& word : packages) {
     if (word.ends_with(".deb")) {
       CHECKED(add_file(word));
+      named_.push_back(fs::path(word).filename());
     } else if (is_package_word(word)) {
       words.push_back(word);
+      named_.push_back(word.substr(0, word.find_first_of("=:")));
     } else {
       return fail(Code::invalid, fmt::format("--deb: '{}' is not the name of a package", printable(word, 100)),
                   "python3-pandas, python3-pandas=1.5.3+dfsg-2 or ./FILE.deb; several with commas between them");
@@ -264,15 +270,17 @@ Result<std::vector<std::string>> LayerBuild::archives() const {
   return names;
 }
 
-Result<Fd> LayerBuild::unpack() const {
+Result<LayerBuild::Unpacked> LayerBuild::unpack() const {
   // The hash seed is fixed, because the order of sets is part of compiled modules.
-  auto unpacked = packages::run_confined(run_in(work_, {"env", "PYTHONHASHSEED=0", "/usr/bin/python3", "-s", "-S", "-P",
-                                                        "-c", kUnpackScript, in_, work_ + "/out"}));
+  auto unpacked = packages::run_confined(
+      run_in(work_, {"env", "PYTHONHASHSEED=0", "/usr/bin/python3", "-s", "-S", "-P", "-c", kUnpackScript, in_,
+                     work_ + "/out", fmt::format("{}", fmt::join(named_, ","))}));
   if (!unpacked) {
     if (unpacked.error().code == Code::unavailable) unpacked.error().code = Code::invalid;
     return tl::unexpected<Error>(std::move(unpacked).error());
   }
-  return open_without_links(work_ + "/out", O_RDONLY | O_DIRECTORY);
+  TRY(Fd tree, open_without_links(work_ + "/out", O_RDONLY | O_DIRECTORY));
+  return Unpacked{std::move(tree), *std::move(unpacked)};
 }
 
 }  // namespace admin
