@@ -59,6 +59,20 @@ bool is_package_word(const std::string& word) {
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.:=~") == word.npos;
 }
 
+// Of the output of `apt-get --simulate`: the first package that is installed, and would be replaced. Its line has the
+// former version in brackets: "Inst libpython3.11 [3.11.2-6] (3.11.2-6+deb12u6 ...".
+std::string upgraded_package(std::string_view output) {
+  for (size_t at = 0; at < output.size();) {
+    const std::string_view line = output.substr(at, output.find('\n', at) - at);
+    at += line.size() + 1;
+    if (!line.starts_with("Inst ")) continue;
+    const std::string_view rest = line.substr(5);
+    const size_t end = rest.find(' ');
+    if (end != rest.npos && rest.substr(end + 1).starts_with('[')) return std::string(rest.substr(0, end));
+  }
+  return {};
+}
+
 bool is_index_url(const std::string& text) {
   return (text.starts_with("https://") || text.starts_with("http://")) && text.size() <= 2000 &&
          text.find_first_of(" \t\n") == text.npos;
@@ -165,7 +179,6 @@ Result<> LayerBuild::add_debs(const std::vector<std::string>& packages) {
                                       "-qq",
                                       "--yes",
                                       "--no-install-recommends",
-                                      "--download-only",
                                       "-oDebug::NoLocking=1",
                                       "-oAPT::Sandbox::User=",
                                       "-oDir::Cache=" + work_,
@@ -176,10 +189,19 @@ Result<> LayerBuild::add_debs(const std::vector<std::string>& packages) {
                                       "install",
                                       "--"};
   command.insert(command.end(), words.begin(), words.end());
-  auto done = packages::run_confined(fetch_in(work_, std::move(command)));
-  if (!done) {
-    if (done.error().hint.empty()) done.error().hint = "apt-get update; apt-cache policy PACKAGE shows what there is";
-    return tl::unexpected<Error>(std::move(done).error());
+  for (const char* step : {"--simulate", "--download-only"}) {
+    command.insert(command.begin() + 1, step);
+    auto done = packages::run_confined(fetch_in(work_, command));
+    command.erase(command.begin() + 1);
+    if (!done) {
+      if (done.error().hint.empty()) done.error().hint = "apt-get update; apt-cache policy PACKAGE shows what there is";
+      return tl::unexpected<Error>(std::move(done).error());
+    }
+    const std::string upgraded = upgraded_package(*done);
+    if (!upgraded.empty())
+      return fail(Code::invalid,
+                  fmt::format("--deb: the packages need a newer version of {} than the one of /usr", upgraded),
+                  fmt::format("apt-get install --only-upgrade {}; then build the layer", upgraded));
   }
   std::error_code ignored;
   fs::remove_all(in_ + "/partial", ignored);
