@@ -229,11 +229,12 @@ void read_tools(const Json& value, Policy& policy, Checked& in) {
 void read_layers(Policy& policy, Checked& in) {
   policy.layer_names = in.strings_or("layers", {});
   if (policy.layer_names.size() > kMostLayers) in.wrong("layers", fmt::format("more than {} layers", kMostLayers));
-  for (const auto& name : policy.layer_names) {
+  for (auto at = policy.layer_names.begin(); at != policy.layer_names.end(); ++at) {
+    const std::string& name = *at;
     if (!valid_name(name))
       in.wrong("layers", fmt::format("\"{}\" is not the name of a layer: 1 to 64 of a-z, 0-9, '-', '_' and '.'",
                                      printable(name, 64)));
-    if (std::count(policy.layer_names.begin(), policy.layer_names.end(), name) > 1)
+    if (std::count(policy.layer_names.begin(), at, name) == 1)
       in.wrong("layers", fmt::format("\"{}\" is listed twice", printable(name, 64)));
   }
 }

@@ -138,9 +138,10 @@ Result<LayerStore> LayerStore::open_to_change(const std::string& folder) {
 
 Result<std::vector<NamedLayer>> LayerStore::list() const {
   std::vector<NamedLayer> all;
-  const DirectoryStream entries =
-      stream_of(Fd(::openat(folder_.get(), kNames, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
-  if (!entries && errno == ENOENT) return all;
+  Fd names(::openat(folder_.get(), kNames, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!names && errno == ENOENT) return all;
+  if (!names) return fail_path(errno, "open", path_ + "/names");
+  const DirectoryStream entries = stream_of(std::move(names));
   if (!entries) return fail_path(errno, "read", path_ + "/names");
   while (const dirent* one = ::readdir(entries.get())) {
     const std::string file = one->d_name;

@@ -47,7 +47,7 @@ def plan(*command, role=JAIL, seals=SEALS, cut=0, layers=()):
     body = struct.pack("<II", 0, 1) + allow.ljust(8 * 4096, b"\0") + struct.pack("<II", len(words), 0)
     body += struct.pack("<64I", *offsets, *[0] * (64 - len(words))) + bytes(256) + b"".join(words).ljust(16384, b"\0")
     whole = head + body
-    whole += struct.pack("<II", len(layers), 0) + b"".join(layers).ljust(8 * 32, b"\0")
+    whole += struct.pack("<II", len(layers), 0) + b"".join(layers[:8]).ljust(8 * 32, b"\0")
     whole += bytes(-len(whole) % 8)
     fd = os.memfd_create("plan", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     os.write(fd, whole[:len(whole) - cut])

@@ -4,12 +4,14 @@ workspaces, and ends them; nothing else.
 Each wrong order differs in one thing from one that is carried out.
 """
 import ctypes
+import errno
 import os
 import pathlib
 import select
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import unittest
@@ -120,6 +122,24 @@ class BelievesNoOrder(unittest.TestCase):
             for kind in (0, FORK, 7, 2**32 - 1):
                 with self.subTest(f"an order of type {kind}"):
                     self.assertEqual(orders.ask(kind, [root]), (EINVAL, []))
+
+    def test_a_plan_names_layers_by_a_hash_and_no_folder(self):
+        store = self.state / "layers"
+        good, bad = b"\x12" * 32, b"\xab" * 32
+        self.folder(store / good.hex() / "tree")
+        self.folder(store / bad.hex())
+        (store / bad.hex() / "tree").symlink_to("/etc")
+        with Orders(self.pid) as orders:
+            self.built(orders, plan_fd=plan("/bin/true", layers=[good]))
+            for what, error, wrong in (("an unknown one", errno.ENOENT, [b"\0" * 32]), ("a link", errno.ELOOP, [bad]),
+                                       ("one twice", errno.ELOOP, [good, good]), ("too many", errno.EINVAL, [good] * 9)):
+                with self.subTest(what):
+                    made, jail = orders.build(plan_fd=plan("/bin/true", layers=wrong))
+                    self.assertEqual(made, 0)
+                    self.addCleanup(jail.close)
+                    jail.control.settimeout(20)
+                    event, step, _, found = struct.unpack_from("<IHHi", jail.control.recv(4096))
+                    self.assertEqual((event, found), (1, error), f"step {step}")
 
     def test_folders_of_an_attach(self):
         work = self.folder(self.daemon.directory / "work")

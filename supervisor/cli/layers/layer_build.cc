@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,6 +59,20 @@ bool is_package_word(const std::string& word) {
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.:=~") == word.npos;
 }
 
+// Of the output of `apt-get --simulate`: the first package that is installed, and would be replaced. Its line has the
+// former version in brackets: "Inst libpython3.11 [3.11.2-6] (3.11.2-6+deb12u6 ...".
+std::string upgraded_package(std::string_view output) {
+  for (size_t at = 0; at < output.size();) {
+    const std::string_view line = output.substr(at, output.find('\n', at) - at);
+    at += line.size() + 1;
+    if (!line.starts_with("Inst ")) continue;
+    const std::string_view rest = line.substr(5);
+    const size_t end = rest.find(' ');
+    if (end != rest.npos && rest.substr(end + 1).starts_with('[')) return std::string(rest.substr(0, end));
+  }
+  return {};
+}
+
 bool is_index_url(const std::string& text) {
   return (text.starts_with("https://") || text.starts_with("http://")) && text.size() <= 2000 &&
          text.find_first_of(" \t\n") == text.npos;
@@ -82,7 +97,10 @@ Result<LayerBuild> LayerBuild::begin() {
 }
 
 LayerBuild::LayerBuild(LayerBuild&& other) noexcept
-    : scratch_(std::exchange(other.scratch_, {})), work_(std::move(other.work_)), in_(std::move(other.in_)) {}
+    : scratch_(std::exchange(other.scratch_, {})),
+      work_(std::move(other.work_)),
+      in_(std::move(other.in_)),
+      named_(std::move(other.named_)) {}
 
 LayerBuild::~LayerBuild() {
   std::error_code ignored;  // systemd-tmpfiles removes old files of /var/tmp
@@ -146,8 +164,10 @@ Result<> LayerBuild::add_debs(const std::vector<std::string>& packages) {
   for (const std::string& word : packages) {
     if (word.ends_with(".deb")) {
       CHECKED(add_file(word));
+      named_.push_back(fs::path(word).filename());
     } else if (is_package_word(word)) {
       words.push_back(word);
+      named_.push_back(word.substr(0, word.find_first_of("=:")));
     } else {
       return fail(Code::invalid, fmt::format("--deb: '{}' is not the name of a package", printable(word, 100)),
                   "python3-pandas, python3-pandas=1.5.3+dfsg-2 or ./FILE.deb; several with commas between them");
@@ -159,7 +179,6 @@ Result<> LayerBuild::add_debs(const std::vector<std::string>& packages) {
                                       "-qq",
                                       "--yes",
                                       "--no-install-recommends",
-                                      "--download-only",
                                       "-oDebug::NoLocking=1",
                                       "-oAPT::Sandbox::User=",
                                       "-oDir::Cache=" + work_,
@@ -170,10 +189,19 @@ Result<> LayerBuild::add_debs(const std::vector<std::string>& packages) {
                                       "install",
                                       "--"};
   command.insert(command.end(), words.begin(), words.end());
-  auto done = packages::run_confined(fetch_in(work_, std::move(command)));
-  if (!done) {
-    if (done.error().hint.empty()) done.error().hint = "apt-get update; apt-cache policy PACKAGE shows what there is";
-    return tl::unexpected<Error>(std::move(done).error());
+  for (const char* step : {"--simulate", "--download-only"}) {
+    command.insert(command.begin() + 1, step);
+    auto done = packages::run_confined(fetch_in(work_, command));
+    command.erase(command.begin() + 1);
+    if (!done) {
+      if (done.error().hint.empty()) done.error().hint = "apt-get update; apt-cache policy PACKAGE shows what there is";
+      return tl::unexpected<Error>(std::move(done).error());
+    }
+    const std::string upgraded = upgraded_package(*done);
+    if (!upgraded.empty())
+      return fail(Code::invalid,
+                  fmt::format("--deb: the packages need a newer version of {} than the one of /usr", upgraded),
+                  fmt::format("apt-get install --only-upgrade {}; then build the layer", upgraded));
   }
   std::error_code ignored;
   fs::remove_all(in_ + "/partial", ignored);
@@ -264,15 +292,17 @@ Result<std::vector<std::string>> LayerBuild::archives() const {
   return names;
 }
 
-Result<Fd> LayerBuild::unpack() const {
+Result<LayerBuild::Unpacked> LayerBuild::unpack() const {
   // The hash seed is fixed, because the order of sets is part of compiled modules.
-  auto unpacked = packages::run_confined(run_in(work_, {"env", "PYTHONHASHSEED=0", "/usr/bin/python3", "-s", "-S", "-P",
-                                                        "-c", kUnpackScript, in_, work_ + "/out"}));
+  auto unpacked = packages::run_confined(
+      run_in(work_, {"env", "PYTHONHASHSEED=0", "/usr/bin/python3", "-s", "-S", "-P", "-c", kUnpackScript, in_,
+                     work_ + "/out", fmt::format("{}", fmt::join(named_, ","))}));
   if (!unpacked) {
     if (unpacked.error().code == Code::unavailable) unpacked.error().code = Code::invalid;
     return tl::unexpected<Error>(std::move(unpacked).error());
   }
-  return open_without_links(work_ + "/out", O_RDONLY | O_DIRECTORY);
+  TRY(Fd tree, open_without_links(work_ + "/out", O_RDONLY | O_DIRECTORY));
+  return Unpacked{std::move(tree), *std::move(unpacked)};
 }
 
 }  // namespace admin

@@ -25,9 +25,14 @@ class LayerBuild {
   Result<> add_requirements(const std::string& file, const std::string& index);
   Result<> add_npm(const std::string& file, const std::string& registry);
 
-  // Unpacks all archives, and compiles Python modules. The tree, open for reading, is what the layer adds to /usr.
-  Result<Fd> unpack() const;
-  // The names of the archives, sorted: "python3-six_1.16.0-4_all.deb".
+  // Unpacks all archives, and compiles Python modules. The tree, open for reading, is the layer's part of /usr.
+  // Compilers and headers that the command line does not name are left out (Debian's sections devel and libdevel).
+  struct Unpacked {
+    Fd tree;
+    std::string notes;  // lines about parts that were left out
+  };
+  Result<Unpacked> unpack() const;
+  // The names of the archives, sorted; after unpack(), of those that are in the tree: "python3-six_1.16.0-4_all.deb".
   Result<std::vector<std::string>> archives() const;
 
  private:
@@ -36,6 +41,7 @@ class LayerBuild {
   Result<> make_folder(const std::string& path) const;
 
   std::string scratch_, work_, in_;  // folders, each in the one before
+  std::vector<std::string> named_;   // Debian packages and files of the command line
 };
 
 }  // namespace admin

@@ -92,13 +92,14 @@ Result<int> build_layer(const Given& given) {
                 "1 to 64 of a-z, 0-9, '-', '_' and '.', not starting with a dot");
   TRY(LayerBuild build, LayerBuild::begin());
   CHECKED(gather(given, build));
-  TRY(what.sources, build.archives());
   what.built = utc_now();
   what.python = layers::python_of_usr();
-  TRY(const Fd tree, build.unpack());
+  TRY(const LayerBuild::Unpacked unpacked, build.unpack());
+  cli::print_text(stderr, unpacked.notes);
+  TRY(what.sources, build.archives());
   TRY(LayerStore store, LayerStore::open_to_change(folder_of(given)));
   const auto former = store.find(what.name);
-  TRY(const NamedLayer layer, store.add(std::move(what), tree.get()));
+  TRY(const NamedLayer layer, store.add(std::move(what), unpacked.tree.get()));
   const bool is_same = former && former->hash == layer.hash;
   if (given.json) {
     Json told = layer_json(layer);

@@ -1,9 +1,9 @@
 """Unpacks Debian packages, wheels and npm's archives into one tree, without running any code of a package.
 
 Runs as a user that owns only its working folder (supervisor/packages/confined_run.h), because the archives come from
-strangers: unpack.py IN OUT PYTHON. It reads the archives in IN in the order of their names, and writes OUT, the
+strangers: unpack.py IN OUT NAMED. It reads the archives in IN in the order of their names, and writes OUT, the
 future /usr of a layer. It refuses names, links and kinds of files that a layer cannot have, by name; the layer's own rules
-(supervisor/layers/entry_rules.h) follow when root reads OUT. Compiled modules of archives are left out: PYTHON compiles
+(supervisor/layers/entry_rules.h) follow when root reads OUT. Compiled modules of archives are left out: Python compiles
 all modules again, in a fixed order, so that the same input gives the same bytes.
 """
 import io
@@ -94,8 +94,25 @@ def usr_place(parts):
     return parts if parts[0] in MERGED else None
 
 
-def debian(tree, file, name):
-    """A .deb: files below /usr. Files elsewhere are left out, but a link of /usr to such a file becomes the file."""
+def is_for_builders(file, named):
+    """A compiler or headers, which another package brings and code in jails does not need. Removes the archive."""
+    told = subprocess.run(["dpkg-deb", "--field", file, "Package", "Section"], stdout=subprocess.PIPE, text=True, errors="replace")
+    fields = dict(line.split(": ", 1) for line in told.stdout.split("\n") if ": " in line)
+    if fields.get("Section", "").split("/")[-1] not in ("devel", "libdevel"):
+        return False
+    if fields.get("Package") in named or os.path.basename(file) in named:
+        return False
+    os.unlink(file)
+    print(f"left out: {fields.get('Package')}, of Debian's section {fields.get('Section')}")
+    return True
+
+
+def debian(tree, file, name, is_given):
+    """A .deb: files below /usr. Files elsewhere are left out, but a link of /usr to such a file becomes the file.
+
+    `is_given`: the administrator named the file. Other packages are from apt's signed sources; some have links to files of
+    the machine's /etc.
+    """
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", file], stdout=subprocess.PIPE) as packed:
         limit = limit_of(file)
         outside, waiting, seen = {}, [], {}
@@ -112,6 +129,9 @@ def debian(tree, file, name):
                 tree.count(name, member.name, member.size if member.isreg() else 0, limit)
                 place = usr_place(parts)
                 if member.isdir() or (place is not None and (not place or is_compiled(place))):
+                    continue
+                if place is not None and not is_given and place[-1].endswith("-nspkg.pth"):
+                    print(f"left out: {member.name} of {name}, which Python does not need")
                     continue
                 if place is None:
                     if member.isreg() and member.size <= 1 << 20:
@@ -142,8 +162,10 @@ def debian(tree, file, name):
         elif full.startswith("/usr/"):
             # Relative, so that it leads to the same place wherever /usr is mounted.
             tree.link(name, path, posixpath.relpath(full, posixpath.join("/usr", posixpath.dirname(path))))
-        else:
+        elif is_given:
             refuse(name, path, f"it is a link that leads out of /usr, to {target}")
+        else:
+            print(f"left out: /usr/{path} of {name}, a link that leads out of /usr, to {target}")
 
 
 def wheel(tree, file, name):
@@ -257,7 +279,7 @@ def compile_modules(tree):
                                    invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH, workers=1)
 
 
-def main(source, target):
+def main(source, target, named):
     tree = Tree(target)
     os.makedirs(target)
     for name in sorted(os.listdir(source)):
@@ -266,7 +288,8 @@ def main(source, target):
             if name == "node_modules":
                 node_folder(tree, file)
             elif name.endswith(".deb"):
-                debian(tree, file, name)
+                if not is_for_builders(file, named.split(",")):
+                    debian(tree, file, name, name in named.split(","))
             elif name.endswith(".whl"):
                 wheel(tree, file, name)
             else:
@@ -280,4 +303,4 @@ def main(source, target):
     compile_modules(tree)
 
 
-main(*sys.argv[1:3])
+main(*sys.argv[1:4])

@@ -89,6 +89,8 @@ TEST_CASE("the same tree has the same hash, whatever its order, owners, times an
 TEST_CASE("a store lists, finds and removes") {
   const Folders folders;
   CHECK(LayerStore::open(folders.store).error().code == Code::not_found);
+  fs::create_directory(folders.store);
+  CHECK(LayerStore::open(folders.store)->list()->empty());
   folders.write("warder_test_a.py", "a = 1\n");
   const auto added = folders.add("data");
   REQUIRE(added);
