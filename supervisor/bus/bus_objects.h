@@ -65,7 +65,7 @@ struct DaemonServices {
   std::function<std::string()> disk_problem;
   std::function<std::vector<upstream::ServerStatus>()> servers;
   // Errors: those of UpstreamServers::test().
-  std::function<Task<Result<>>(std::string name)> test_server;
+  std::function<Task<Result<>>(std::string name, std::string tenant)> test_server;
   // Logins at upstream servers (supervisor/upstream/upstream_servers.h). begin_login returns an id and a URL.
   std::function<Result<bool>(const std::string& server)> is_login_shared;
   std::function<Task<Result<std::pair<std::string, std::string>>>(

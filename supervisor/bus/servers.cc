@@ -1,5 +1,6 @@
 // Upstream servers over D-Bus: ListServers, TestServer. Problems of servers may quote their standard error, and names
 // of tools tell what a machine is used for: who sees all tenants sees them, and administrators test a server.
+#include "policies/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/bus/bus_objects.h"
 
@@ -50,13 +51,15 @@ Task<Result<MessagePtr>> BusObjects::list_servers(MessagePtr call) {
 }
 
 Task<Result<MessagePtr>> BusObjects::test_server(MessagePtr call) {
-  const char* text = nullptr;
-  if (int r = sd_bus_message_read(call.get(), "s", &text); r < 0)
-    co_return fail_errno(-r, "read the argument", Code::invalid);
-  const std::string name = text;
+  const char *name_text = nullptr, *tenant_text = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "ss", &name_text, &tenant_text); r < 0)
+    co_return fail_errno(-r, "read the arguments", Code::invalid);
+  const std::string name = name_text, tenant = tenant_text;
+  if (!tenant.empty() && !policies::valid_name(tenant))
+    co_return fail(Code::invalid, "this is not the name of a tenant");
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} tests the upstream server {}", caller.uid, printable(name, 64));
-  CO_CHECKED(co_await services_.test_server(name));
+  CO_CHECKED(co_await services_.test_server(name, tenant));
   co_return reply_to(call.get());
 }
 

@@ -237,7 +237,8 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .is_degraded = [this] { return prepared_.configuration.degraded() || host_.unfit; },
       .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
       .servers = [this] { return upstream_.statuses(); },
-      .test_server = [this](std::string name) { return upstream_.test(std::move(name)); },
+      .test_server = [this](std::string name,
+                            std::string tenant) { return upstream_.test(std::move(name), std::move(tenant)); },
       .doctor = [this] { return examination_.run(); },
       .sessions_of = [this](const std::string& tenant) { return sessions_.count_of(tenant); },
       .remove_tenant =

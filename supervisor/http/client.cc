@@ -92,6 +92,13 @@ std::string_view ReplyHead::header(std::string_view name) const {
   return found == headers.end() ? std::string_view() : found->second;
 }
 
+std::string_view ReplyHead::media_type() const {
+  std::string_view type = header("content-type");
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.remove_suffix(1);
+  return type;
+}
+
 HttpClient::Core::Core(Loop& on, const Curl& library)
     : loop(on), curl(library), multi_(library.multi_init()), timer_(new Timer) {
   timer_->handle.data = timer_.get();

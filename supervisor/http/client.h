@@ -42,6 +42,8 @@ struct ReplyHead {
   Headers headers;  // names in lower case
   // The value of the first header with this name; empty: no header has it. `name` is in lower case.
   std::string_view header(std::string_view name) const;
+  // "text/event-stream": the Content-Type without its parameters.
+  std::string_view media_type() const;
 };
 struct HttpReply {
   ReplyHead head;

@@ -10,6 +10,8 @@
 
 namespace http {
 
+inline constexpr char kEventStreamType[] = "text/event-stream";
+
 class EventStream {
  public:
   explicit EventStream(size_t most_bytes) : most_bytes_(most_bytes) {}

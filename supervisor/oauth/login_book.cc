@@ -65,6 +65,13 @@ size_t LoginBook::count_of(std::string_view server) const {
       std::count_if(known_.begin(), known_.end(), [server](const auto& one) { return one.first.first == server; }));
 }
 
+std::vector<std::string> LoginBook::owners_of(std::string_view server) const {
+  std::vector<std::string> all;
+  for (const auto& [name, tokens] : known_)
+    if (name.first == server && !name.second.empty()) all.push_back(name.second);
+  return all;
+}
+
 Task<Result<>> LoginBook::keep(LoginName name, Tokens tokens) {
   auto shared = std::make_shared<const Tokens>(tokens);
   const WorkerThread::Job job = [files = files_, name, shared] { return files->write(name, *shared); };

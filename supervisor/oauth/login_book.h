@@ -3,7 +3,9 @@
 // Used by: logins.cc, token_source.cc, which share it: a connection may outlive the configuration of its server.
 // Errors: those of login_files.h.
 #pragma once
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "supervisor/base/loop.h"
@@ -18,7 +20,9 @@ class LoginBook {
  public:
   // The loop must outlive the book; `disk` and `folder` must be there until close().
   LoginBook(Loop& loop, WorkerThread& disk, int folder, const SealKey& key)
-      : loop_(loop), disk_(&disk), files_(std::make_shared<LoginFiles>(folder, key)) {}
+      : loop_(loop), disk_(&disk), files_(std::make_shared<LoginFiles>(folder, key)) {
+    renewals_.emplace(loop);
+  }
 
   // Reads the files. Tasks in ready() go on when it is done.
   Task<> read();
@@ -26,6 +30,8 @@ class LoginBook {
   // nullptr: no login.
   const Tokens* find(const LoginName& name) const;
   size_t count_of(std::string_view server) const;
+  // The owners of logins at a server, by name.
+  std::vector<std::string> owners_of(std::string_view server) const;
   // After an error the tokens are kept in memory alone.
   Task<Result<>> keep(LoginName name, Tokens tokens);
   // Whether there was a login.
@@ -34,8 +40,17 @@ class LoginBook {
   // The text of a small file with a secret.
   Task<Result<std::string>> read_secret(std::string path);
 
+  // Runs the renewal of a login. It ends with the daemon, and not with the source of tokens that began it: its refresh
+  // token is used up, and the new one must be stored.
+  void renew(Task<> renewal) {
+    if (renewals_) renewals_->spawn(std::move(renewal));
+  }
+
   // From now on, nothing is read, stored or sent.
-  void close() { disk_ = nullptr; }
+  void close() {
+    disk_ = nullptr;
+    renewals_.reset();
+  }
 
   Loop& loop() { return loop_; }
   // For requests to authorization servers; opened when it is needed. Errors: unavailable.
@@ -51,6 +66,7 @@ class LoginBook {
   std::map<LoginName, Tokens> known_;
   bool is_read_ = false;
   std::vector<OneShot<>::Resolver> waiting_;
+  std::optional<Scope> renewals_;  // last: cancelled first
 };
 
 }  // namespace oauth

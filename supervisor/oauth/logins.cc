@@ -99,7 +99,7 @@ std::shared_ptr<TokenSource> Logins::source(const TokenTarget& target, const std
   Source& one = sources_[{target.server, owner}];
   const bool is_same = one.source && one.target.url == target.url && one.target.settings == target.settings &&
                        one.target.authorities == target.authorities && one.target.headers == target.headers;
-  if (!is_same) one = {target, std::make_shared<TokenSource>(book_, target, owner)};
+  if (!is_same) one = {target, std::make_shared<TokenSource>(book_, target, owner, std::move(one.source))};
   return one.source;
 }
 
@@ -219,26 +219,38 @@ Task<Result<Logout>> Logins::log_out(TokenTarget target, std::string owner) {
   Logout done;
   CO_TRY(done.was_there, co_await book_->remove(std::move(name)));
   if (!done.was_there) co_return done;
-  const auto http = book_->http();
-  if (!http) {
-    done.not_revoked = http.error().what;
-    co_return done;
-  }
-  const auto revoked = co_await revoke_tokens(**http, target, std::move(former));
+  const auto revoked = co_await revoke(book_, std::move(target), std::move(former));
   if (!revoked) done.not_revoked = revoked.error().what;
   co_return done;
 }
 
-void Logins::forget_owner(const std::string& owner) {
-  struct Removal {
-    static Task<> run(std::shared_ptr<LoginBook> book, LoginName name) {
-      const auto removed = co_await book->remove(std::move(name));
-      if (!removed) log_warning("a login of a removed tenant is not deleted: {}", removed.error().what);
-    }
-  };
+Task<Result<>> Logins::revoke(std::shared_ptr<LoginBook> book, TokenTarget target, Tokens tokens) {
+  CO_TRY(const auto http, book->http());
+  auto done = co_await revoke_tokens(*http, target, std::move(tokens));
+  co_return done;
+}
+
+Task<> Logins::forget(std::shared_ptr<LoginBook> book, LoginName name, std::optional<TokenTarget> target) {
+  Tokens former;
+  if (const Tokens* tokens = book->find(name)) former = *tokens;
+  const std::string server = name.first;
+  const auto removed = co_await book->remove(std::move(name));
+  if (!removed) log_warning("a login of a removed tenant is not deleted: {}", removed.error().what);
+  if (!removed || !*removed) co_return;
+  Result<> revoked = fail(Code::unavailable, "the server is not configured any more");
+  if (target) revoked = co_await revoke(book, *std::move(target), std::move(former));
+  if (!revoked)
+    log_warning("upstream server {}: the tokens of a removed tenant are not revoked: {}", server, revoked.error().what);
+}
+
+void Logins::forget_owner(const std::string& owner, const std::vector<TokenTarget>& targets) {
   std::erase_if(pending_, [&owner](const auto& one) { return one.second->owner == owner; });
   std::erase_if(sources_, [&owner](const auto& one) { return one.first.second == owner; });
-  for (auto& name : book_->of_owner(owner)) tasks_.spawn(Removal::run(book_, std::move(name)));
+  for (auto& name : book_->of_owner(owner)) {
+    const auto target = std::find_if(targets.begin(), targets.end(),
+                                     [&name](const TokenTarget& one) { return one.server == name.first; });
+    tasks_.spawn(forget(book_, std::move(name), target == targets.end() ? std::nullopt : std::optional(*target)));
+  }
 }
 
 }  // namespace oauth

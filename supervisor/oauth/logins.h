@@ -8,6 +8,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,15 @@ class Logins {
   Task<Result<>> finish(std::string id, LoginName name, std::string redirected);
   // Deletes the tokens here, and then revokes them at the authorization server, if that can be done within 5 s.
   Task<Result<Logout>> log_out(TokenTarget target, std::string owner);
-  // The tenant is removed: its logins, too. The authorization servers are not told.
-  void forget_owner(const std::string& owner);
+  // The tenant is removed: its logins, too. The tokens for one of `targets`, the servers that are configured, are also
+  // revoked at the authorization server, if that can be done within 5 s.
+  void forget_owner(const std::string& owner, const std::vector<TokenTarget>& targets);
 
  private:
   struct Pending;
+  // Revokes the tokens of a login that is deleted here.
+  static Task<Result<>> revoke(std::shared_ptr<LoginBook> book, TokenTarget target, Tokens tokens);
+  static Task<> forget(std::shared_ptr<LoginBook> book, LoginName name, std::optional<TokenTarget> target);
   Result<> take_place(const std::string& id, std::shared_ptr<Pending> pending);
   Task<Result<std::string>> prepare(std::shared_ptr<Pending> pending, std::vector<std::string> scopes);
 

@@ -21,13 +21,30 @@ bool is_ending(const Tokens& tokens) { return tokens.expires_at > 0 && tokens.ex
 
 }  // namespace
 
-TokenSource::TokenSource(std::shared_ptr<LoginBook> book, TokenTarget target, std::string owner)
-    : book_(std::move(book)),
-      target_(std::move(target)),
-      name_(target_.server, std::move(owner)),
-      tasks_(book_->loop()) {}
+TokenSource::TokenSource(std::shared_ptr<LoginBook> book, TokenTarget target, std::string owner,
+                         std::shared_ptr<TokenSource> former)
+    : book_(std::move(book)), target_(std::move(target)), name_(target_.server, std::move(owner)) {
+  if (former && former->is_renewing_) {
+    former_ = std::move(former);
+  } else if (former) {
+    former_ = former->former_;
+  }
+}
 
-TokenSource::~TokenSource() { tasks_.cancel_all(); }
+Task<> TokenSource::end_of_renewal() {
+  if (!is_renewing_) co_return;
+  OneShot<> done(book_->loop());
+  waiting_.push_back(done.resolver());
+  co_await done;
+}
+
+// A renewal that a replaced source began: its tokens may be good for this one, too.
+Task<> TokenSource::former_renewal() {
+  while (const auto former = former_) {
+    co_await former->end_of_renewal();
+    if (former_ == former) former_ = former->former_;
+  }
+}
 
 Error TokenSource::needs_login(std::string why) const {
   Error error{Code::unavailable, 0, std::move(why), "warder servers login " + target_.server, ""};
@@ -68,6 +85,7 @@ std::string TokenSource::note_sent(std::string token) {
 
 Task<Result<std::string>> TokenSource::token() {
   co_await book_->ready();
+  co_await former_renewal();
   const Tokens* tokens = current();
   if (tokens && !is_ending(*tokens)) co_return note_sent(tokens->access);
   if (!tokens && !is_client()) co_return tl::unexpected<Error>(needs_login("nobody has logged in to it"));
@@ -78,6 +96,7 @@ Task<Result<std::string>> TokenSource::token() {
 }
 
 Task<Result<std::string>> TokenSource::renewed(std::string refused) {
+  co_await former_renewal();
   const Tokens* tokens = current();
   if (tokens && tokens->access != refused && !is_ending(*tokens)) co_return note_sent(tokens->access);
   if (!is_renewing_) {
@@ -85,31 +104,27 @@ Task<Result<std::string>> TokenSource::renewed(std::string refused) {
     if (is_early && !last_) co_return tl::unexpected<Error>(last_.error());
     if (is_early) co_return tl::unexpected<Error>(needs_login("it refuses a new token"));
     is_renewing_ = true;
-    tasks_.spawn(renew());
+    book_->renew(renew(shared_from_this()));
   }
-  if (is_renewing_) {
-    OneShot<> done(book_->loop());
-    waiting_.push_back(done.resolver());
-    co_await done;
-  }
+  co_await end_of_renewal();
   if (!last_) co_return tl::unexpected<Error>(last_.error());
   tokens = current();
   if (!tokens) co_return tl::unexpected<Error>(needs_login("nobody has logged in to it"));
   co_return note_sent(tokens->access);
 }
 
-Task<> TokenSource::renew() {
+Task<> TokenSource::renew(std::shared_ptr<TokenSource> source) {
   Result<> result;
-  if (is_client()) {
-    result = co_await renew_credentials();
+  if (source->is_client()) {
+    result = co_await source->renew_credentials();
   } else {
-    result = co_await renew_login();
+    result = co_await source->renew_login();
   }
-  if (!result) log_warning("upstream server {}: no new token: {}", target_.server, result.error().what);
-  last_ = std::move(result);
-  renewed_at_ = Monotonic::now();
-  is_renewing_ = false;
-  for (const auto& one : std::exchange(waiting_, {})) one.resolve();
+  if (!result) log_warning("upstream server {}: no new token: {}", source->target_.server, result.error().what);
+  source->last_ = std::move(result);
+  source->renewed_at_ = Monotonic::now();
+  source->is_renewing_ = false;
+  for (const auto& one : std::exchange(source->waiting_, {})) one.resolve();
 }
 
 Task<Result<>> TokenSource::renew_login() {

@@ -1,6 +1,7 @@
 // TokenSource: the bearer token for the requests to one upstream server, for one owner. It renews tokens: when they are
 // about to end, or when the server refuses one. Requests at the same time share one renewal, which goes on if its
-// callers leave: a rotated refresh token must not be lost.
+// callers leave, and if this source is replaced by one with other settings: a rotated refresh token must not be lost,
+// and none must be used twice.
 // Tokens of a person's login are stored (login_book.h), those by client_credentials are in memory alone.
 // Made by: logins.cc. Used by: upstream/http_transport.cc. Errors: unavailable: no login, or no token can be had; the
 // hint is the command that helps. No error has a part of a token.
@@ -16,10 +17,11 @@
 
 namespace oauth {
 
-class TokenSource {
+class TokenSource : public std::enable_shared_from_this<TokenSource> {
  public:
-  TokenSource(std::shared_ptr<LoginBook> book, TokenTarget target, std::string owner);
-  ~TokenSource();
+  // `former`: the source of the same login that this one replaces; nullptr: there was none.
+  TokenSource(std::shared_ptr<LoginBook> book, TokenTarget target, std::string owner,
+              std::shared_ptr<TokenSource> former = nullptr);
   TokenSource(const TokenSource&) = delete;
 
   // The token of the next request.
@@ -39,7 +41,9 @@ class TokenSource {
   bool is_client() const { return target_.settings.grant == OAuthSettings::Grant::client_credentials; }
   const Tokens* current() const;
   std::string note_sent(std::string token);
-  Task<> renew();
+  static Task<> renew(std::shared_ptr<TokenSource> source);
+  Task<> end_of_renewal();
+  Task<> former_renewal();
   Task<Result<>> renew_login();
   Task<Result<>> renew_credentials();
 
@@ -53,7 +57,7 @@ class TokenSource {
   Result<> last_;  // renewal
   Monotonic::time_point renewed_at_{};
   std::vector<OneShot<>::Resolver> waiting_;
-  Scope tasks_;  // last: cancelled first
+  std::shared_ptr<TokenSource> former_;  // while it renews the login
 };
 
 }  // namespace oauth

@@ -10,6 +10,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/jsonrpc.h"
 #include "supervisor/oauth/challenge.h"
+#include "supervisor/upstream/http_post.h"
 
 namespace upstream {
 namespace {
@@ -17,23 +18,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMostPosts = 256;
-constexpr size_t kMostHeld = 2 * kMaxMessage;  // bytes of all replies together
 constexpr size_t kMostRefusal = 64 << 10, kShown = 300;
 constexpr size_t kLongestSession = 1024;
-constexpr auto kNotification = 30s;     // time for the server to accept a notification
-constexpr auto kGrace = 1s;             // for a reply to end after its answer; then its connection can be reused
-constexpr auto kSessionEnd = 2s;        // for the DELETE that ends the session
-constexpr auto kMostListenPause = 60s;  // between two GET streams that belong to no request
+constexpr auto kNotification = 30s;  // time for the server to accept a notification
+constexpr auto kGrace = 1s;          // for a reply to end after its answer; then its connection can be reused
+constexpr auto kSessionEnd = 2s;     // for the DELETE that ends the session
 
 constexpr const char* kCall = "tools/call";
-constexpr const char* kEvents = "text/event-stream";
-
-std::string_view media_type(const http::ReplyHead& head) {
-  std::string_view type = head.header("content-type");
-  type = type.substr(0, type.find(';'));
-  while (type.ends_with(' ')) type.remove_suffix(1);
-  return type;
-}
 
 bool is_visible(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
@@ -75,21 +66,6 @@ std::string header_value(std::string_view text) {
 }
 
 // One POST under way. Destroying it closes its reply.
-struct HttpTransport::Post {
-  Post(Loop& loop, std::optional<int64_t> of, size_t& all) : id(of), held_by_all(all), task(loop) {}
-  ~Post() {
-    task.cancel_all();
-    held_by_all -= held;
-  }
-  Post(const Post&) = delete;
-  std::optional<int64_t> id;
-  size_t& held_by_all;
-  size_t held = 0;
-  bool is_answered = false;
-  Deadline grace;
-  Scope task;
-};
-
 HttpTransport::HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> client, const ServerConfig& config,
                              const Variables& secrets, std::shared_ptr<oauth::TokenSource> tokens)
     : loop_(loop),
@@ -250,7 +226,7 @@ Task<> HttpTransport::converse(Message& message, Post& post) {
     session_ = head->header("mcp-session-id");
     if (session_.size() > kLongestSession || !is_visible(session_)) session_.clear();
   }
-  if (head->status == 200 && media_type(*head) == kEvents) {
+  if (head->status == 200 && head->media_type() == http::kEventStreamType) {
     co_await take_stream(std::move(exchange), message, post);
     co_return;
   }
@@ -329,15 +305,6 @@ Error HttpTransport::refusal_of(const http::ReplyHead& head, const std::string& 
   return error;
 }
 
-Result<> HttpTransport::hold(size_t& held, size_t now) {
-  held_ += now - held;
-  held = now;
-  if (held_ > kMostHeld)
-    return fail(Code::exhausted, fmt::format("its answers together are larger than {} MB", kMostHeld >> 20),
-                "ask for less data in one call");
-  return {};
-}
-
 Task<Result<std::string>> HttpTransport::read_body(http::Exchange& exchange, size_t most, size_t& held) {
   std::string body;
   for (;;) {
@@ -349,117 +316,6 @@ Task<Result<std::string>> HttpTransport::read_body(http::Exchange& exchange, siz
     if (body.size() > most)
       co_return fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20),
                      "ask for less data");
-  }
-}
-
-Task<HttpTransport::StreamEnd> HttpTransport::read_stream(http::Exchange& exchange, std::optional<int64_t> of,
-                                                          size_t& held, Resumption& resumption) {
-  http::EventStream events(kMaxMessage);
-  size_t unfinished = 0;
-  for (;;) {
-    auto part = co_await exchange.read();
-    if (!part) co_return StreamEnd{std::move(part).error(), false};
-    if (part->empty()) co_return StreamEnd{};
-    heard_ += part->size();
-    events.feed(*part);
-    unfinished += part->size();
-    while (auto event = events.next()) {
-      unfinished = 0;
-      if (event->type != "message") continue;
-      auto whole = std::make_shared<const std::string>(std::move(event->data));
-      const MessageText text{*whole, {whole, whole->data()}};
-      co_await listener_.message(text, of);
-      resumption.note(events);  // after each event: the next one may break the stream off
-    }
-    resumption.note(events);
-    if (const size_t noise = events.take_noise(); noise > 0) listener_.noise(noise);
-    if (events.too_large()) {
-      listener_.too_long();
-      Error why{Code::unavailable, 0, fmt::format("more than {} MB at once", kMaxMessage >> 20), "", ""};
-      co_return StreamEnd{std::move(why), true};
-    }
-    auto room = hold(held, unfinished);
-    if (!room) co_return StreamEnd{std::move(room).error(), true};
-    co_await next_turn(loop_);  // other tasks first, however much the server sends
-  }
-}
-
-Task<> HttpTransport::take_stream(std::unique_ptr<http::Exchange> exchange, const Message& message, Post& post) {
-  Resumption resumption;
-  for (;;) {
-    StreamEnd end;
-    if (exchange) end = co_await read_stream(*exchange, message.id, post.held, resumption);
-    exchange.reset();
-    (void)hold(post.held, 0);
-    if (post.is_answered || !message.id) co_return;
-    Error why{Code::unavailable, 0, "ended its reply without an answer", "", ""};
-    if (end.why) why = std::move(*end.why).within("did not finish its reply");
-    const bool can_resume = !end.is_lost && version_ != kModern && resumption.is_possible();
-    const auto pause = can_resume ? resumption.next_pause() : std::nullopt;
-    if (!pause) {
-      if (resumption.attempts() > 0) why.what += fmt::format(" ({} attempts to resume it)", resumption.attempts());
-      co_return give_up(message, std::move(why), true);
-    }
-    auto again = co_await reopen(resumption, *pause);
-    if (!again) co_return give_up(message, std::move(again).error().within("broke its reply off"), true);
-    exchange = *std::move(again);
-  }
-}
-
-std::unique_ptr<http::Exchange> HttpTransport::get_stream(const Resumption& resumption) {
-  http::ClientRequest what = request("GET");
-  what.headers.emplace_back("Accept", kEvents);
-  if (resumption.is_possible()) what.headers.emplace_back("Last-Event-ID", resumption.last_id());
-  return client_->start(std::move(what));
-}
-
-Task<Result<std::unique_ptr<http::Exchange>>> HttpTransport::reopen(const Resumption& resumption,
-                                                                    std::chrono::milliseconds pause) {
-  co_await sleep_for(loop_, pause);
-  CO_CHECKED(co_await take_token());
-  std::string sent = token_;
-  auto exchange = get_stream(resumption);
-  auto head = co_await exchange->head();
-  if (!head) co_return std::unique_ptr<http::Exchange>();  // not reached now
-  heard_++;
-  if (tokens_ && head->status == 401) {
-    CO_CHECKED(co_await replace_token(std::move(sent)));
-    co_return std::unique_ptr<http::Exchange>();
-  }
-  if (head->status == 200 && media_type(*head) == kEvents) co_return std::move(exchange);
-  if (head->status >= 500 || head->status == 429) co_return std::unique_ptr<http::Exchange>();
-  co_return fail(Code::unavailable, fmt::format("does not resume it (HTTP status {})", head->status));
-}
-
-Task<> HttpTransport::listen() {
-  Resumption resumption;
-  std::chrono::milliseconds pause = resumption.pause();
-  while (!over_) {
-    const uint64_t before = heard_;
-    if (const auto ready = co_await take_token(); !ready) co_return;  // the next call says so
-    std::string sent = token_;
-    auto exchange = get_stream(resumption);
-    auto head = co_await exchange->head();
-    if (tokens_ && head && head->status == 401) {
-      if (const auto renewed = co_await replace_token(std::move(sent)); !renewed) co_return;
-      co_await sleep_for(loop_, pause);
-      pause = std::min<std::chrono::milliseconds>(2 * pause, kMostListenPause);
-      continue;
-    }
-    if (head && head->status == 404 && !session_.empty())
-      co_return over(Error{Code::unavailable, 0, "no longer knows its session", "", ""});
-    const bool is_stream = head && head->status == 200 && media_type(*head) == kEvents;
-    if (head && !is_stream && !resumption.is_possible()) co_return;  // no GET stream here
-    if (head && !is_stream) resumption = {};                         // it no longer has the events after that id
-    if (is_stream) {
-      size_t held = 0;
-      const StreamEnd end = co_await read_stream(*exchange, {}, held, resumption);
-      held_ -= held;
-      if (!end.why && heard_ > before) pause = resumption.pause();
-    }
-    exchange.reset();
-    co_await sleep_for(loop_, pause);
-    pause = std::min<std::chrono::milliseconds>(2 * pause, kMostListenPause);
   }
 }
 

@@ -40,16 +40,15 @@ Task<Result<>> UpstreamServers::finish_login(std::string server, std::string own
   auto finished = co_await logins_->finish(std::move(id), std::move(name), std::move(redirected));
   if (!finished)
     co_return tl::unexpected<Error>(std::move(finished).error().within(fmt::format("server '{}'", server)));
-  Caller caller = settings_.nobody;
-  caller.tenant = owner;
+  const bool is_shared = found->config.sharing == ServerConfig::Sharing::everybody;
+  const Caller caller = is_shared ? settings_.nobody : tester(owner);
   if (!make_room_for(*found, caller)) co_return Result<>{};
   ServerConnection& connection = connection_of(*found, caller);
   connection.forget_failures();
   auto how = start_of(*found, caller);
   auto started = co_await connection.ready(std::move(how));
   if (!started) log_warning("upstream server {}: logged in, but: {}", server, started.error().what);
-  // It learned the tools, under no tenant's policy; the tenant's first call starts another one under its own.
-  if (found->config.sharing == ServerConfig::Sharing::tenant) connection.rest();
+  if (!is_shared) connection.rest();
   co_return Result<>{};
 }
 
@@ -62,8 +61,20 @@ Task<Result<std::pair<bool, std::string>>> UpstreamServers::log_out(std::string 
   co_return std::pair(done.was_there, std::move(done.not_revoked));
 }
 
+// Its connection has the login of the account, and a name that no tenant's call has: a call has its own connection,
+// under the policy of its tenant.
+Caller UpstreamServers::tester(const std::string& account) const {
+  Caller caller = settings_.nobody;
+  caller.tenant = account + "//test";
+  return caller;
+}
+
 void UpstreamServers::forget_logins_of(const std::string& account) {
-  if (logins_ && !account.empty()) logins_->forget_owner(account);
+  if (!logins_ || account.empty()) return;
+  std::vector<oauth::TokenTarget> targets;
+  for (const auto& [name, server] : servers_)
+    if (server->config.oauth) targets.push_back(target_of(server->config));
+  logins_->forget_owner(account, targets);
 }
 
 void UpstreamServers::note_login(const Server& server, ServerStatus& status) const {

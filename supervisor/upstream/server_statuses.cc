@@ -1,5 +1,6 @@
 // UpstreamServers::statuses() and test(): the servers as administrators see and test them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -44,22 +45,39 @@ std::vector<ServerStatus> UpstreamServers::statuses() const {
   return all;
 }
 
-Task<Result<>> UpstreamServers::test(std::string name) {
+// "of 2 tenants: acme, uid-1000"; at most 20 names.
+std::string UpstreamServers::logins_text(const Server& server) const {
+  constexpr size_t kMostNames = 20;
+  std::vector<std::string> names;
+  if (logins_) names = logins_->book().owners_of(server.config.name);
+  if (names.empty()) return "of no tenant yet";
+  const size_t count = names.size();
+  if (count > kMostNames) names.resize(kMostNames);
+  return fmt::format("of {} {}: {}{}", count, count == 1 ? "tenant" : "tenants", fmt::join(names, ", "),
+                     count > kMostNames ? ", ..." : "");
+}
+
+Task<Result<>> UpstreamServers::test(std::string name, std::string account) {
   const ServerPtr server = find(name);
   if (!server)
     co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)),
                    "warder servers list shows the servers");
   const auto& oauth = server->config.oauth;
   const bool is_shared = server->config.sharing == ServerConfig::Sharing::everybody;
-  if (oauth && oauth->grant == oauth::OAuthSettings::Grant::authorization_code && !is_shared)
-    co_return fail(Code::unavailable,
-                   fmt::format("server '{}' cannot be tested: each tenant has its own login there, and a test has none",
-                               printable(name, 64)),
-                   "let a tenant that has logged in call one of its tools");
-  CO_CHECKED(make_room_for(*server, settings_.nobody));
-  ServerConnection& connection = connection_of(*server, settings_.nobody);
+  const bool is_by_tenant = oauth && oauth->grant == oauth::OAuthSettings::Grant::authorization_code && !is_shared;
+  if (is_by_tenant && account.empty())
+    co_return fail(Code::invalid,
+                   fmt::format("each tenant has its own login at server '{}': there are logins {}", printable(name, 64),
+                               logins_text(*server)),
+                   fmt::format("warder servers test {} --tenant TENANT tests with the login of one", name));
+  if (!is_by_tenant && !account.empty())
+    co_return fail(Code::invalid, fmt::format("server '{}' has no logins of tenants", printable(name, 64)),
+                   fmt::format("warder servers test {}, without --tenant", name));
+  const Caller caller = is_by_tenant ? tester(account) : settings_.nobody;
+  CO_CHECKED(make_room_for(*server, caller));
+  ServerConnection& connection = connection_of(*server, caller);
   connection.forget_failures();
-  auto start_it = start_of(*server, settings_.nobody);
+  auto start_it = start_of(*server, caller);
   auto ready = co_await connection.ready(std::move(start_it));
   if (!ready) co_return tl::unexpected<Error>(std::move(ready).error());
   if (!is_shared) connection.rest();

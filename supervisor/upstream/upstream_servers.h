@@ -69,9 +69,10 @@ class UpstreamServers {
   // All servers, by name.
   std::vector<ServerStatus> statuses() const;
   // Starts the server as for its first call, learns its tools, and ends it if it is not shared. A pause after failed
-  // starts is not waited for. A server that runs already for all tenants is asked nothing. Errors: not_found: there is
-  // no such server; those of the start.
-  Task<Result<>> test(std::string name);
+  // starts is not waited for. A server that runs already for all tenants is asked nothing. `account`: the tenant whose
+  // login is used, where each tenant has its own; else empty. Errors: not_found: there is no such server; invalid: it
+  // needs the name of a tenant, or has no logins of tenants; those of the start.
+  Task<Result<>> test(std::string name, std::string account);
 
   // Logins at servers whose configuration has `oauth`. Owner: the account of a tenant, or empty for a server that is
   // shared. Errors: not_found: no such server; invalid: it has no `oauth`; those of oauth/logins.h.
@@ -155,6 +156,9 @@ class UpstreamServers {
   Task<> learn_one(ServerPtr server);
   Result<ServerPtr> server_with_login(std::string_view name) const;
   void note_login(const Server& server, ServerStatus& status) const;
+  // A caller that only learns the tools, with the login of a tenant.
+  Caller tester(const std::string& account) const;
+  std::string logins_text(const Server& server) const;
   // Checks and writes the arguments of a call beside the loop. Errors: invalid: they do not fit the schema.
   Task<Result<Transport::Arguments>> write_beside(Server& server, const Caller& caller, const std::string& tool,
                                                   const ToolEntry& entry, FreedBeside arguments);

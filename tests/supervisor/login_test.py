@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Logins at upstream servers (OAuth): by a person, by the daemon's own account, and authorization servers that mean no good."""
+"""Logins at upstream servers (OAuth): by a person, and by the daemon's own account."""
 import json
 import os
 import pathlib
@@ -214,6 +214,54 @@ class ByAPerson(LoginTest):
         self.assertEqual(refused["remedy"], "warder servers login far")
         self.assert_no_token_is_seen(json.dumps(refused))
 
+    def test_a_renewal_goes_on_when_its_call_ends_and_the_settings_change(self):
+        self.begin()
+        self.log_in()
+        self.assertEqual(self.call(), {"result": {"sum": 3}})
+        self.issuer.go_on, self.issuer.wrong = threading.Event(), "slow"
+        self.addCleanup(self.issuer.go_on.set)
+        self.issuer.valid.clear()
+        leaving = Client(self.daemon.socket)
+        leaving.begin("tools/call", name="call_tool", arguments={"name": "far.add", "arguments": {"a": 1, "b": 2}})
+        eventually(lambda: len(self.issuer.requests) == 2, "the daemon asks for a new token")
+        leaving.close()
+        # Other settings: another source of tokens for the same login.
+        file = pathlib.Path(self.bus.folder, "warderd.json")
+        settings = json.loads(file.read_text())
+        settings["servers"]["far"]["headers"] = {"X-Team": "a"}
+        file.write_text(json.dumps(settings))
+        self.admin.call("Reload")
+        request = self.client.begin("tools/call", name="call_tool", arguments={"name": "far.add", "arguments": {"a": 1, "b": 2}})
+        self.client.answer(self.client.begin("server/discover"))  # the call is under way
+        self.issuer.wrong = None
+        self.issuer.go_on.set()
+        self.assertEqual(self.client.answer(request)["result"]["structuredContent"], {"result": {"sum": 3}}, self.daemon.log_text())
+        grants = [form["grant_type"] for form, _ in self.issuer.requests]
+        self.assertEqual(grants, ["authorization_code", "refresh_token"])
+        self.assertEqual(self.listed()["Login"], "present")
+
+    def test_a_call_during_the_start_after_a_login_has_its_own_connection(self):
+        self.begin(share="tenant")
+        held, go_on, guard = threading.Event(), threading.Event(), self.server.guard
+        self.addCleanup(go_on.set)
+
+        def hold_first(handler):
+            if handler.headers["Mcp-Method"] == "tools/list" and not held.is_set():
+                held.set()
+                go_on.wait(PATIENCE)
+            return guard(handler)
+
+        self.server.guard = hold_first
+        finishing = threading.Thread(target=self.log_in)
+        finishing.start()
+        self.assertTrue(held.wait(PATIENCE))
+        # The start after the login is under no tenant's policy, and is not over.
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+        self.assertTrue(finishing.is_alive())
+        go_on.set()
+        finishing.join(PATIENCE)
+        self.assertEqual(self.listed()["Logins"], 1)
+
     def test_a_token_that_is_refused_at_once_is_renewed_once(self):
         self.begin()
         self.log_in()
@@ -299,10 +347,18 @@ class ByAPerson(LoginTest):
         self.assertEqual(len(used), 2)
         # The connection that learned the tools at the end of a login belonged to no tenant.
         self.assertGreaterEqual(len(self.server.seen("tools/list")), 4)
-        done = subprocess.run([WARDER, "servers", "test", "far", "--bus", self.bus.address], capture_output=True, text=True,
-                              timeout=PATIENCE)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("each tenant has its own login there, and a test has none", done.stdout + done.stderr)
+        stranger = ORDINARY_USER - 1
+        for words, status, told in (
+                ([], 1, f"there are logins of 2 tenants: uid-0, uid-{ORDINARY_USER}"),
+                (["--tenant", f"uid-{ORDINARY_USER}"], 0, "far starts, 19 tools"), (["--tenant", f"uid-{stranger}"], 1, "nobody has logged in"),
+                (["--tenant", "No/Tenant"], 1, "not the name of a tenant")):
+            with self.subTest(words=words):
+                done = subprocess.run([WARDER, "servers", "test", "far", *words, "--bus", self.bus.address], capture_output=True,
+                                      text=True, timeout=PATIENCE)
+                self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+                self.assertIn(told, done.stdout + done.stderr)
+        theirs = {headers["Authorization"].removeprefix("Bearer ") for headers in self.server.seen("tools/list")[-1:]}
+        self.assertLessEqual(theirs, {answer["access_token"] for answer in self.issuer.issued})
         # A name that does not exist, and one that is not the tenant's, look alike to a tenant.
         wrong = []
         for server in ("near", "far"):
@@ -318,6 +374,8 @@ class ByAPerson(LoginTest):
         sealed = lambda: [file for file in self.state_files() if file.name.endswith(".sealed")]
         eventually(lambda: len(sealed()) == 1, "the login is deleted")
         self.assertEqual(self.listed()["Logins"], 1)
+        eventually(lambda: self.issuer.revoked, "their tokens are revoked")
+        self.assertEqual([form["token"] for form in self.issuer.revoked], [self.issuer.issued[-1]["refresh_token"]])
         self.assertEqual(self.call(), {"result": {"sum": 3}})
         other = self.enterContext(as_user(ORDINARY_USER, lambda: Client(self.daemon.socket)))
         self.assertIn("nobody has logged in", self.call(client=other)["error"])
@@ -371,83 +429,6 @@ class ByTheDaemon(LoginTest):
         refused = self.call()
         self.assertIn("invalid_client (because of the test)", refused["error"])
         self.assertNotIn("wrong-s3cret-text", json.dumps(refused) + self.daemon.log_text())
-
-
-class Hostile(LoginTest):
-    def test_metadata_that_means_no_good(self):
-        self.begin()
-        for wrong, says in (
-                ("issuer", "its metadata is of another issuer: 'https://evil.example'"),
-                ("http", "its metadata has a wrong token_endpoint: the URL is not https"),
-                ("fragment", "wrong authorization_endpoint: the URL has a fragment"),
-                ("plain", "does not say that it checks PKCE with S256"),
-                ("no registration", "registers no clients by itself"),
-                ("redirect", "redirects are not followed"),
-                ("huge", "the reply is larger than 262144 bytes"), ("endless", "the reply is larger than 262144 bytes"),
-                ("deep", "its metadata is not a JSON object"),
-                ("resource", "its metadata is about another resource: 'https://evil.example/mcp'"),
-                ("http issuer", "names no authorization server with https"),
-                ("other place", "names metadata at another place than its own")):
-            with self.subTest(wrong):
-                self.issuer.wrong = wrong
-                _, text = self.admin.error("BeginLogin", "sssas", "far", "", REDIRECT, [])
-                self.assertIn(says, text)
-        self.assertEqual((self.issuer.asked, self.issuer.registered, self.issuer.requests), ([], [], []))
-        self.issuer.wrong = None
-        for redirect in ("https://evil.example/x", "http://evil.example/x", REDIRECT + "?x=1", REDIRECT + "#x", "nothing"):
-            self.assertEqual(self.admin.error("BeginLogin", "sssas", "far", "", redirect, [])[0], "Invalid")
-
-    def test_redirects_that_do_not_belong_to_the_login(self):
-        self.begin()
-        for wrong, says in (("state", "its state is another one"), ("iss", "its iss is 'https://evil.example'"),
-                            ("no iss", "its iss is missing"), ("no code", "the redirect has no code")):
-            with self.subTest(wrong):
-                self.issuer.wrong = wrong
-                identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
-                _, text = self.admin.error("FinishLogin", "ssss", "far", "", identity, browse(url))
-                self.assertIn(says, text)
-        self.issuer.wrong = None
-        identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
-        good = browse(url)
-        for text in ("http://evil.example/callback?" + good.partition("?")[2], REDIRECT, good + "&code=other", good + "&x=%zz",
-                     REDIRECT + "x?" + good.partition("?")[2]):
-            with self.subTest(text):
-                self.admin.error("FinishLogin", "ssss", "far", "", identity, text)
-        self.assertEqual(self.issuer.requests, [])
-        self.admin.call("FinishLogin", "ssss", "far", "", identity, good)
-        self.assertEqual(self.admin.error("FinishLogin", "ssss", "far", "", identity, good)[0], "NotFound")  # once
-        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
-
-    def test_tokens_that_are_no_tokens(self):
-        self.begin()
-        for answer, says in (({"token_type": "MAC"}, "not of the type Bearer"), ({"token_type": None}, "not of the type Bearer"),
-                             ({"expires_in": -5}, "wrong expires_in"), ({"expires_in": "soon"}, "wrong expires_in"),
-                             ({"expires_in": 1e300}, "wrong expires_in"),
-                             ({"scope": "files:read admin"}, "has the scope 'admin', which was not asked for"),
-                             ({"access_token": "a\r\nX-Evil: 1"}, "no usable access_token"),
-                             ({"access_token": ""}, "no usable access_token"), ({"access_token": 7}, "no usable access_token"),
-                             ({"access_token": "x" * 20_000}, "no usable access_token"),
-                             ({"refresh_token": "r\n"}, "no usable refresh_token")):
-            with self.subTest(answer):
-                self.issuer.answer = answer
-                identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
-                _, text = self.admin.error("FinishLogin", "ssss", "far", "", identity, browse(url))
-                self.assertIn(says, text)
-        self.assertIn("nobody has logged in", self.call()["error"])
-        self.issuer.answer = {"expires_in": 2**63}  # shortened to a year
-        self.log_in()
-        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
-
-    def test_a_refusal_of_the_person_is_told(self):
-        self.begin()
-        self.issuer.wrong = "error"
-        identity, url = self.admin.call("BeginLogin", "sssas", "far", "", REDIRECT, [])
-        redirected = browse(url)
-        _, text = self.admin.error("FinishLogin", "ssss", "far", "", identity, redirected)
-        self.assertIn("iss is missing", text)  # RFC 9207: errors have it, too
-        _, text = self.admin.error("FinishLogin", "ssss", "far", "", identity,
-                                   redirected + "&" + urllib.parse.urlencode({"iss": self.issuer.issuer}))
-        self.assertIn("refuses the login: access_denied (not today)", text)
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ Result<AddedServer> add_entry(const Given& given, const std::string& name, const
 }
 
 Result<> start_added(const RunningDaemon& daemon, AddedServer& server) {
-  const auto started = daemon.test(server.name);
+  const auto started = daemon.test(server.name, server.tenant);
   server.tested = true;
   if (!started) server.problem = started.error().what;
   TRY(const auto servers, daemon.servers());

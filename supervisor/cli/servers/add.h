@@ -10,6 +10,7 @@ inline constexpr char kInstalledServers[] = "/usr/local/lib/warder/servers";
 
 struct AddedServer {
   std::string name;
+  std::string tenant;              // whose login tests it, where each tenant has its own; else empty
   std::string file;                // the written drop-in
   bool reloaded = false;           // a daemon runs, and has taken the server
   bool tested = false;             // ... and has started it

@@ -77,7 +77,11 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
        "Start upstream servers as their next call would, and print their tools, or why they do not start. Exit status: "
        "1 "
        "if one does not start",
-       {kCall, kPolicyName, kPolicyFolders, kConfig}},
+       {{"--tenant", "TENANT", "Whose login is used, where each tenant has its own"},
+        kCall,
+        kPolicyName,
+        kPolicyFolders,
+        kConfig}},
       {"servers login",
        login_to_server,
        "SERVER",
@@ -93,7 +97,9 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
        log_out_of_server,
        "SERVER...",
        "Names of servers",
-       "Delete the tokens of a login. The authorization server is not told: remove the access there, too",
+       "Delete the tokens of a login, and revoke them at the authorization server. If that fails, the reason is "
+       "printed: "
+       "remove the access there",
        {kLoginTenant}},
       {"servers import",
        import_servers,

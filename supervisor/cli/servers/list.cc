@@ -108,6 +108,7 @@ Result<int> run_server_test(const Given& given) {
                   "warder servers list shows them; a new file needs a reload: systemctl reload warder");
     AddedServer server;
     server.name = name;
+    server.tenant = given.value("tenant", "");
     server.reloaded = true;
     CHECKED(start_added(daemon, server));
     TRY(const int one, report_added(given, server));

@@ -88,8 +88,8 @@ Result<std::vector<Json>> RunningDaemon::servers() const {
   return servers;
 }
 
-Result<> RunningDaemon::test(const std::string& name) const {
-  CHECKED(bus_->call(kPath, kManager, "TestServer", {"s", {name}}));
+Result<> RunningDaemon::test(const std::string& name, const std::string& tenant) const {
+  CHECKED(bus_->call(kPath, kManager, "TestServer", {"ss", {name, tenant}}));
   return {};
 }
 

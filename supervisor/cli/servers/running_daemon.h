@@ -35,7 +35,7 @@ class RunningDaemon {
   Result<Reloaded> reload(const Given& given, const ServerDropIns& files) const;
   // On a bus only. Properties of ListServers (units/dbus/org.warder.Warder1.Manager.xml).
   Result<std::vector<Json>> servers() const;
-  Result<> test(const std::string& name) const;
+  Result<> test(const std::string& name, const std::string& tenant) const;
 
  private:
   void read_files();
