@@ -191,7 +191,7 @@ class OptionsReader {
         return fail(Code::invalid, fmt::format("jwt.{}: '{}' is not an https URL without query", key, *value),
                     "write it as the identity provider has it, for example https://warder.example/mcp");
     jwt.jwks = absolute_path(jwks, invocation_);
-    auto keys = credentials::read_jwks_file(jwt.jwks, &jwt.keys_text);
+    auto keys = credentials::read_jwks_file(jwt.jwks);
     if (keys) {
       jwt.keys = *std::move(keys);
     } else {

@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <set>
 
@@ -58,7 +59,8 @@ constexpr std::string_view kP256Algorithm(
 
 class Ed25519Key : public JsonWebKey {
  public:
-  Ed25519Key(std::string id, std::string key) : JsonWebKey(std::move(id), Algorithm::eddsa), key_(std::move(key)) {}
+  Ed25519Key(std::string id, std::string key)
+      : JsonWebKey(std::move(id), Algorithm::eddsa, key), key_(std::move(key)) {}
   bool verifies(std::string_view signed_text, std::string_view signature) const override {
     if (signature.size() != crypto_sign_BYTES) return false;
     return crypto_sign_verify_detached(reinterpret_cast<const unsigned char*>(signature.data()),
@@ -72,8 +74,8 @@ class Ed25519Key : public JsonWebKey {
 
 class LibcryptoKey : public JsonWebKey {
  public:
-  LibcryptoKey(std::string id, Algorithm algorithm, const Libcrypto& crypto, EVP_PKEY* key)
-      : JsonWebKey(std::move(id), algorithm), crypto_(crypto), key_(key) {}
+  LibcryptoKey(std::string id, Algorithm algorithm, std::string_view text, const Libcrypto& crypto, EVP_PKEY* key)
+      : JsonWebKey(std::move(id), algorithm, text), crypto_(crypto), key_(key) {}
   ~LibcryptoKey() override { crypto_.pkey_free(key_); }
   bool verifies(std::string_view signed_text, std::string_view signature) const override {
     std::string in_der;
@@ -116,7 +118,7 @@ Result<std::shared_ptr<const JsonWebKey>> libcrypto_key(std::string id, Algorith
   const auto* at = reinterpret_cast<const unsigned char*>(text.data());
   EVP_PKEY* const key = crypto->d2i_pubkey(nullptr, &at, static_cast<long>(text.size()));
   if (!key) return fail(Code::invalid, path + ": not a public key");  // for example a point that is not on the curve
-  return std::make_shared<const LibcryptoKey>(std::move(id), algorithm, *crypto, key);
+  return std::make_shared<const LibcryptoKey>(std::move(id), algorithm, text, *crypto, key);
 }
 
 Result<std::shared_ptr<const JsonWebKey>> read_ec_key(const Json& key, std::string id, const std::string& path) {
@@ -159,6 +161,18 @@ Result<std::shared_ptr<const JsonWebKey>> read_key(const Json& key, const std::s
 
 }  // namespace
 
+JsonWebKey::JsonWebKey(std::string id, Algorithm algorithm, std::string_view material)
+    : id_(std::move(id)), algorithm_(algorithm) {
+  crypto_generichash_state state;
+  std::array<unsigned char, crypto_generichash_BYTES_MIN> hash;
+  crypto_generichash_init(&state, nullptr, 0, hash.size());
+  for (const std::string_view part : {algorithm_name(algorithm), std::string_view("\0", 1), material,
+                                      std::string_view(id_)})  // the first two have no NUL, and a key has a fixed form
+    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(part.data()), part.size());
+  crypto_generichash_final(&state, hash.data(), hash.size());
+  fingerprint_.assign(reinterpret_cast<const char*>(hash.data()), hash.size());
+}
+
 std::string_view algorithm_name(JsonWebKey::Algorithm algorithm) {
   return algorithm == Algorithm::eddsa ? "EdDSA" : algorithm == Algorithm::es256 ? "ES256" : "RS256";
 }
@@ -194,23 +208,16 @@ Result<JsonWebKeys> read_jwks(std::string_view text) {
   return keys;
 }
 
-bool has_lost_keys(std::string_view before, std::string_view now) {
-  const auto keys_of = [](std::string_view text) {
-    const auto document = parse_json(text, 8);
-    return document && document->is_object() ? document->value("keys", Json::array()) : Json::array();
-  };
-  const Json kept = keys_of(now), former = keys_of(before);
-  return std::any_of(former.begin(), former.end(),
-                     [&kept](const Json& key) { return std::find(kept.begin(), kept.end(), key) == kept.end(); });
+bool has_key(const JsonWebKeys& keys, std::string_view fingerprint) {
+  return std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return key->fingerprint() == fingerprint; });
 }
 
-Result<JsonWebKeys> read_jwks_file(const std::string& path, std::string* text_of_file) {
+Result<JsonWebKeys> read_jwks_file(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open " + path, Code::invalid);
   TRY(const std::string text, read_whole(file.get(), kMostJwksBytes));
   auto keys = read_jwks(text);
   if (!keys) return tl::unexpected<Error>(std::move(keys).error().within(path));
-  if (text_of_file) *text_of_file = text;
   return keys;
 }
 

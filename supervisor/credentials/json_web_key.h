@@ -23,15 +23,19 @@ class JsonWebKey {
 
   const std::string& id() const { return id_; }  // "kid"; empty: it has none
   Algorithm algorithm() const { return algorithm_; }
+  // A digest of the key, its id and its algorithm: equal for the same key in another document.
+  const std::string& fingerprint() const { return fingerprint_; }
   // `signature`: the bytes of the third part of a JWT.
   virtual bool verifies(std::string_view signed_text, std::string_view signature) const = 0;
 
  protected:
-  JsonWebKey(std::string id, Algorithm algorithm) : id_(std::move(id)), algorithm_(algorithm) {}
+  // `material`: the bytes of the key.
+  JsonWebKey(std::string id, Algorithm algorithm, std::string_view material);
 
  private:
   std::string id_;
   Algorithm algorithm_;
+  std::string fingerprint_;
 };
 using JsonWebKeys = std::vector<std::shared_ptr<const JsonWebKey>>;
 
@@ -42,11 +46,10 @@ std::string_view algorithm_name(JsonWebKey::Algorithm algorithm);
 // are skipped, because a document may have them for other programs; a key that is damaged, or two keys with one id, are
 // errors. No usable key at all is an error.
 Result<JsonWebKeys> read_jwks(std::string_view text);
-// The same of a file, of at most 256 KiB. `text`: gets the document.
-Result<JsonWebKeys> read_jwks_file(const std::string& path, std::string* text = nullptr);
-// Whether the document `now` lacks a key of `before`, another one being a lack, too: tokens that were signed with it
-// are no longer good.
-bool has_lost_keys(std::string_view before, std::string_view now);
+// The same of a file, of at most 256 KiB.
+Result<JsonWebKeys> read_jwks_file(const std::string& path);
+// Whether one of the keys has this fingerprint. Tokens that were signed with another key are not good.
+bool has_key(const JsonWebKeys& keys, std::string_view fingerprint);
 
 // Bytes of base64url without padding (RFC 7515, appendix C). Errors: invalid; also a text that is not the one text of
 // its bytes.

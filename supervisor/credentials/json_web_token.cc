@@ -7,6 +7,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/loopback.h"
 
 namespace credentials {
 namespace {
@@ -131,12 +132,11 @@ bool is_resource_url(std::string_view url) {
   const bool is_printable =
       std::all_of(url.begin(), url.end(), [](char c) { return c > 32 && c < 127 && c != '"' && c != '\\'; });
   if (!is_printable || url.find_first_of("?#@") != url.npos) return false;
-  for (const std::string_view local : {"http://localhost", "http://127.0.0.1", "http://[::1]"}) {
-    if (!url.starts_with(local)) continue;
-    const std::string_view rest = url.substr(local.size());
-    return rest.empty() || rest.front() == ':' || rest.front() == '/';
+  constexpr std::string_view kHttps = "https://", kHttp = "http://";
+  if (url.starts_with(kHttp)) {
+    const std::string_view rest = url.substr(kHttp.size());
+    return is_loopback_host(rest.substr(0, rest.find('/')));
   }
-  constexpr std::string_view kHttps = "https://";
   return url.starts_with(kHttps) && url.size() > kHttps.size() && url[kHttps.size()] != '/';
 }
 
@@ -184,7 +184,7 @@ tl::expected<JwtClaims, std::string_view> verify_jwt(const JwtSettings& settings
   if (!subject || !subject->is_string()) return Refused("it has no subject");
   const auto expires = static_cast<int64_t>(*time_of(find(*claims, "exp")));  // problem_of_times() has looked at it
   JwtClaims read{subject->get<std::string>(), claim_of(*claims, settings.tenant_claim),
-                 WallTime(std::chrono::seconds(expires)) + kClockSkew};
+                 WallTime(std::chrono::seconds(expires)) + kClockSkew, key->fingerprint()};
   const bool is_printable =
       std::all_of(read.subject.begin(), read.subject.end(), [](char c) { return c > 32 && c < 127; });
   if (read.subject.empty() || read.subject.size() > kMostSubject || !is_printable)

@@ -21,7 +21,6 @@ struct JwtSettings {
   std::string jwks;          // path of the file with the keys
   std::string tenant_claim;  // name of a claim for the mark {claim} in rules; empty: none
   JsonWebKeys keys;          // of the file; empty: it could not be read, so no token is good
-  std::string keys_text;     // of the file
   bool is_set() const { return !issuer.empty(); }
 };
 
@@ -29,6 +28,7 @@ struct JwtClaims {
   std::string subject;  // 1 to 128 printable ASCII characters without spaces
   std::string claim;    // of tenant_claim: 1 to 32 of a-z, 0-9, '_' and '-'; empty: absent, or of another form
   WallTime good_until;  // the token is refused from then on
+  std::string key;      // the fingerprint of the key that signed it
 };
 
 // Whether the text is an https URL (http for a loopback host) of printable characters, without query and fragment.

@@ -81,13 +81,13 @@ Result<> DaemonParts::listen_for_http(mcp::Listener::Admit admit) {
 
 // The bearers of a token that was removed, that has expired, or that was replaced by another of its name, are
 // disconnected: their event streams and sessions end, too. So are all subjects of JWTs, if the rules for JWTs are
-// others, or a key is gone: clients with a good JWT come again. HttpEndpoint ends those that expire later.
+// others, and a subject whose newest JWT was signed with a key that is gone: clients with a good JWT come again.
+// HttpEndpoint ends those that expire later.
 void DaemonParts::adopt_tokens() {
   const credentials::TokenTable before = tokens_in_force_->tokens();
   const credentials::JwtSettings &old_jwt = tokens_in_force_->jwt(), &new_jwt = prepared_.options.jwt;
   const bool has_other_rules = old_jwt.issuer != new_jwt.issuer || old_jwt.audience != new_jwt.audience ||
-                               old_jwt.tenant_claim != new_jwt.tenant_claim ||
-                               credentials::has_lost_keys(old_jwt.keys_text, new_jwt.keys_text);
+                               old_jwt.tenant_claim != new_jwt.tenant_claim;
   tokens_in_force_->set_jwt(prepared_.options.jwt);
   tokens_in_force_->set_tokens(credentials::TokenTable(prepared_.tokens()));
   if (http_)
@@ -104,7 +104,8 @@ void DaemonParts::adopt_tokens() {
   const credentials::TokenTable& now = tokens_in_force_->tokens();
   disconnect_if([&](const std::shared_ptr<mcp::ConnectionUser>& user) {
     const mcp::Principal& principal = tenants::member_of(user).principal;
-    if (principal.kind() == mcp::Principal::Kind::subject) return has_other_rules;
+    if (principal.kind() == mcp::Principal::Kind::subject)
+      return has_other_rules || !http_ || !credentials::has_key(new_jwt.keys, http_->key_of(principal.name()));
     if (principal.kind() != mcp::Principal::Kind::token) return false;
     const auto *old = before.named(principal.token()), *kept = now.named(principal.token());
     return !kept || !old || old->hash != kept->hash || kept->is_expired(credentials::wall_now());

@@ -71,6 +71,7 @@ metrics::HttpNumbers DaemonParts::http_numbers() const {
   if (http_) {
     numbers.connections = http_->connections();
     numbers.sessions = http_->sessions();
+    numbers.event_streams = http_->event_streams();
   }
   for (size_t i = 0; i < streamable_http::kDenialReasons; i++) {
     const auto reason = static_cast<streamable_http::DenialReason>(i);

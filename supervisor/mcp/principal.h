@@ -58,6 +58,9 @@ class Principal {
   // Credentials that expire: they are refused from then on. No part of the name.
   void set_good_until(std::chrono::sys_seconds until) { good_until_ = until; }
   const std::optional<std::chrono::sys_seconds>& good_until() const { return good_until_; }
+  // The fingerprint of the key that signed the credentials. No part of the name.
+  void set_key(std::string key) { key_ = std::move(key); }
+  const std::string& key() const { return key_; }
 
   Kind kind() const { return kind_; }
   // "uid:1000", "token:ci", "sub:ada@https://idp.example": equal for all connections of the principal, and for no other
@@ -78,7 +81,7 @@ class Principal {
 
  private:
   Kind kind_ = Kind::none;
-  std::string name_, shown_, token_, subject_, claim_;
+  std::string name_, shown_, token_, subject_, claim_, key_;
   std::optional<PeerProcess> peer_;
   std::optional<std::chrono::sys_seconds> good_until_;
 };

@@ -112,6 +112,8 @@ void add_http(OpenMetricsText& text, const HttpNumbers& http) {
   text.sample("", {}, http.connections);
   text.family("warder_http_sessions", "gauge", "", "Sessions of clients over HTTP (Mcp-Session-Id).");
   text.sample("", {}, http.sessions);
+  text.family("warder_http_event_streams", "gauge", "", "Open streams of events to clients over HTTP.");
+  text.sample("", {}, http.event_streams);
   text.family("warder_http_refused", "counter", "",
               "Requests over TCP that were refused with 401: without a token, in another form, unknown, expired.");
   for (const auto& [reason, count] : http.refused) text.sample("_total", {{"reason", reason}}, count);

@@ -51,7 +51,7 @@ struct ProposalNumbers {  // of staged executions, in stores that were opened si
 };
 
 struct HttpNumbers {  // of clients that speak HTTP, over TCP and on the Unix socket
-  uint64_t connections = 0, sessions = 0;
+  uint64_t connections = 0, sessions = 0, event_streams = 0;
   std::vector<std::pair<std::string_view, uint64_t>> refused;  // requests without valid credentials, by reason
   uint64_t tokens_good = 0, tokens_expire_soon = 0, tokens_expired = 0;
 };

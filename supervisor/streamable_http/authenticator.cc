@@ -51,6 +51,7 @@ tl::expected<mcp::Principal, Denial> TokenAuthenticator::authenticate_jwt(std::s
   if (!claims) return tl::unexpected(Denial{DenialReason::bad_jwt, std::string(claims.error())});
   mcp::Principal bearer = mcp::Principal::of_subject(claims->subject, claims->claim, jwt_.issuer);
   bearer.set_good_until(claims->good_until);
+  bearer.set_key(claims->key);
   return bearer;
 }
 

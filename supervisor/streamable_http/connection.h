@@ -93,6 +93,8 @@ class HttpConnection {
   // Whether no reply is open: the connection waits for its client.
   bool is_waiting() const { return !reply_ && !closing_; }  // also while a refusal waits
   bool is_ending() const { return ended_; }
+  // Whether the open reply is a stream of events.
+  bool is_streaming() const { return reply_ && reply_->has_begun() && !reply_->has_ended(); }
   // Whether a part of a request was read, and no reply is open.
   bool is_in_request() const { return reading_; }
   // Ends the connection as if the client had left.

@@ -152,6 +152,7 @@ mcp::Conversation::Client HttpEndpoint::admitted(mcp::Principal principal) {
   if (auto user = admit_(client.principal)) {
     client.user = *std::move(user);
     users_[client.principal.name()].user = client.user;
+    users_[client.principal.name()].key = client.principal.key();
     set_good_until(client.principal.name(), client.principal.good_until());
   } else {
     client.refusal = std::move(user).error();
@@ -164,8 +165,15 @@ void HttpEndpoint::note_validity(const HttpConnection& connection, const mcp::Pr
   const auto known = users_.find(principal.name());
   if (known == users_.end() || connection.own_address().empty()) return;
   const auto& until = known->second.good_until;
-  const bool is_newer = principal.kind() != mcp::Principal::Kind::subject || until < principal.good_until();
-  if (is_newer) set_good_until(principal.name(), principal.good_until());
+  const bool is_newer = principal.kind() != mcp::Principal::Kind::subject || until <= principal.good_until();
+  if (!is_newer) return;
+  known->second.key = principal.key();
+  set_good_until(principal.name(), principal.good_until());
+}
+
+std::string HttpEndpoint::key_of(const std::string& principal) const {
+  const auto known = users_.find(principal);
+  return known == users_.end() ? std::string() : known->second.key;
 }
 
 void HttpEndpoint::set_good_until(const std::string& principal, std::optional<std::chrono::sys_seconds> until) {
@@ -258,6 +266,11 @@ std::unique_ptr<Responder> HttpEndpoint::respond_with_session(const http::Incomi
     reply.send({204, {}, {}});
   }
   return nullptr;
+}
+
+size_t HttpEndpoint::event_streams() const {
+  const auto is_stream = [](const auto& one) { return one && one->is_streaming(); };
+  return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(), is_stream));
 }
 
 void HttpEndpoint::pause() {

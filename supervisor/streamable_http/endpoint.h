@@ -60,8 +60,11 @@ class HttpEndpoint : private HttpConnection::Host {
   void close_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   // The credentials of a principal over TCP expire then; nullopt: not at all. What it began with them ends, too.
   void set_good_until(const std::string& principal, std::optional<std::chrono::sys_seconds> until);
+  // The key that signed the newest credentials of a principal over TCP; empty: no key did, or it has none.
+  std::string key_of(const std::string& principal) const;
   size_t connections() const { return connections_.size(); }
   size_t sessions() const { return sessions_.count(); }
+  size_t event_streams() const;
   const FailedAttempts& failed_attempts() const { return failed_; }
 
  private:
@@ -89,6 +92,7 @@ class HttpEndpoint : private HttpConnection::Host {
   struct TcpUser {
     std::weak_ptr<mcp::ConnectionUser> user;
     std::optional<std::chrono::sys_seconds> good_until;  // of its newest credentials; nullopt: they do not expire
+    std::string key;                                     // Principal::key() of the same
   };
   std::map<std::string, TcpUser> users_;                    // by the principal's name
   std::optional<std::chrono::sys_seconds> next_expiry_;     // of one of them

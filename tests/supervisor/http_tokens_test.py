@@ -17,7 +17,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from configuration_test import Configured  # noqa: E402
-from harness import PATIENCE, Client, Policies  # noqa: E402
+from daemon import META  # noqa: E402
+from harness import PATIENCE, Client, Policies, eventually  # noqa: E402
 from http_test import ask, call, free_port, headers_of  # noqa: E402
 
 WARDER = os.environ["WARDER"]
@@ -272,26 +273,35 @@ class Credential(TokenTest):
 
 
 class Provider:
-    """An identity provider with an Ed25519 key; openssl(1) signs."""
+    """An identity provider with Ed25519 keys; openssl(1) signs."""
 
     def __init__(self, folder):
-        self.key = folder / "provider.pem"
+        self.folder = folder
         self.jwks = folder / "jwks.json"
+        self.keys = {}
         self.change()
 
-    def change(self):
-        subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", self.key], check=True, capture_output=True)
-        der = subprocess.run(["openssl", "pkey", "-in", self.key, "-pubout", "-outform", "DER"], check=True, capture_output=True)
-        self.jwks.write_text(json.dumps({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "one", "x": base64url(der.stdout[-32:])}]}))
+    def change(self, *kept, kid="one"):
+        """A new key of this id; of the others only `kept` stay in the document."""
+        key = self.folder / f"{kid}.pem"
+        subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", key], check=True, capture_output=True)
+        der = subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-outform", "DER"], check=True, capture_output=True)
+        self.keys = {name: self.keys[name] for name in kept} | {kid: base64url(der.stdout[-32:])}
+        self.write()
+
+    def write(self):
+        keys = [{"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": x} for kid, x in self.keys.items()]
+        self.jwks.write_text(json.dumps({"keys": keys}))
         self.jwks.chmod(0o644)
 
-    def token(self, header=None, **claims):
+    def token(self, header=None, kid="one", **claims):
         claims = {"iss": "https://idp.example", "aud": "https://warder.example/mcp", "sub": "ada", "org": "acme",
                   "exp": int(time.time()) + 300, **claims}
-        text = base64url(json.dumps(header or {"alg": "EdDSA", "kid": "one"}).encode()) + "." + base64url(json.dumps(claims).encode())
-        message = self.key.with_suffix(".message")
+        text = base64url(json.dumps(header or {"alg": "EdDSA", "kid": kid}).encode()) + "." + base64url(json.dumps(claims).encode())
+        key = self.folder / f"{kid}.pem"
+        message = key.with_suffix(".message")
         message.write_text(text)
-        signed = subprocess.run(["openssl", "pkeyutl", "-sign", "-inkey", self.key, "-rawin", "-in", message], check=True,
+        signed = subprocess.run(["openssl", "pkeyutl", "-sign", "-inkey", key, "-rawin", "-in", message], check=True,
                                 capture_output=True)
         return text + "." + base64url(signed.stdout)
 
@@ -353,6 +363,37 @@ class Jwts(TokenTest):
         self.reload()
         self.assertEqual(self.status(self.provider.token()), 401)
         self.assertIn("no JWT is good until a reload reads the file", self.daemon.log_text())
+
+    def test_only_the_runs_of_a_key_that_is_gone_end(self):
+        hold = "import os, time\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)\nresult = 'went on'"
+
+        def begin(**who):
+            _, answer = self.ask(self.provider.token(**who), call("execute_code", {"code": hold, "background": True}))
+            return json.loads(answer["result"]["content"][0]["text"])["execution_id"]
+
+        def state(execution, **who):
+            message = {"jsonrpc": "2.0", "id": 1, "method": "resources/read",
+                       "params": {"uri": f"exec:///{execution}/result", "_meta": META}}
+            _, answer = ask(self.client(), message, **{"Mcp-Name": message["params"]["uri"],
+                                                       "Authorization": f"Bearer {self.provider.token(**who)}"})
+            return json.loads(answer["result"]["contents"][0]["text"])
+
+        first = begin()  # signed with the key one
+        self.provider.change("one", kid="two")
+        self.reload()
+        second, renewed = begin(org="other", kid="two"), begin(org="third")
+        self.assertEqual(state(first)["state"], "working", "the document was only extended")
+        self.assertEqual(state(renewed, org="third", kid="two")["state"], "working")  # a newer JWT of the same subject
+        del self.provider.keys["one"]
+        self.provider.write()
+        self.reload()
+        self.assertEqual(eventually(lambda: (now := state(first, kid="two")) and "outcome" in now and now, first)["outcome"],
+                         "cancelled")
+        for execution, org in ((second, "other"), (renewed, "third")):
+            self.assertEqual(state(execution, org=org, kid="two")["state"], "working")
+            (self.daemon.state / f"tenants/org-{org}/workspace/go").touch()
+            ended = eventually(lambda: (now := state(execution, org=org, kid="two")) and "outcome" in now and now, execution)
+            self.assertEqual(ended["result"], "went on")
 
     def test_clients_find_the_provider(self):
         for path in ("", "/mcp"):

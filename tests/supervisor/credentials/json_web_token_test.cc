@@ -277,12 +277,30 @@ TEST_CASE("a JWKS file with a damaged key is refused, keys of other kinds are sk
   CHECK(read_jwks_file(folder.path() / "jwks.json")->size() == 1);
 }
 
-TEST_CASE("keys that are gone are told from keys that came", "[credentials]") {
-  const std::string one = R"({"keys": [{"kid": "a", "x": "1"}]})";
-  const std::string two = R"({"keys": [{"kid": "b", "x": "2"}, {"x": "1", "kid": "a"}]})";
-  CHECK_FALSE(credentials::has_lost_keys(one, two));
-  CHECK(credentials::has_lost_keys(two, one));
-  CHECK(credentials::has_lost_keys(one, R"({"keys": [{"kid": "a", "x": "3"}]})"));  // another key with its id
-  CHECK(credentials::has_lost_keys(one, ""));
-  CHECK_FALSE(credentials::has_lost_keys("", one));
+TEST_CASE("a key is known again in another document, and only the same key under the same id", "[credentials]") {
+  const auto document = [](const char* id, char byte) {
+    return Json{{"kid", id}, {"x", base64url(std::string(32, byte))}, {"kty", "OKP"}, {"crv", "Ed25519"}};
+  };
+  const auto keys = [](const Json& list) { return read_jwks(dump_json({{"keys", list}})).value(); };
+  const auto one = keys(Json::array({document("a", '1')})),
+             two = keys(Json::array({document("b", '2'), document("a", '1')}));
+  CHECK(credentials::has_key(two, one[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key(one, two[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key(keys(Json::array({document("a", '3')})), one[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key(keys(Json::array({document("c", '1')})), one[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key({}, one[0]->fingerprint()));
+  CHECK_FALSE(credentials::has_key(one, ""));
+}
+
+TEST_CASE("a resource is named by https, or by http on this machine", "[credentials]") {
+  for (const char* good : {"https://a.example", "https://a.example/mcp", "http://localhost", "http://localhost:80/mcp",
+                           "http://127.0.0.1:1", "http://127.1.2.3/x", "http://[::1]:8080/mcp"})
+    CHECK(credentials::is_resource_url(good));
+  for (const char* bad :
+       {"http://a.example", "http://localhost.a.example", "http://127.0.0.1.a.example/",
+        "http://localhost:", "http://localhost:80x", "http://localhost:80:80", "http://127.1", "http://", "http:///mcp",
+        "http://[::2]", "http://a@localhost", "https://", "https:///mcp", "ftp://localhost"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(credentials::is_resource_url(bad));
+  }
 }
