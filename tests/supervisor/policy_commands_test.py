@@ -45,6 +45,24 @@ class Policy(unittest.TestCase):
         self.assertRegex(lines["isolation.cgroups"], rf'= "required" +{self.own}/user.json')
         self.assertNotIn('"required"', lines["isolation.identity"])
 
+    def test_explain_tells_the_tenant_of_a_subject_with_its_claim(self):
+        none = self.policy("explain", "--subject", "ada", status=1).stdout
+        self.assertIn("refused  tenant: no rule fits this client", none)
+        self.write("tenants.json", {"rules": [
+            {"subject": "ci-*", "tenant": "ci", "policy": "strict"},
+            {"subject": "*@example.org", "tenant": "org-{claim}", "policy": "default"}, {"default": True, "policy": "strict"}]})
+        for words, tenant, policy, rule in ((["ci-7"], "ci", "strict", "rules[0]"),
+                                            (["ada@example.org", "--claim", "acme"], "org-acme", "default", "rules[1]")):
+            told = self.explain("--subject", *words, "--language", "python")
+            self.assertEqual((told["tenant"], told["policy"]), (tenant, policy))
+            self.assertEqual((told["answers"][0]["rule"], told["answers"][0]["file"]), (rule, f"{self.own}/tenants.json"))
+        # The rule wants a claim; the rule `default` is for users of this machine.
+        for words in (["ada@example.org"], ["eve"]):
+            self.assertIn("no rule fits this client", self.policy("explain", "--subject", *words, status=1).stdout)
+        self.assertIn("--claim: not 1 to 32", self.policy("explain", "--subject", "a@example.org", "--claim", "../x", status=2).stderr)
+        self.assertIn("--claim without --subject", self.policy("explain", "--claim", "x", status=2).stderr)
+        self.assertIn("policy strict, tenant ci", self.policy("show", "--subject", "ci-7").stdout)
+
     def test_check_tells_every_problem_with_file_and_key(self):
         self.write("bad.json", {"extends": "default", "limits": {"standard": {"tasks": -1}}, "languages": ["cobol"]})
         done = self.policy("check", status=1)

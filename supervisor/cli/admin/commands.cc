@@ -14,6 +14,8 @@ const Flag kPolicies{"--policies", "DIR", "Folder of policies, instead of the in
 const Flag kUser{"--user", "USER",
                  "For connections of this user, by name or number; default: the user of this command"};
 const Flag kToken{"--token", "TOKEN", "For clients with the token of this name (warder token list)"};
+const Flag kSubject{"--subject", "SUBJECT", "For clients with a JWT of this subject"};
+const Flag kClaim{"--claim", "CLAIM", "The value of jwt.tenant_claim in that JWT; default: it has none"};
 const Flag kUnit{"--unit", "UNIT", "For connections from processes of this system unit"};
 
 const Flag kJournal{"--journal", "FILE", "Read this journal.db, or the one of this state folder, without a daemon"};
@@ -45,6 +47,8 @@ const Command kExplain{
      kUser,
      kUnit,
      kToken,
+     kSubject,
+     kClaim,
      {"--policy", "POLICY", "Answer for this policy, without asking which tenant it applies to"},
      kPolicies},
     Asks::nobody};
@@ -340,7 +344,7 @@ const std::vector<Command>& commands() {
        "[POLICY]",
        "The name of a policy; default: the policy of the user of this command",
        "Print a policy as it applies, with the policies that it extends, and the file of each value",
-       {kUser, kUnit, kToken, kPolicies},
+       {kUser, kUnit, kToken, kSubject, kClaim, kPolicies},
        Asks::nobody},
       kExplain,
       {"unreachable",

@@ -73,7 +73,7 @@ Result<int> show_policy(const Given& given) {
   TRY(const policies::Store store, load_policies(given));
   TRY(const ChosenPolicy chosen, choose_policy(store, given));
   if (!chosen.policy)
-    return fail(Code::denied, "no rule of " + chosen.file + " fits this user", "warder policy explain says more");
+    return fail(Code::denied, "no rule of " + chosen.file + " fits this client", "warder policy explain says more");
   const auto documents = documents_of(store.folders(), chosen.policy->name);
   const Json all = merged(documents);
   if (given.json) {

@@ -143,10 +143,11 @@ Result<PolicyAnswer> about_other_tool(const Request& request, const std::string&
 }
 
 PolicyAnswer about_tenant(const ChosenPolicy& chosen) {
-  const std::string rule = chosen.file.empty() ? "no tenants.json: each user is a tenant" : chosen.rule;
+  const bool has_rule = !chosen.file.empty() || !chosen.rule.empty();
+  const std::string rule = has_rule ? chosen.rule : "no tenants.json: each user is a tenant";
   if (!chosen.policy)
     return {
-        "tenant", Allowed::no, "no rule fits this user",
+        "tenant", Allowed::no, "no rule fits this client",
         "rules",  chosen.file, "add a rule to tenants.json below /etc/warder/policies, then: systemctl reload warder"};
   return {"tenant", Allowed::yes, fmt::format("{}, under the policy {}", chosen.tenant, chosen.policy->name),
           rule,     chosen.file,  {}};

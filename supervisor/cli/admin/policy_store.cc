@@ -56,8 +56,8 @@ Result<policies::Peer> find_peer(const std::string& user) {
   return peer;
 }
 
-// The rule of tenants.json that decides about the peer or the token, for example "rules[1]". Found by trying the first
-// rule alone, then the first two, until they assign a tenant.
+// The rule of tenants.json that decides about the peer, the token or the subject, for example "rules[1]". Found by
+// trying the first rule alone, then the first two, until they assign a tenant.
 template <class Caller>
 std::string deciding_rule(const Json& tenants, const Caller& caller) {
   const Json& rules = member(tenants, "rules");
@@ -95,6 +95,27 @@ ChosenPolicy choose_for_token(policies::Store store, const std::string& token) {
   return chosen;
 }
 
+// As a JWT names them. No rule for subjects is built in: without tenants.json none is let in.
+Result<ChosenPolicy> choose_for_subject(const policies::Store& store, const policies::SubjectBearer& bearer) {
+  constexpr size_t kMostClaimBytes = 32;
+  if (bearer.claim.size() > kMostClaimBytes ||
+      bearer.claim.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != bearer.claim.npos)
+    return fail(Code::invalid, "--claim: not 1 to 32 of a-z, 0-9, '_' and '-'",
+                "a JWT with a claim of another form counts as one without it: leave --claim out");
+  ChosenPolicy chosen;
+  const auto tenants = documents_of(store.folders(), "tenants");
+  if (!tenants.empty()) {
+    chosen.file = tenants.front().file;
+    chosen.rule = deciding_rule(tenants.front().value, bearer);
+  }
+  if (chosen.rule.empty()) chosen.rule = "rules";
+  if (auto assigned = store.tenant_of(bearer)) {
+    chosen.tenant = assigned->tenant;
+    chosen.policy = assigned->policy;
+  }
+  return chosen;
+}
+
 }  // namespace
 
 std::vector<std::string> policy_folders(const Given& given) {
@@ -126,6 +147,8 @@ Result<ChosenPolicy> choose_policy(const policies::Store& store, const Given& gi
                 fmt::format("known: {}", fmt::join(store.names(), ", ")));
   }
   if (given.has("token")) return choose_for_token(store, given.value("token", ""));
+  if (given.has("subject")) return choose_for_subject(store, {given.value("subject", ""), given.value("claim", "")});
+  if (given.has("claim")) return fail(Code::invalid, "--claim without --subject", "name the subject of the JWT, too");
   TRY(policies::Peer peer, find_peer(given.value("user", "")));
   peer.unit = given.value("unit", "");
   ChosenPolicy chosen;

@@ -1,5 +1,6 @@
 // Policy store of the commands: the policies of this machine, read from their files as warderd reads them, without a
-// daemon. The policy is chosen by --policy, or by --user and --unit; otherwise it is the calling user's policy.
+// daemon. The policy is chosen by --policy, by --token, by --subject and --claim, or by --user and --unit; otherwise it
+// is the calling user's policy.
 // Used by: the `warder policy` commands, `warder doctor`, `warder complete`.
 #pragma once
 #include <memory>
@@ -21,7 +22,7 @@ struct ChosenPolicy {
   std::shared_ptr<const policies::Policy> policy;  // nullptr: no rule fits, so warderd refuses the connection
   std::string rule, file;                          // the rule of tenants.json that decided, "rules[1]", and its file
 };
-// Errors: not_found, no policy or user of that name.
+// Errors: not_found, no policy or user of that name; invalid: --claim has another form than claims have.
 Result<ChosenPolicy> choose_policy(const policies::Store& store, const Given& given);
 
 }  // namespace admin

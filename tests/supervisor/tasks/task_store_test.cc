@@ -178,6 +178,7 @@ TEST_CASE("results have a limit each, for a tenant, and in all", "[tasks]") {
     stored.store->end(all.back().id, TaskState::completed, std::string(100, 'x'));
   }
   CHECK_FALSE(stored.knows(all[0]));
+  CHECK(stored.knows(large));  // the oldest, and without bytes: its removal would make no room
   CHECK(stored.store->counts().result_bytes <= 250);
   CHECK(stored.knows(all[3]));
 }
