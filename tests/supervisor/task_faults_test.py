@@ -177,7 +177,7 @@ class Killed(unittest.TestCase):
             daemon.process.wait()
             daemon.start()
             with LegacyClient(daemon.socket) as client:
-                self.assertEqual(client.status(task), "completed")
+                self.assertEqual(client.status(task), "failed")
                 result = client.ask("tasks/result", taskId=task)["result"]
                 self.assertIs(result["isError"], True)
                 self.assertEqual(body_of(result)["outcome"], "interrupted")
