@@ -20,6 +20,7 @@ SUFFIXES = {"counter": ("_total",), "gauge": ("",), "info": ("_info",), "histogr
 OF_THE_MACHINE = {
     "warder_tenants": "gauge", "warder_pool_limits": "gauge", "warder_pool_starting": "gauge",
     "warder_quota_refusals": "counter", "warder_http_connections": "gauge", "warder_http_sessions": "gauge",
+    "warder_http_event_streams": "gauge",
     "warder_http_refused": "counter", "warder_egress_requests": "counter", "warder_egress_bytes": "counter",
     "warder_access_tokens": "gauge", "warder_approvals_now": "gauge", "warder_approvals": "counter",
     "warder_http_event_streams": "gauge",
