@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "policies/checked.h"
 #include "policies/host_name.h"
@@ -100,12 +101,23 @@ bool fits_any(const std::vector<std::string>& patterns, std::string_view text) {
                                          [&](const std::string& one) { return matches_pattern(one, text); });
 }
 
+// An escape that another reader may undo before it looks at the path: of a letter, a digit, a mark of paths, or of '%'.
+bool is_ambiguous(std::string_view escape) {
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(escape.data() + 1, escape.data() + escape.size(), value, 16);
+  if (escape.size() != 3 || error != std::errc() || end != escape.data() + 3) return true;
+  const auto c = static_cast<char>(value);
+  const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  return is_letter || value == 0 || std::string_view("-._~/\\%;").find(c) != std::string_view::npos;
+}
+
 // A path that the host could read as another one: then patterns of paths say nothing about it.
 bool is_plain_path(std::string_view target) {
   const std::string_view path = target.substr(0, target.find('?'));
   if (path.find("//") != path.npos || path.find('\\') != path.npos) return false;
-  for (const std::string_view part : {"%2e", "%2E", "%2f", "%2F", "%5c", "%5C", "%00", "%25", ";"})
-    if (path.find(part) != path.npos) return false;
+  for (size_t at = path.find('%'); at != path.npos; at = path.find('%', at + 1))
+    if (is_ambiguous(path.substr(at, 3))) return false;
+  if (path.find(';') != path.npos) return false;
   for (const std::string_view part : {"/./", "/../"})
     if (path.find(part) != path.npos) return false;
   return !path.ends_with("/.") && !path.ends_with("/..");
@@ -157,15 +169,23 @@ EgressDecision EgressRules::decide(const EgressTarget& target) const {
       refuse(fmt::format("the rule has no method {}", printable(target.method, 16)),
              fmt::format("its methods: {}", fmt::join(rule.methods, ", ")));
     } else if (!rule.paths.empty() && !is_plain_path(target.path)) {
+      // No later rule allows it either: this one may be the rule for what the path really is.
+      denied.rule.reset();
       refuse("the path has parts that a host may read as another path",
-             "write the path without \"..\", \"//\" and encoded slashes or dots");
+             "write the path without \"..\", \"//\" and needless escapes");
+      return denied;
     } else if (!fits_any(rule.paths, std::string_view(target.path).substr(0, target.path.find('?')))) {
       refuse("the rule does not have this path", fmt::format("its paths: {}", fmt::join(rule.paths, ", ")));
     } else {
+      // A rule that reads the requests of this host is not walked around by a wider one.
       const auto is_read = [&](const EgressRule& one) {
-        return one.is_inspected() && has_port(one, asked) && matches_host(one.host, target.host);
+        return one.is_inspected() && matches_host(one.host, target.host) &&
+               (!target.is_tunnel() || has_port(one, asked));
       };
-      if (target.is_tunnel() && std::any_of(rules.begin() + static_cast<ptrdiff_t>(i), rules.end(), is_read)) continue;
+      if (!is_inspected && rule.verdict != Verdict::deny && std::any_of(rules.begin(), rules.end(), is_read)) {
+        refuse("another rule reads the requests to this host", fmt::format("ask with http://{}/...", target.host));
+        continue;
+      }
       EgressDecision decision{rule.verdict, i,     {},
                               {},           asked, target.is_tunnel() || (is_inspected && asked != kPlainPort)};
       if (rule.verdict == Verdict::deny) decision.why = "the rule denies it";

@@ -16,6 +16,7 @@ class NetworkOfServer final : public upstream::ServerNetwork::Use, public egress
   NetworkOfServer(journal::Journal& journal, std::string server, std::string tenant)
       : journal_(journal), server_(std::move(server)), tenant_(std::move(tenant)) {}
   std::unique_ptr<egress::EgressUse> use;
+  Fd listener;
 
  private:
   void note(const egress::EgressEntry& entry) override {
@@ -39,6 +40,11 @@ class NetworkOfServer final : public upstream::ServerNetwork::Use, public egress
   }
   // The configuration of servers has no rules that ask.
   Task<bool> ask(egress::EgressEntry) override { co_return false; }
+  void lost() override {
+    log_warning("upstream server {}: it has no network, because warder-egress has gone; start the server again",
+                server_);
+    egress::refuse_connections(listener.get());
+  }
 
   journal::Journal& journal_;
   const std::string server_, tenant_;
@@ -50,8 +56,9 @@ Task<Result<std::unique_ptr<upstream::ServerNetwork::Use>>> EgressOfServers::ope
                                                                                   std::string tenant, int listener) {
   const policies::EgressRules rules = config.egress;
   auto made = std::make_unique<NetworkOfServer>(journal_, config.name, std::move(tenant));
-  const Fd own(::fcntl(listener, F_DUPFD_CLOEXEC, 3));
+  made->listener = Fd(::fcntl(listener, F_DUPFD_CLOEXEC, 3));
+  if (!made->listener) co_return fail_errno(errno, "keep the listener of a server's jail", Code::exhausted);
   CO_TRY(const egress::Secrets secrets, co_await link_.read_secrets(rules));
-  CO_TRY(made->use, link_.open(own.get(), rules, secrets, *made));
+  CO_TRY(made->use, link_.open(made->listener.get(), rules, secrets, *made));
   co_return std::unique_ptr<Use>(std::move(made));
 }

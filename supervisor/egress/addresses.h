@@ -18,6 +18,9 @@ enum class AddressKind {
 // the internet.
 AddressKind kind_of_address(std::string_view text);
 
+// Whether this machine has the address: a name may lead to services here that only a firewall outside hides.
+bool is_own_address(std::string_view text);
+
 // "10.1.2.3 is in a private network"
 std::string why_refused(std::string_view text);
 

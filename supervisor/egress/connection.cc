@@ -30,10 +30,15 @@ using policies::Verdict;
 constexpr auto kHeadTime = 30s;     // for a client to send a head, also the first message of TLS
 constexpr auto kConnectTime = 10s;  // to find a host's address, and again to connect
 constexpr size_t kMostHeadBytes = 16 << 10;
-constexpr size_t kMostBodyBytes = 16 << 20;  // of a plain request; tunnels have no such bound
+constexpr size_t kMostBodyBytes = 16 << 20;       // of a plain request; tunnels have no such bound
+constexpr uint64_t kMostBodiesBytes = 256 << 20;  // of all jails
 constexpr size_t kMostReplyBytes = size_t{1} << 40;
 constexpr size_t kMostUnreadBytes = 1 << 20;  // that are read after a refusal, so that the client can read it
 constexpr size_t kReadBytes = 16 << 10;
+constexpr size_t kShownTargetBytes = 100;  // of a target that is not understood
+constexpr size_t kReceivedInTurn = 1 << 20;
+constexpr size_t kMostReceivedBytes = 3 * kMostBodyBytes;  // of one request, with the framing of chunks
+constexpr uint64_t kMostRequests = 20'000;                 // of one program; further ones are refused
 
 constexpr http::RequestLimits kLimits{kMostHeadBytes, 100, kMostBodyBytes, http::RequestLimits::Role::proxy};
 
@@ -49,9 +54,36 @@ const char* text_of_status(int status) {
       return "Request Header Fields Too Large";
     case 501:
       return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
     default:
       return "Bad Gateway";
   }
+}
+
+// BodyRoom: bytes for the body of a plain request, of all jails together, from before it is read until it was sent.
+class BodyRoom {
+ public:
+  explicit BodyRoom(uint64_t bytes) : bytes_(used() + bytes <= kMostBodiesBytes ? bytes : 0), fits_(bytes_ == bytes) {
+    used() += bytes_;
+  }
+  ~BodyRoom() { used() -= bytes_; }
+  BodyRoom(const BodyRoom&) = delete;
+  BodyRoom& operator=(const BodyRoom&) = delete;
+  bool fits() const { return fits_; }
+
+ private:
+  static uint64_t& used() {
+    static uint64_t bytes = 0;
+    return bytes;
+  }
+  const uint64_t bytes_;
+  const bool fits_;
+};
+
+Error error_of_room() {
+  return {Code::exhausted, 0, "the proxy holds too many bodies of requests now",
+          "try again, or use a tunnel (https://)", ""};
 }
 
 int status_of(const Error& error) {
@@ -125,7 +157,13 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
   const Deadline limit(loop_, kHeadTime, [fd = client_.get()] { ::shutdown(fd, SHUT_RDWR); });
   std::array<char, kReadBytes> buffer;
   const size_t head_only = whole ? 0 : 1;
+  size_t in_this_turn = 0, bytes = 0;
   for (;;) {
+    if (in_this_turn > kReceivedInTurn) {
+      in_this_turn = 0;
+      co_await next_turn(loop_);
+    }
+    if (bytes > kMostReceivedBytes) co_return Got::end;  // chunks of single bytes
     while (!unread_.empty()) {
       const size_t taken = parser.feed(unread_);
       unread_.erase(0, taken);
@@ -142,6 +180,8 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
         co_return Got::end;
       }
       unread_.append(buffer.data(), static_cast<size_t>(got));
+      in_this_turn += static_cast<size_t>(got);
+      bytes += static_cast<size_t>(got);
     } else if (got < 0 && errno == EAGAIN) {
       co_await client_.readable();
     } else if (got == 0 || errno != EINTR) {
@@ -154,16 +194,23 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
 Task<bool> EgressConnection::serve_one(RequestParser& parser) {
   const Got first = co_await receive(parser, false);
   if (first == Got::end) co_return false;
-  counts_.requests++;
+  if (++counts_.requests > kMostRequests) {
+    counts_.denied++;
+    const Error error = error_of_budget("egress: 20,000 requests of one program");
+    co_await refuse(403, error);
+    co_return false;
+  }
   if (parser.state() == RequestParser::State::refused) {
     counts_.denied++;
     const Error error = error_of(parser.refused());
+    co_await report_refusal(parser.request(), error.what);
     co_await refuse(parser.refused().status, error);
     co_return false;
   }
   auto target = read_target(parser.request());
   if (!target) {
     counts_.denied++;
+    co_await report_refusal(parser.request(), target.error().what);
     co_await refuse(400, target.error());
     co_return false;
   }
@@ -177,7 +224,15 @@ Task<bool> EgressConnection::serve_one(RequestParser& parser) {
     co_await tunnel(*std::move(way), early);
     co_return false;
   }
-  if (parser.state() == RequestParser::State::body) {
+  const bool has_body = parser.state() == RequestParser::State::body;
+  const size_t announced = parser.request().body_bytes_announced;
+  const BodyRoom room(!has_body ? 0 : announced ? announced : kMostBodyBytes);
+  if (!room.fits()) {
+    const Error error = error_of_room();
+    co_await refuse(503, error);
+    co_return false;
+  }
+  if (has_body) {
     if (parser.request().expects_continue) {
       const bool is_sent = co_await send_down("HTTP/1.1 100 Continue\r\n\r\n");
       if (!is_sent) co_return false;
@@ -193,6 +248,16 @@ Task<bool> EgressConnection::serve_one(RequestParser& parser) {
   const bool keeps_alive = parser.request().keeps_alive;
   const bool is_passed = co_await forward(*std::move(way), parser.take());
   co_return is_passed&& keeps_alive;
+}
+
+// A request that is not understood: there is no target to decide about.
+Task<> EgressConnection::report_refusal(const http::IncomingRequest& request, std::string why) {
+  EgressEntry entry;
+  entry.method = printable(request.method, kShownTargetBytes);
+  entry.host = printable(request.target, kShownTargetBytes);
+  entry.verdict = "denied";
+  entry.cause = std::move(why);
+  co_await host_.report(std::move(entry));
 }
 
 EgressEntry EgressConnection::entry_of(const Way& way, std::string verdict) const {
@@ -244,12 +309,14 @@ Task<Result<>> EgressConnection::admit(Way& way) {
     if (!is_allowed) co_return denied("a person refused it, or no person decided in time", "ask an administrator");
   }
   std::string host = target.host;
-  auto found = co_await http::resolve(loop_, std::move(host), kConnectTime, network_.name_servers);
+  auto found =
+      co_await http::resolve(loop_, std::move(host), kConnectTime, network_.name_servers, http::SearchDomains::unused);
   if (!found) co_return fail(Code::unavailable, found.error().what, found.error().hint, rule);
   way.addresses = *std::move(found);
   // One refused address refuses the host: its name server must not choose the address.
   for (const std::string& address : way.addresses) {
-    const AddressKind kind = kind_of_address(address);
+    AddressKind kind = kind_of_address(address);
+    if (kind == AddressKind::public_unicast && is_own_address(address)) kind = AddressKind::private_use;
     const bool is_private_allowed = way.decision.rule && settings_.rules.rules[*way.decision.rule].is_private;
     if (kind == AddressKind::forbidden || (kind == AddressKind::private_use && !is_private_allowed))
       co_return denied(why_refused(address), kind == AddressKind::forbidden
@@ -294,6 +361,10 @@ Task<> EgressConnection::tunnel(Way way, std::string_view early) {
     co_await refuse(502, outside.error());
     co_return;
   }
+  const Deadline limit(loop_, settings_.rules.seconds, [inside = client_.get(), outside = outside->get()] {
+    ::shutdown(inside, SHUT_RDWR);
+    ::shutdown(outside, SHUT_RDWR);  // a host may ignore the end of the other side
+  });
   const bool is_told = co_await send_down("HTTP/1.1 200 Connection established\r\n\r\n");
   if (!is_told) co_return;
   const auto hello = co_await read_hello(way.target.host, early);
@@ -316,13 +387,17 @@ Task<bool> EgressConnection::send_down(std::string_view bytes) {
 
 // The host's answer, passed on without redirects being followed. False: the connection ends.
 Task<bool> EgressConnection::forward(Way way, http::IncomingRequest request) {
-  if (!https_) {
+  // One kept connection, to the host of the last request.
+  std::string place = fmt::format("{}:{}", way.target.host, way.decision.port);
+  if (!https_ || place != last_place_) {
+    https_.reset();
     auto made = http::HttpClient::open(loop_);
     if (!made) {
       co_await refuse(502, made.error());
       co_return false;
     }
     https_ = *std::move(made);
+    last_place_ = std::move(place);
   }
   const std::string& secret = settings_.secrets.at(*way.decision.rule);
   std::optional<SecretFilter> filter;
@@ -335,6 +410,7 @@ Task<bool> EgressConnection::forward(Way way, http::IncomingRequest request) {
   asked.authorities = network_.authorities;
   const std::string secret_header = filter ? settings_.rules.rules[*way.decision.rule].secret->header : std::string();
   asked.headers = forwarded_headers(request.fields, secret_header);
+  if (settings_.rules.rules[*way.decision.rule].is_inspected()) drop_overrides(asked.headers);
   if (filter) asked.headers.emplace_back(secret_header, secret);
   asked.body = std::move(request.body);
   asked.connect = kConnectTime;
@@ -349,7 +425,10 @@ Task<bool> EgressConnection::forward(Way way, http::IncomingRequest request) {
     co_await refuse(502, error);
     co_return false;
   }
-  if (filter && !head->header("content-encoding").empty() && head->header("content-encoding") != "identity") {
+  const bool is_encoded = std::any_of(head->headers.begin(), head->headers.end(), [](const auto& one) {
+    return one.first == "content-encoding" && one.second != "identity";
+  });
+  if (filter && is_encoded) {
     const Error error = error_of_compression();
     co_await refuse(502, error);
     co_return false;

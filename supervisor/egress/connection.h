@@ -42,6 +42,7 @@ class EgressConnection {
   Task<bool> pass_body(http::Exchange& exchange, SecretFilter* filter, bool is_chunked);
   Task<bool> send_down(std::string_view bytes);
   Task<> refuse(int status, const Error& error);
+  Task<> report_refusal(const http::IncomingRequest& request, std::string why);
   EgressEntry entry_of(const Way& way, std::string verdict) const;
 
   Loop& loop_;
@@ -52,7 +53,8 @@ class EgressConnection {
   ByteBudget &up_, &down_;
   EgressCounts& counts_;
   std::string unread_;                       // bytes after the end of a request
-  std::unique_ptr<http::HttpClient> https_;  // made for the first plain request
+  std::unique_ptr<http::HttpClient> https_;  // made for the first plain request to a host
+  std::string last_place_;                   // that host and its port
 };
 
 // The target of a request to a proxy: "CONNECT host:port", or "GET http://host/path". Errors: invalid.

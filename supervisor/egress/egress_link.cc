@@ -40,7 +40,7 @@ Result<std::string> read_secret(const std::string& file, const std::string& rule
 }  // namespace
 
 void refuse_connections(int listener) { ::shutdown(listener, SHUT_RDWR); }
-void take_connections(int listener) { (void)::listen(listener, kWaitingConnections); }
+bool take_connections(int listener) { return ::listen(listener, kWaitingConnections) == 0; }
 
 EgressUse::EgressUse(EgressLink& link, Host& host, uint64_t number)
     : link_(link), host_(host), number_(number), asking_(link.loop_) {
@@ -125,24 +125,39 @@ Task<> EgressLink::read_events() {
     if (number == packet->body.end() || !number->is_number_unsigned()) continue;
     const auto use = uses_.find(number->get<uint64_t>());
     if (use != uses_.end()) use->second->take_event(packet->body);
+    co_await next_turn(loop_);  // one tenant's requests must not hold the loop
   }
 }
 
 void EgressLink::lose(const std::string& why) {
   log_warning("warder-egress has gone: {}", why);
   socket_.reset();
+  queued_.clear();
   for (const auto& [number, use] : uses_) {
     use->asking_.cancel_all();
     use->finished_.reset();
     use->is_closed_ = true;
+    use->host_.lost();
   }
 }
 
-// The queue of the socket is full only if the service stands still: then it is given up.
-void EgressLink::send(const Json& order, int descriptor) {
+void EgressLink::send(Json order, Fd descriptor) {
   if (!socket_) return;
-  const auto sent = try_send_packet(socket_->get(), order, descriptor);
-  if (!sent) ::shutdown(socket_->get(), SHUT_RDWR);  // read_events() sees it
+  queued_.push_back({std::move(order), std::move(descriptor)});
+  if (!is_sending_) tasks_.spawn(send_queued());
+}
+
+// In their order. While the service does not read, they wait: at most some for each running program.
+Task<> EgressLink::send_queued() {
+  is_sending_ = true;
+  while (socket_ && !queued_.empty()) {
+    const std::shared_ptr<AsyncFd> socket = socket_;
+    Queued next = std::move(queued_.front());
+    queued_.pop_front();
+    const auto sent = co_await send_packet(*socket, std::move(next.order), next.descriptor.get());
+    if (!sent) ::shutdown(socket->get(), SHUT_RDWR);  // read_events() sees it
+  }
+  is_sending_ = false;
 }
 
 Task<Result<Secrets>> EgressLink::read_secrets(const policies::EgressRules& rules) {
@@ -169,9 +184,11 @@ Result<std::unique_ptr<EgressUse>> EgressLink::open(int listener, const policies
                                                     const Secrets& secrets, EgressUse::Host& host) {
   CHECKED(connect());
   auto use = std::make_unique<EgressUse>(*this, host, ++last_number_);
-  send(
-      {{"order", "open"}, {"jail", last_number_}, {"egress", policies::egress_rules_json(rules)}, {"secrets", secrets}},
-      listener);
+  Fd handed(::fcntl(listener, F_DUPFD_CLOEXEC, 3));
+  if (!handed) return fail_errno(errno, "hand over a listener", Code::exhausted);
+  Json order{{"order", "open"}, {"jail", last_number_}, {"egress", policies::egress_rules_json(rules)}};
+  order["secrets"] = secrets;
+  send(std::move(order), std::move(handed));
   return use;
 }
 

@@ -3,6 +3,7 @@
 // to its end.
 // Used by: supervisor/tools/execution, supervisor/daemon. Errors: unavailable: the service is not there.
 #pragma once
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "policies/egress_rules.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/worker_thread.h"
@@ -32,6 +33,8 @@ class EgressUse {
     virtual void note(const EgressEntry& entry) = 0;
     // A person decides. Destroying the task takes the question back.
     virtual Task<bool> ask(EgressEntry entry) = 0;
+    // The service has gone: refuse the connections that code opens from now on.
+    virtual void lost() = 0;
   };
   EgressUse(EgressLink& link, Host& host, uint64_t number);
   // Ends all connections of the program.
@@ -83,13 +86,20 @@ class EgressLink {
  private:
   friend class EgressUse;
   Task<> read_events();
-  void send(const Json& order, int descriptor = -1);
+  void send(Json order, Fd descriptor = {});
+  Task<> send_queued();
   void lose(const std::string& why);
 
   Loop& loop_;
   const std::string path_;
   WorkerThread& disk_;
   std::shared_ptr<AsyncFd> socket_;  // nullptr: not connected
+  struct Queued {
+    Json order;
+    Fd descriptor;
+  };
+  std::deque<Queued> queued_;
+  bool is_sending_ = false;
   Counts counts_;
   uint64_t last_number_ = 0;
   std::map<uint64_t, EgressUse*> uses_;
@@ -97,8 +107,8 @@ class EgressLink {
 };
 
 // Makes the listener of a jail refuse connections, while no program runs that may use it, or without the service; and
-// take them again.
+// take them again. False: another socket of the jail has the port now.
 void refuse_connections(int listener);
-void take_connections(int listener);
+bool take_connections(int listener);
 
 }  // namespace egress

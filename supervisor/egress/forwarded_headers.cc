@@ -61,11 +61,20 @@ http::Headers forwarded_headers(const http::Headers& fields, std::string_view se
   return headers;
 }
 
+void drop_overrides(http::Headers& headers) {
+  constexpr std::string_view kOverrides[] = {"x-http-method-override", "x-http-method", "x-method-override",
+                                             "x-original-url", "x-rewrite-url"};
+  std::erase_if(headers, [&](const auto& one) {
+    return std::find(std::begin(kOverrides), std::end(kOverrides), one.first) != std::end(kOverrides);
+  });
+}
+
 std::string returned_headers(const http::Headers& headers, const SecretFilter* filter, bool has_body) {
   const auto named = named_by_connection(headers);
   std::string text;
   for (const auto& [name, value] : headers) {
     if (is_of_connection(name, named) || (has_body && name == "content-length")) continue;
+    if (!http::check_header(name, value)) continue;  // a client could read it as two
     text += name + ": " + (filter ? filter->hide(value) : value) + "\r\n";
   }
   return text;

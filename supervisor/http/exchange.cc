@@ -89,6 +89,7 @@ Result<> Exchange::State::set_options(const UrlParts& place, const std::vector<s
   set(CURLOPT_PROXY, "");  // ignores the environment's proxy
   set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   set(CURLOPT_FOLLOWLOCATION, 0L);
+  set(CURLOPT_PATH_AS_IS, 1L);  // what was checked is what is sent
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_ERRORBUFFER, reason_);
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request_.connect.count()));
@@ -116,8 +117,9 @@ Result<> Exchange::State::set_options(const UrlParts& place, const std::vector<s
       set(CURLOPT_POSTFIELDS, request_.body.c_str());
     }
   }
-  if (request_.method != "GET" && request_.method != "POST" && request_.method != "HEAD")
-    set(CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+  const bool is_libcurls_own =
+      request_.method == "POST" || request_.method == "HEAD" || (request_.method == "GET" && request_.body.empty());
+  if (!is_libcurls_own) set(CURLOPT_CUSTOMREQUEST, request_.method.c_str());
   if (!addresses.empty()) {
     const std::string entry = fmt::format("{}:{}:{}", place.host, place.port, fmt::join(addresses, ","));
     resolved_ = curl.slist_append(nullptr, entry.c_str());

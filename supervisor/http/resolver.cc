@@ -50,7 +50,7 @@ class NameLookup {
   }
   NameLookup(const NameLookup&) = delete;
 
-  Result<> ask(const std::string& host, const std::string& servers) {
+  Result<> ask(const std::string& host, const std::string& servers, SearchDomains search) {
     static const int ready = ::ares_library_init(ARES_LIB_INIT_ALL);
     ares_options options{};
     options.flags = ARES_FLAG_NOALIASES;  // no file that the environment names
@@ -61,7 +61,8 @@ class NameLookup {
     int status = ready;
     if (status == ARES_SUCCESS)
       status = ::ares_init_options(&channel_, &options,
-                                   ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
+                                   (search == SearchDomains::unused ? ARES_OPT_DOMAINS : 0) | ARES_OPT_FLAGS |
+                                       ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
     if (status == ARES_SUCCESS && !servers.empty()) status = ::ares_set_servers_ports_csv(channel_, servers.c_str());
     if (status != ARES_SUCCESS)
       return fail(Code::unavailable, fmt::format("look the host '{}' up: {}", host, ::ares_strerror(status)),
@@ -188,11 +189,11 @@ std::string why_unresolved(int status) {
 }  // namespace
 
 Task<Result<std::vector<std::string>>> resolve(Loop& loop, std::string host, std::chrono::milliseconds limit,
-                                               std::string servers) {
+                                               std::string servers, SearchDomains search) {
   if (is_address(host)) co_return std::vector<std::string>{host};
   if (!is_name(host)) co_return fail(Code::invalid, fmt::format("'{}' is not a host name", printable(host, 80)));
   NameLookup lookup(loop);
-  CO_CHECKED(lookup.ask(host, servers));
+  CO_CHECKED(lookup.ask(host, servers, search));
   Deadline deadline(loop, limit, [&lookup] { lookup.end_now(); });
   co_await lookup.answered();
   if (lookup.addresses.empty())

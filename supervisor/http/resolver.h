@@ -15,10 +15,13 @@ namespace http {
 
 inline constexpr size_t kMostAddresses = 8;
 
+// unused: a name is looked up as it is, without the search domains of /etc/resolv.conf.
+enum class SearchDomains { used, unused };
+
 // Returns numeric addresses without zones, at least one, in the order in which to try them. Lookups do not wait for
 // each other. A cancelled call ends its own lookup at once. `servers`: name servers in place of the system's, for
 // example "127.0.0.1:5353"; empty: the system's.
 Task<Result<std::vector<std::string>>> resolve(Loop& loop, std::string host, std::chrono::milliseconds limit,
-                                               std::string servers = {});
+                                               std::string servers = {}, SearchDomains search = SearchDomains::used);
 
 }  // namespace http

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,62 +29,87 @@ class Principal {
   enum class Kind { none, peer, token, subject };
 
   // No principal: its name is empty, and no rule fits it.
-  Principal() = default;
-  explicit Principal(PeerProcess peer)
-      : kind_(Kind::peer),
-        name_("uid:" + std::to_string(peer.uid)),
-        shown_("user " + std::to_string(peer.uid)),
-        peer_(std::move(peer)) {}
+  Principal() : data_(nobody()) {}
+  // No moves: a principal that was moved away would have no data.
+  Principal(const Principal&) = default;
+  Principal& operator=(const Principal&) = default;
+  explicit Principal(PeerProcess peer) {
+    Data data;
+    data.kind = Kind::peer;
+    data.name = "uid:" + std::to_string(peer.uid);
+    data.shown = "user " + std::to_string(peer.uid);
+    data.peer = std::move(peer);
+    data_ = std::make_shared<const Data>(std::move(data));
+  }
   static Principal of_token(const std::string& token) {
-    Principal bearer;
-    bearer.kind_ = Kind::token;
-    bearer.name_ = "token:" + token;
-    bearer.shown_ = "token " + token;
-    bearer.token_ = token;
-    return bearer;
+    Data data;
+    data.kind = Kind::token;
+    data.name = "token:" + token;
+    data.shown = "token " + token;
+    data.token = token;
+    return Principal(std::make_shared<const Data>(std::move(data)));
   }
 
   // `claim`: the value that rules may use for the tenant's name, without ']'; empty: none. A subject with another claim
   // is another principal. The claim stands before the subject, which may contain any character.
   static Principal of_subject(const std::string& subject, const std::string& claim, const std::string& issuer) {
-    Principal bearer;
-    bearer.kind_ = Kind::subject;
-    bearer.name_ = "sub" + (claim.empty() ? "" : "[" + claim + "]") + ":" + subject + "@" + issuer;
-    bearer.shown_ = "subject " + subject;
-    bearer.subject_ = subject;
-    bearer.claim_ = claim;
-    return bearer;
+    Data data;
+    data.kind = Kind::subject;
+    data.name = "sub" + (claim.empty() ? "" : "[" + claim + "]") + ":" + subject + "@" + issuer;
+    data.shown = "subject " + subject;
+    data.subject = subject;
+    data.claim = claim;
+    return Principal(std::make_shared<const Data>(std::move(data)));
   }
 
   // Credentials that expire: they are refused from then on. No part of the name.
-  void set_good_until(std::chrono::sys_seconds until) { good_until_ = until; }
-  const std::optional<std::chrono::sys_seconds>& good_until() const { return good_until_; }
+  void set_good_until(std::chrono::sys_seconds until) {
+    change([&](Data& data) { data.good_until = until; });
+  }
+  const std::optional<std::chrono::sys_seconds>& good_until() const { return data_->good_until; }
   // The fingerprint of the key that signed the credentials. No part of the name.
-  void set_key(std::string key) { key_ = std::move(key); }
-  const std::string& key() const { return key_; }
+  void set_key(std::string key) {
+    change([&](Data& data) { data.key = std::move(key); });
+  }
+  const std::string& key() const { return data_->key; }
 
-  Kind kind() const { return kind_; }
+  Kind kind() const { return data_->kind; }
   // "uid:1000", "token:ci", "sub:ada@https://idp.example": equal for all connections of the principal, and for no other
   // principal. The key of its account, and what records and lists show.
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return data_->name; }
   // "user 1000", "token ci": for answers and log lines. Contains a space, so it differs from every tenant's name.
-  const std::string& shown() const { return shown_; }
+  const std::string& shown() const { return data_->shown; }
   // nullopt: the principal is no process of this machine.
-  const std::optional<PeerProcess>& peer() const { return peer_; }
+  const std::optional<PeerProcess>& peer() const { return data_->peer; }
   // The token's name; empty: the principal has none.
-  const std::string& token() const { return token_; }
+  const std::string& token() const { return data_->token; }
   // Of Kind::subject; else empty.
-  const std::string& subject() const { return subject_; }
-  const std::string& claim() const { return claim_; }
+  const std::string& subject() const { return data_->subject; }
+  const std::string& claim() const { return data_->claim; }
   // The ids of the peer process; -1, which no user and no process has: there is none.
-  uid_t uid() const { return peer_ ? peer_->uid : static_cast<uid_t>(-1); }
-  pid_t pid() const { return peer_ ? peer_->pid : -1; }
+  uid_t uid() const { return peer() ? peer()->uid : static_cast<uid_t>(-1); }
+  pid_t pid() const { return peer() ? peer()->pid : -1; }
 
  private:
-  Kind kind_ = Kind::none;
-  std::string name_, shown_, token_, subject_, claim_, key_;
-  std::optional<PeerProcess> peer_;
-  std::optional<std::chrono::sys_seconds> good_until_;
+  struct Data {
+    Kind kind = Kind::none;
+    std::string name, shown, token, subject, claim, key;
+    std::optional<PeerProcess> peer;
+    std::optional<std::chrono::sys_seconds> good_until;
+  };
+  explicit Principal(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  static const std::shared_ptr<const Data>& nobody() {
+    static const auto empty = std::make_shared<const Data>();
+    return empty;
+  }
+  template <class Change>
+  void change(Change make) {
+    Data changed = *data_;
+    make(changed);
+    data_ = std::make_shared<const Data>(std::move(changed));
+  }
+
+  std::shared_ptr<const Data> data_;  // shared by the copies: each idle stream has several; never nullptr
 };
 
 }  // namespace mcp

@@ -28,7 +28,7 @@ void require(bool holds) {
 
 class TakesAll : public JsonWebKey {
  public:
-  TakesAll() : JsonWebKey("one", Algorithm::eddsa) {}
+  TakesAll() : JsonWebKey("one", Algorithm::eddsa, "fingerprint") {}
   bool verifies(std::string_view, std::string_view) const override { return true; }
 };
 

@@ -98,6 +98,29 @@ TEST_CASE("egress: the first rule that fits decides") {
   CHECK(rules.decide({"CONNECT", "c.example.com", 443, ""}).verdict == Verdict::allow);
 }
 
+TEST_CASE("egress: a path in disguise is not decided by a later rule") {
+  const EgressRules rules =
+      rules_of(R"([{"host": "a.com", "paths": ["/admin/*"], "verdict": "deny"}, {"host": "a.com", "paths": ["/*"]}])");
+  for (const char* path :
+       {"/x/../admin/k", "/%61dmin/k", "/%2561dmin", "/admin%2fk", "/a%zzb", "/a%2", "//admin/k", "/admin/k"}) {
+    INFO(path);
+    CHECK(rules.decide({"GET", "a.com", 0, path}).verdict == Verdict::deny);
+  }
+  CHECK(rules.decide({"GET", "a.com", 0, "/a%20b?x=%61"}).verdict == Verdict::allow);
+}
+
+TEST_CASE("egress: a wider rule does not serve the plain requests of a host whose requests are read") {
+  for (
+      const char* order :
+      {R"([{"host": "a.example.com", "methods": ["GET"]}, {"host": "*.example.com", "ports": [80, 443]}, {"host": "a.example.com", "ports": [80]}])",
+       R"([{"host": "a.example.com", "ports": [80]}, {"host": "a.example.com", "methods": ["GET"]}])"}) {
+    const EgressRules rules = rules_of(order);
+    CHECK(rules.decide({"POST", "a.example.com", 0, "/"}).verdict == Verdict::deny);
+    CHECK(rules.decide({"POST", "a.example.com", 80, "/"}).verdict == Verdict::deny);
+    CHECK(rules.decide({"GET", "a.example.com", 0, "/"}).is_tls);
+  }
+}
+
 TEST_CASE("egress: the hosts for an agent") {
   const EgressRules rules =
       rules_of(R"([{"host": "*.pypi.org"}, {"host": "*.pypi.org", "ports": [80]}, {"host": "a.com", "paths": ["/v1"]},

@@ -1,4 +1,5 @@
 """warder-egress alone, with warderd played by the test: requests that reach a host, and refusals. Program: $WARDER_EGRESS."""
+import contextlib
 import json
 import socket
 import ssl
@@ -13,6 +14,13 @@ from egress_harness import (PATIENCE, EgressClient, EgressProcess, NameServer, W
                             split_reply)
 
 SECRET = "Bearer s3cr3t-0123456789"
+
+
+def hello_for(name):
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname=name).do_handshake()
+    return outgoing.read()
 
 
 class Case(unittest.TestCase):
@@ -178,6 +186,14 @@ class Secrets(Case):
         self.assertEqual(json.loads(body)["headers"]["X-Key"], "[secret]")
         self.assertNotIn(b"s3cr3t", reply)
 
+    def test_a_get_with_a_body_stays_a_get(self):
+        reply = ask(self.proxy, b"GET http://api.example.test/v1/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nX-HTTP-Method-Override: DELETE\r\n"
+                    b"Connection: close\r\n\r\nhello")
+        self.assertEqual(split_reply(reply)[0], 200)
+        method, _, headers, body = self.tls.seen[0]
+        self.assertEqual((method, body), ("GET", b"hello"))
+        self.assertNotIn("x-http-method-override", {name.lower() for name in headers})
+
     def test_a_secret_in_two_chunks_and_in_a_header_is_hidden(self):
         reply = self.get("/split")
         status, headers, body = split_reply(reply)
@@ -325,6 +341,24 @@ class Bounded(Case):
             third.settimeout(PATIENCE)
             self.assertEqual(split_reply(received(third))[0], 200)
         idle[1].close()
+
+    def test_a_tunnel_ends_with_its_time_at_the_host_too(self):
+        with socket.create_server(("127.0.0.1", 0)) as host:
+            proxy = self.open({"host": "api.example.test", "ports": [host.getsockname()[1]]}, seconds=1)
+            with connect(proxy) as sock:
+                sock.sendall(f"CONNECT api.example.test:{host.getsockname()[1]} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                self.assertTrue(sock.recv(4096).startswith(b"HTTP/1.1 200 "))
+                inside, _ = host.accept()
+                sock.sendall(hello_for("api.example.test"))
+                inside.settimeout(PATIENCE)
+                self.assertTrue(inside.recv(65536))
+                sock.shutdown(socket.SHUT_WR)  # and the host ignores that the client has ended
+                self.assertEqual(inside.recv(1), b"")
+                self.assertEqual(received(sock), b"")
+            with inside, self.assertRaises(OSError):
+                while True:
+                    inside.sendall(b"x")
+                    time.sleep(0.02)
 
     def test_a_connection_ends_with_its_time(self):
         proxy = self.open({"host": "api.example.test", "ports": [self.tls.port]}, seconds=1)

@@ -259,8 +259,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
   if (std::string told = calls::told_of_calls(caller_.calls, caller_.policy->calls.per_execution); !told.empty())
     answer.notes.push_back(std::move(told) + ": ask for more data in one call, or continue in another execution");
-  if (!network_.trouble().empty())
-    answer.notes.push_back("the program had no network, because warder-egress does not answer: " + network_.trouble());
+  if (!network_.trouble().empty()) answer.notes.push_back("the program had no network: " + network_.trouble());
   answer.network = network_.totals();
   executions::WorkspaceEffects effects = co_await workspace_.finish(report, about());
   co_await take_result(report, answer);

@@ -57,7 +57,10 @@ void ExecutionNetwork::begin(int listener) {
     return;
   }
   listener_ = *std::move(watched);
-  egress::take_connections(listener_.get());
+  if (!egress::take_connections(listener_.get())) {
+    trouble_ = "a process in the jail has taken the port of the proxy";
+    return;
+  }
   waiting_.spawn(open_at_first_connection());
 }
 
@@ -69,7 +72,7 @@ Task<> ExecutionNetwork::open_at_first_connection() {
     use_ = *std::move(use);
   } else {
     egress::refuse_connections(listener_.get());
-    trouble_ = use.error().what;
+    trouble_ = "warder-egress does not answer: " + use.error().what;
   }
 }
 
@@ -80,6 +83,11 @@ Task<> ExecutionNetwork::finish() {
   if (!use_) co_return;
   totals_ = co_await use_->finish();
   use_.reset();
+}
+
+void ExecutionNetwork::lost() {
+  if (listener_) egress::refuse_connections(listener_.get());
+  trouble_ = "warder-egress ended while the program ran";
 }
 
 void ExecutionNetwork::note(const egress::EgressEntry& entry) {

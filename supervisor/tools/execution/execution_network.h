@@ -34,6 +34,7 @@ class ExecutionNetwork final : public egress::EgressUse::Host {
   Task<> open_at_first_connection();
   void note(const egress::EgressEntry& entry) override;
   Task<bool> ask(egress::EgressEntry entry) override;
+  void lost() override;
 
   egress::EgressLink& link_;
   calls::CallEnvironment& environment_;

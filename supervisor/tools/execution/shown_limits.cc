@@ -16,6 +16,7 @@ Json schema_of(double standard, double maximum) {
   return {{"type", "number"}, {"default", number_of(standard)}, {"maximum", number_of(maximum)}};
 }
 
+constexpr std::string_view kNoNetwork = " No network.";  // of the description; untrue with egress
 constexpr size_t kMostNames = 12, kMostNameBytes = 160;  // of all names in the description
 
 // "Packages: numpy, pandas, ..."; empty: no names. Each word is paid for in every client's context.
@@ -56,6 +57,7 @@ std::string shown_limits(const policies::Policy& policy) {
   if (const std::string hosts = sentence_of("Network, by HTTPS_PROXY", policy.egress.shown_hosts()); !hosts.empty())
     more += (more.empty() ? "" : " ") + hosts;
   if (!more.empty()) shown[""] = std::move(more);
+  if (policy.egress.is_on()) shown["-"] = kNoNetwork;
   return dump_json(shown);
 }
 
@@ -65,7 +67,10 @@ void show_limits(mcp::ToolDefinition& tool, std::string_view shown) {
   const auto properties = tool.input_schema.find("properties");
   if (!limits || !limits->is_object() || properties == tool.input_schema.end()) return;
   for (const auto& [name, schema] : limits->items()) {
-    if (name.empty()) {
+    if (name == "-") {
+      const size_t at = tool.description.find(kNoNetwork);
+      if (at != tool.description.npos) tool.description.erase(at, kNoNetwork.size());
+    } else if (name.empty()) {
       tool.description += " " + schema.get<std::string>();
     } else if (schema.is_null()) {
       properties->erase(name);

@@ -29,6 +29,8 @@ TEST_CASE("addresses of no host, of metadata services, and other texts") {
                            "0.1.2.3",
                            "169.254.169.254",
                            "168.63.129.16",
+                           "100.100.100.200",
+                           "fd00:c1::a9fe:a9fe",
                            "192.0.0.1",
                            "192.0.2.1",
                            "192.88.99.1",
@@ -67,5 +69,8 @@ TEST_CASE("addresses of no host, of metadata services, and other texts") {
     CHECK(kind_of_address(text) == AddressKind::forbidden);
   }
   CHECK(kind_of_address(std::string_view("1.1.1.1\0x", 9)) == AddressKind::forbidden);
+  CHECK(egress::is_own_address("127.0.0.1"));
+  CHECK_FALSE(egress::is_own_address("192.0.2.1"));
+  CHECK_FALSE(egress::is_own_address("none"));
   CHECK(egress::why_refused("10.0.0.1") == "10.0.0.1 is in a private network or on this machine");
 }

@@ -43,6 +43,11 @@ TEST_CASE("headers that are passed on") {
   CHECK(egress::forwarded_headers(fields, "") ==
         http::Headers{{"accept-encoding", "gzip"}, {"x-key", "own"}, {"x-two", "2"}, {"range", "1-"}});
   CHECK(egress::forwarded_headers(fields, "X-Key") == http::Headers{{"x-two", "2"}});
+  http::Headers overrides = {{"x-http-method-override", "DELETE"}, {"x-original-url", "/v2"}, {"x-two", "2"}};
+  egress::drop_overrides(overrides);
+  CHECK(overrides == http::Headers{{"x-two", "2"}});
+  const http::Headers split = {{"x-a", "1\rTransfer-Encoding: chunked"}, {"x b", "1"}, {"x-c", "2"}};
+  CHECK(egress::returned_headers(split, nullptr, true) == "x-c: 2\r\n");
   const SecretFilter filter("Bearer abcdefgh-123");
   const http::Headers returned = {
       {"content-length", "5"}, {"transfer-encoding", "chunked"}, {"x-echo", "abcdefgh-123"}};

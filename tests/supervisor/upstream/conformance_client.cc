@@ -118,7 +118,7 @@ std::vector<Call> calls_of(const Scenario& scenario, const UpstreamServers& serv
 }
 
 Task<Result<>> call_tools(UpstreamServers& servers, const upstream::Caller& caller, const Scenario& scenario) {
-  CO_CHECKED(co_await servers.test(kServer));
+  CO_CHECKED(co_await servers.test(kServer, ""));
   for (auto& call : calls_of(scenario, servers)) {
     upstream::Asking asking{"the person", true, fill_in};
     FreedBeside arguments(nullptr, std::move(call.arguments));
