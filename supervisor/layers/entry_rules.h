@@ -17,7 +17,8 @@ namespace layers {
 Result<> check_entry(const LayerEntry& entry);
 
 // Checks the layer against the machine's own /usr: no file of the layer is there already, no file is where /usr has a
-// folder, no Python module has a name that /usr has, and each compiled module has its source in the layer. `usr`: descriptor of /usr.
+// folder, no Python module has a name that /usr has, and each compiled module has its source in the layer. `usr`:
+// descriptor of /usr.
 Result<> check_against_usr(const Manifest& manifest, int usr);
 
 // The name of the module that a path is part of, if it is at the top of a folder that Python searches: "six" for
