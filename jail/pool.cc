@@ -61,6 +61,11 @@ std::vector<std::string> warm_command(const Spec& spec, const policies::PoolRule
   return command;
 }
 
+// A package of a layer is a stranger's code, and a zygote is not confined like a runner: so no zygote loads one ahead.
+bool may_fork(const Spec& spec, const policies::PoolRules& rules) {
+  return rules.zygotes && Zygote::exists_for(spec.language) && (spec.layers.empty() || rules.preload.empty());
+}
+
 // All properties that are fixed when a jail is built. A jail serves only executions with the same key.
 std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules& rules) {
   std::string key = fmt::format(
@@ -195,7 +200,7 @@ std::optional<Pool::Taken> Pool::take_waiting(Shelf& shelf) {
 
 Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules,
                                             WorkspaceMount workspace) {
-  if (rules.zygotes && !tenant.empty() && Zygote::exists_for(spec.language)) {
+  if (!tenant.empty() && may_fork(spec, rules)) {
     Shelf& forks = shelf_of(tenant, spec, rules, workspace.access);
     forks.asked++;
     if (forks.directory && !is_same_folder(forks.directory.get(), workspace.directory)) {  // removed, and made again

@@ -106,6 +106,8 @@ struct JournaledExecution {
   Begun begun;
   Ended ended;
 };
+// Whether the tenant has a row of this id, or of a branch of it: "<id>-1".
+Result<bool> has_execution(Database& database, const std::string& tenant, const std::string& id);
 Result<std::optional<JournaledExecution>> read_account(Database& database, const std::string& tenant,
                                                        const std::string& id);
 

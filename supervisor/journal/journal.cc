@@ -249,6 +249,17 @@ Task<Result<ExecutionStatistics>> Journal::statistics(std::string tenant) {
   co_return std::move(*found);
 }
 
+Task<Result<bool>> Journal::knows(std::string tenant, std::string id) {
+  auto found = std::make_shared<bool>(false);
+  auto read = [found, tenant = std::move(tenant), id = std::move(id)](Database& database) -> Result<> {
+    TRY(*found, has_execution(database, tenant, id));
+    return {};
+  };
+  auto done = co_await Writer::committed(writer_->queue(std::move(read)));
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  co_return *found;
+}
+
 Task<Result<std::optional<JournaledExecution>>> Journal::account(std::string tenant, std::string id) {
   auto found = std::make_shared<std::optional<JournaledExecution>>();
   auto read = [found, tenant = std::move(tenant), id = std::move(id)](Database& database) -> Result<> {

@@ -95,6 +95,9 @@ class Journal {
   // One execution of the tenant; empty: the tenant has no row of that id, or no longer.
   Task<Result<std::optional<JournaledExecution>>> account(std::string tenant, std::string id);
 
+  // Whether the tenant has a row of that id, or of one of its branches.
+  Task<Result<bool>> knows(std::string tenant, std::string id);
+
   // Pages of executions, and one execution with all that is stored of it (history.h). All work that was queued before
   // is seen. Read beside the loop, and beside the writer.
   Task<Result<HistoryPage>> history(HistoryFilter filter, uint32_t limit);

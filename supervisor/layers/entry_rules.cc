@@ -33,6 +33,12 @@ tl::unexpected<Error> refuse_entry(std::string_view path, std::string_view why, 
               std::move(hint));
 }
 
+// Folders that the dynamic linker of Debian 12 and older looks into before the folder that has them: the names of
+// processors (glibc's "legacy hwcaps"), and those of the kernel's own for each machine.
+constexpr std::string_view kLinkerFolders[] = {"tls",      "x86_64",  "haswell", "xeon_phi",
+                                               "avx512_1", "aarch64", "atomics"};
+constexpr std::string_view kBytecodeFolder = "__pycache__";
+
 template <size_t kCount>
 bool is_one_of(std::string_view name, const std::string_view (&list)[kCount]) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
@@ -40,6 +46,22 @@ bool is_one_of(std::string_view name, const std::string_view (&list)[kCount]) {
 
 // "six" for "six.py", "six.cpython-311-x86_64-linux-gnu.so" and "six".
 std::string_view stem_of(std::string_view name) { return name.substr(0, name.find('.')); }
+
+// Whether the dynamic linker would take the libraries of a path before those of /usr. It searches lib, lib64 and
+// lib/x86_64-linux-gnu.
+bool is_before_libraries(const std::vector<std::string>& parts) {
+  if (parts[0] != "lib" && parts[0] != "lib64") return false;
+  if (parts.size() > 1 && is_one_of(parts[1], kLinkerFolders)) return true;
+  return parts.size() > 2 && parts[1].find("-linux-gnu") != std::string::npos && is_one_of(parts[2], kLinkerFolders);
+}
+
+// A file that changes where Python searches, before it has loaded a module: lib/python311.zip is its first folder.
+bool is_search_path(const std::vector<std::string>& parts) {
+  const std::string& name = parts.back();
+  if (name.ends_with("._pth") || name == "pyvenv.cfg") return true;
+  return parts.size() > 1 && parts[0].starts_with("lib") && parts[1].starts_with("python3") &&
+         parts[1].ends_with(".zip");
+}
 
 // A folder that Python searches, and the rest of a path below it.
 struct PythonPlace {
@@ -84,6 +106,9 @@ Result<> check_name(const LayerEntry& entry) {
     if (part.starts_with(".wh."))
       return refuse_entry(path, "names that begin with .wh. hide files in some file systems of layers");
   }
+  if (is_before_libraries(parts))
+    return refuse_entry(path, "the dynamic linker would take its libraries before those of /usr");
+  if (is_search_path(parts)) return refuse_entry(path, "Python would search it, or as it says, before /usr");
   const std::string& name = parts.back();
   if (name.ends_with(".pth") || name.ends_with(".egg-link"))
     return refuse_entry(path, "Python would change its search path, and can be made to run code in it, at every start");
@@ -161,7 +186,7 @@ std::map<std::string, bool, std::less<>> modules_in(int usr, std::string_view fo
   if (!entries) return found;
   while (const dirent* one = ::readdir(entries.get())) {
     const std::string name = one->d_name;
-    if (name.starts_with('.') || name.starts_with("__")) continue;
+    if (name.starts_with('.') || name == kBytecodeFolder) continue;
     struct stat status {};
     const std::string path = std::string(folder) + "/" + name;
     if (::fstatat(usr, path.c_str(), &status, 0) < 0) continue;
@@ -174,6 +199,33 @@ std::map<std::string, bool, std::less<>> modules_in(int usr, std::string_view fo
     }
   }
   return found;
+}
+
+// The source of "a/__pycache__/six.cpython-311.opt-1.pyc" is "a/six.py". Empty for other paths.
+std::string source_of_bytecode(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos || !path.ends_with(".pyc")) return {};
+  std::string_view folder = path.substr(0, slash), name = path.substr(slash + 1);
+  if (folder != kBytecodeFolder && !folder.ends_with(std::string("/") + std::string(kBytecodeFolder))) return {};
+  folder.remove_suffix(kBytecodeFolder.size());
+  name.remove_suffix(4);
+  if (const size_t dot = name.rfind(".opt-"); dot != name.npos) name = name.substr(0, dot);
+  return std::string(folder) + std::string(name.substr(0, name.rfind('.'))) + ".py";
+}
+
+// Python would run bytecode without a source in the layer for a source of /usr.
+Result<> check_bytecode(const Manifest& manifest) {
+  std::set<std::string_view> files;
+  for (const LayerEntry& entry : manifest.entries)
+    if (entry.kind == EntryKind::file) files.insert(entry.path);
+  for (const LayerEntry& entry : manifest.entries) {
+    if (entry.kind == EntryKind::folder) continue;
+    const std::string source = source_of_bytecode(entry.path);
+    if (!source.empty() && !files.contains(source))
+      return refuse_entry(entry.path, "it is compiled, and the layer does not have its source",
+                          "leave compiled modules out: the layer's build compiles all");
+  }
+  return {};
 }
 
 // All folders of /usr that its Pythons search.
@@ -202,7 +254,7 @@ std::string_view python_module_of(std::string_view path) {
   if (!place || place->rest.empty()) return {};
   const std::string_view first = place->rest.substr(0, place->rest.find('/'));
   const bool is_folder = first.size() < place->rest.size();
-  if (first.starts_with("__")) return {};
+  if (first == kBytecodeFolder) return {};
   if (is_folder) return first.find('.') == first.npos && first.find('-') == first.npos ? first : std::string_view();
   return is_extension_or_source(first) ? stem_of(first) : std::string_view();
 }
@@ -229,6 +281,7 @@ Result<> check_entry(const LayerEntry& entry) {
 }
 
 Result<> check_against_usr(const Manifest& manifest, int usr) {
+  CHECKED(check_bytecode(manifest));
   const auto modules = modules_of_usr(usr);
   static constexpr char kRemedy[] =
       "leave the package out: jails see the one of /usr; or remove the package from this machine first";

@@ -11,12 +11,14 @@ namespace layers {
 
 // Checks path, kind, mode and target of one entry, without the disk. Refused are: names outside of /usr, links that
 // lead out of /usr, modes that give rights (set-id) or that no jail can read, files that Python or the dynamic linker
-// would run or prefer without being asked for (sitecustomize, .pth, glibc-hwcaps), folders that come before those of
+// would run or prefer without being asked for (sitecustomize, .pth, ._pth, pyvenv.cfg, lib/python311.zip, glibc-hwcaps,
+// lib/tls and the like), folders that come before those of
 // /usr in a search path (local/), and the names of Warder's own modules.
 Result<> check_entry(const LayerEntry& entry);
 
 // Checks the layer against the machine's own /usr: no file of the layer is there already, no file is where /usr has a
-// folder, and no Python module has a name that /usr has. `usr`: descriptor of /usr.
+// folder, no Python module has a name that /usr has, and each compiled module has its source in the layer. `usr`:
+// descriptor of /usr.
 Result<> check_against_usr(const Manifest& manifest, int usr);
 
 // The name of the module that a path is part of, if it is at the top of a folder that Python searches: "six" for

@@ -5,12 +5,34 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include "supervisor/base/log.h"
+#include "supervisor/layers/entry_rules.h"
 #include "supervisor/layers/layer_store.h"
 
 namespace layers {
 namespace {
+
+// The forms in which a layer has a Python module: "six.py", "numpy/ with __init__", "google/ without __init__".
+std::map<std::string, std::set<std::string>> module_forms_of(const Manifest& manifest) {
+  std::map<std::string, std::set<std::string>> forms;
+  std::set<std::string, std::less<>> regular;
+  for (const LayerEntry& entry : manifest.entries) {
+    const std::string_view path = entry.path, module = python_module_of(path);
+    if (module.empty()) continue;
+    const std::string_view rest = path.substr(static_cast<size_t>(module.data() - path.data()));
+    const size_t slash = rest.find('/');
+    if (slash == rest.npos) {
+      forms[std::string(module)].emplace(rest);
+    } else {
+      forms[std::string(module)].insert("/");
+      if (rest.substr(slash + 1).starts_with("__init__.")) regular.emplace(module);
+    }
+  }
+  for (const std::string& module : regular) forms[module].insert("/__init__");
+  return forms;
+}
 
 class LayerLookup {
  public:
@@ -44,12 +66,20 @@ class LayerLookup {
     return shared;
   }
 
-  // A path that two of the layers have with different contents, as a sentence; empty: there is none.
+  // A path that two of the layers have with different contents, or a Python module that they have in different forms
+  // (numpy.py beside numpy/), as a sentence; empty: there is none.
   std::string conflict_of(const policies::PackageLayers& layers) {
     std::map<std::string, std::pair<const LayerEntry*, const policies::PackageLayer*>> seen;
+    std::map<std::string, std::pair<std::set<std::string>, const policies::PackageLayer*>> modules;
     for (const auto& layer : layers) {
       const Manifest* manifest = manifest_of(layer->hash);
       if (!manifest) return fmt::format("the manifest of layer '{}' cannot be read", layer->name);
+      for (auto& [module, forms] : module_forms_of(*manifest)) {
+        const auto [other, is_new] = modules.try_emplace(module, forms, layer.get());
+        if (!is_new && other->second.first != forms)
+          return fmt::format("the layers '{}' and '{}' both have the Python module '{}', in different forms",
+                             other->second.second->name, layer->name, printable(module, 200));
+      }
       for (const LayerEntry& entry : manifest->entries) {
         const auto [other, is_new] = seen.try_emplace(entry.path, &entry, layer.get());
         if (is_new) continue;

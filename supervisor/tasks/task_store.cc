@@ -22,12 +22,14 @@ std::optional<TaskKind> find_kind(std::string_view name) {
   return {};
 }
 
-// Removes the row again, unless its owner learns of it.
+// Removes the row again, unless its owner learns of it, or another call ended the task meanwhile: that end stays.
 class TaskStore::Beginning {
  public:
   Beginning(TaskStore& store, std::string id) : store_(store), id_(std::move(id)) {}
   ~Beginning() {
-    if (!is_done_) store_.forget(id_);
+    if (is_done_) return;
+    const auto found = store_.entries_.find(id_);
+    if (found != store_.entries_.end() && !is_ended(found->second.task.state)) store_.forget(id_);
   }
   Beginning(const Beginning&) = delete;
   Beginning& operator=(const Beginning&) = delete;

@@ -98,7 +98,8 @@ class TaskStore {
   // `interrupted` returns, as an error. Call it before the first begin(). Returns how many were interrupted.
   size_t load(std::vector<StoredTask> rows, const std::function<std::string(const StoredTask&)>& interrupted);
 
-  // Returns when the row is committed. If the returned task is destroyed before, the row is removed.
+  // Returns when the row is committed. If the returned task is destroyed before, the row is removed,
+  // unless the task has ended by then.
   Task<Result<StoredTask>> begin(NewTask asked);
   // nullptr: unknown, or another owner's. A pointer is valid until the next call that is not const.
   const StoredTask* find(std::string_view id, const TaskOwner& owner) const;

@@ -191,6 +191,8 @@ class Restarts(unittest.TestCase):
         with Daemon() as daemon:
             with Client(daemon.socket) as client:
                 done = execute(client, "done-0123456789abcdef", COUNT)
+                forked = body_of(execute(client, "forked-0123456789abcdef", "result = item", fork=[1, 2]))
+                self.assertIs(forked["success"], True, forked)
                 cancel(client, "fenced-0123456789abcdef")
                 client.begin("ping")
                 begin(client, "running-0123456789abcdef", COUNT + HOLD)
@@ -216,6 +218,9 @@ class Restarts(unittest.TestCase):
                     body = body_of(execute(client, "done-0123456789abcdef", COUNT))
                     self.assertEqual((body["success"], body["may_have_run"], body["rule"]), (False, True, "executionId"))
                     self.assertIn("its answer is no longer kept", body["error"])
+                # A fork has only the rows of its branches.
+                body = body_of(execute(client, "forked-0123456789abcdef", "result = item", fork=[1, 2]))
+                self.assertEqual((body["success"], body["may_have_run"], body["rule"]), (False, True, "executionId"))
                 self.assertEqual((workspace_of(daemon) / "runs").read_text(), "xx")
 
 

@@ -14,6 +14,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/cli/layers/requirements.h"
 #include "supervisor/cli/layers/unpack_script.h"
 #include "supervisor/packages/confined_run.h"
 
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 constexpr char kScratchFolder[] = "/var/tmp/warder-layer-XXXXXX";
 constexpr uint64_t kMostArchiveBytes = uint64_t{2} << 30;  // of one archive
 constexpr size_t kMostArchives = 1000;
+constexpr size_t kMostRequirementBytes = 1 << 20;
 // More than a layer may have, for the archives beside it and npm's cache.
 constexpr packages::TreeLimits kWorkLimits{uint64_t{10} << 30, 500'000, 64};
 // For apt-get, pip and npm.
@@ -49,6 +51,8 @@ packages::ConfinedRun fetch_in(const std::string& folder, std::vector<std::strin
   return run;
 }
 
+std::string path_of(const Fd& folder) { return fmt::format("/proc/self/fd/{}", folder.get()); }
+
 bool is_archive_name(const std::string& name) {
   return name.ends_with(".deb") || name.ends_with(".whl") || name.ends_with(".tgz");
 }
@@ -71,6 +75,14 @@ std::string upgraded_package(std::string_view output) {
     if (end != rest.npos && rest.substr(end + 1).starts_with('[')) return std::string(rest.substr(0, end));
   }
   return {};
+}
+
+Result<std::string> requirements_in(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::denied);
+  auto text = read_whole(file.get(), kMostRequirementBytes);
+  if (!text) return tl::unexpected<Error>(std::move(text).error().within(path));
+  return read_requirements(*text);
 }
 
 bool is_index_url(const std::string& text) {
@@ -114,6 +126,10 @@ Result<> LayerBuild::make_folder(const std::string& path) const {
   if (::lchown(path.c_str(), packages::kFetcherId, packages::kFetcherId) < 0) return fail_errno(errno, "chown " + path);
   return {};
 }
+
+// The folder of archives belongs to the other user, whose programs may have put a link in its place: it is opened
+// without following links, and root names files of it through this descriptor only.
+Result<Fd> LayerBuild::archive_folder() const { return open_without_links(in_, O_RDONLY | O_DIRECTORY); }
 
 // Copies a regular file of the administrator, because the confined programs do not see home folders.
 Result<> LayerBuild::put(const std::string& path, const std::string& folder, const std::string& name) const {
@@ -203,9 +219,12 @@ Result<> LayerBuild::add_debs(const std::vector<std::string>& packages) {
                   fmt::format("--deb: the packages need a newer version of {} than the one of /usr", upgraded),
                   fmt::format("apt-get install --only-upgrade {}; then build the layer", upgraded));
   }
-  std::error_code ignored;
-  fs::remove_all(in_ + "/partial", ignored);
-  fs::remove(in_ + "/lock", ignored);
+  {
+    TRY(const Fd folder, archive_folder());
+    std::error_code ignored;
+    fs::remove_all(path_of(folder) + "/partial", ignored);
+    fs::remove(path_of(folder) + "/lock", ignored);
+  }
   TRY(const auto after, archives());
   if (after.size() == before.size())
     return fail(Code::invalid,
@@ -222,7 +241,15 @@ Result<> LayerBuild::add_requirements(const std::string& file, const std::string
   if (::access("/usr/lib/python3/dist-packages/pip", F_OK) < 0)
     return fail(Code::unavailable, "pip is missing",
                 "apt install python3-pip; or fetch the wheels elsewhere: --wheels");
-  CHECKED(put(file, work_, "requirements.txt"));
+  TRY(const std::string lines, requirements_in(file));
+  TRY(const auto before, archives());
+  {
+    TRY(const Fd folder, open_without_links(work_, O_RDONLY | O_DIRECTORY));
+    TRY(const RelativePath name, RelativePath::parse("requirements.txt"));
+    TRY(const Fd target, open_beneath(folder.get(), name, O_WRONLY | O_CREAT | O_EXCL, 0644));
+    if (::fchmod(target.get(), 0644) < 0) return fail_errno(errno, "chmod requirements.txt");
+    CHECKED(write_all(target.get(), lines));
+  }
   std::vector<std::string> command = {"env",
                                       "PIP_CONFIG_FILE=/dev/null",
                                       "/usr/bin/python3",
@@ -240,6 +267,15 @@ Result<> LayerBuild::add_requirements(const std::string& file, const std::string
                                       "--requirement=" + work_ + "/requirements.txt"};
   if (!index.empty()) command.push_back("--index-url=" + index);
   CHECKED(packages::run_confined(fetch_in(work_, std::move(command))));
+  TRY(const Fd folder, archive_folder());
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path_of(folder), error)) {
+    const std::string name = entry.path().filename();
+    if (name.ends_with(".whl") || std::find(before.begin(), before.end(), name) != before.end()) continue;
+    return fail(Code::invalid, fmt::format("--requirements: pip fetched '{}', which is no wheel", printable(name, 200)),
+                "a dependency names it by its URL: fetch its wheel elsewhere, and give it with --wheels");
+  }
+  if (error) return fail_errno(error.value(), "read " + in_);
   return {};
 }
 
@@ -272,16 +308,21 @@ Result<> LayerBuild::add_npm(const std::string& file, const std::string& registr
                                       "--prefix=" + folder};
   if (!registry.empty()) command.push_back("--registry=" + registry);
   CHECKED(packages::run_confined(fetch_in(work_, std::move(command))));
-  // No process of the other user is left, so the paths stay what they are.
-  if (::rename((folder + "/node_modules").c_str(), (in_ + "/node_modules").c_str()) < 0)
-    return fail_errno(errno, "npm has installed no package", Code::invalid);
+  TRY(const Fd from, open_without_links(folder, O_RDONLY | O_DIRECTORY));
+  TRY(const Fd to, archive_folder());
+  struct stat status {};
+  if (::fstatat(from.get(), "node_modules", &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(status.st_mode))
+    return fail(Code::invalid, "npm has installed no package");
+  if (::renameat(from.get(), "node_modules", to.get(), "node_modules") < 0)
+    return fail_errno(errno, "move node_modules", Code::invalid);
   return {};
 }
 
 Result<std::vector<std::string>> LayerBuild::archives() const {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(in_, error)) {
+  TRY(const Fd folder, archive_folder());
+  for (const auto& entry : fs::directory_iterator(path_of(folder), error)) {
     const std::string name = entry.path().filename();
     if (is_archive_name(name) || name == "node_modules") names.push_back(name);
   }

@@ -38,6 +38,7 @@ class LayerBuild {
  private:
   LayerBuild() = default;
   Result<> put(const std::string& path, const std::string& folder, const std::string& name) const;
+  Result<Fd> archive_folder() const;
   Result<> make_folder(const std::string& path) const;
 
   std::string scratch_, work_, in_;  // folders, each in the one before

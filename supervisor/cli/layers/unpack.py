@@ -10,12 +10,15 @@ import io
 import os
 import posixpath
 import re
+import resource
 import subprocess
 import sys
 import tarfile
 import zipfile
 
 MOST_BYTES, MOST_ENTRIES = 4 << 30, 200_000
+MOST_HELD = 32 << 20  # of one archive's files outside /usr, which are held in memory
+MOST_DATA = 2 << 30  # of memory, for the unpacker
 MOST_TIMES = 200  # unpacked bytes for each byte of an archive, beyond the first 64 MiB
 PYTHON_PLACE, NODE_PLACE = "lib/python3/dist-packages", "share/warder/node_modules"
 MERGED = ("bin", "lib", "lib64", "sbin")  # of the root folder: links into /usr
@@ -32,8 +35,12 @@ class Tree:
 
     def __init__(self, place):
         self.place = place
-        self.bytes = self.entries = 0
+        self.bytes = self.entries = self.of_archive = 0
         self.left_out = {}  # links to files that other packages may bring: target -> names
+
+    def begin(self):
+        """Of an archive."""
+        self.of_archive = 0
 
     def checked(self, archive, name):
         """The parts of a name, without leading './'."""
@@ -49,11 +56,13 @@ class Tree:
         return parts
 
     def count(self, archive, name, size, limit):
+        """`limit`: for all files of the archive; begin() comes first."""
         self.entries += 1
         self.bytes += size
+        self.of_archive += size
         if self.entries > MOST_ENTRIES:
             refuse(archive, name, f"there are more than {MOST_ENTRIES} files")
-        if self.bytes > MOST_BYTES or size > limit:
+        if self.bytes > MOST_BYTES or self.of_archive > limit:
             refuse(archive, name, "it unpacks to more bytes than a layer may have, or than its archive can hold")
 
     def folder(self, path):
@@ -115,7 +124,7 @@ def debian(tree, file, name, is_given):
     """
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", file], stdout=subprocess.PIPE) as packed:
         limit = limit_of(file)
-        outside, waiting, seen = {}, [], {}
+        outside, held, waiting, seen = {}, 0, [], {}
         with tarfile.open(fileobj=packed.stdout, mode="r|") as tar:
             for member in tar:
                 parts = tree.checked(name, member.name)
@@ -134,7 +143,8 @@ def debian(tree, file, name, is_given):
                     print(f"left out: {member.name} of {name}, which Python does not need")
                     continue
                 if place is None:
-                    if member.isreg() and member.size <= 1 << 20:
+                    if member.isreg() and member.size <= 1 << 20 and held + member.size <= MOST_HELD:
+                        held += member.size
                         outside["/" + "/".join(parts)] = (tar.extractfile(member).read(), member.mode & 0o111)
                     continue
                 path = "/".join(place)
@@ -280,10 +290,12 @@ def compile_modules(tree):
 
 
 def main(source, target, named):
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA, MOST_DATA))
     tree = Tree(target)
     os.makedirs(target)
     for name in sorted(os.listdir(source)):
         file = os.path.join(source, name)
+        tree.begin()
         try:
             if name == "node_modules":
                 node_folder(tree, file)
@@ -297,6 +309,8 @@ def main(source, target, named):
         except (tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, ValueError, EOFError, RecursionError, NotImplementedError,
                 RuntimeError) as problem:
             sys.exit(f"{name}: cannot be unpacked: {problem}")
+        except MemoryError:
+            sys.exit(f"{name}: cannot be unpacked: it needs more than {MOST_DATA >> 30} GiB of memory")
         except (IsADirectoryError, NotADirectoryError, FileExistsError) as problem:
             refuse(name, problem.filename, "it is a file where another package has a folder, or the reverse")
     link_alternatives(tree)

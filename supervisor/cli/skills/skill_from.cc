@@ -6,6 +6,7 @@
 
 #include "skills/name.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/cli/request.h"
 #include "supervisor/cli/run.h"
 #include "supervisor/cli/skills/commands.h"

@@ -98,7 +98,7 @@ Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestConte
   requester->trace = recording.trace();
   calls::CallContext caller{*std::move(requester), context, record.id, &record.handle, std::move(run)};
   EndedExecution ended = co_await run_execution(environment, std::move(caller), recording, books, std::move(arguments));
-  if (named) named->may_have_run = ended.result || ended.ran == Ran::maybe;
+  if (named) named->keeps_answer = ended.result || ended.ran == Ran::maybe || recording.has_begun();
   if (ended.result) {
     if (background) background->end(*ended.result, record.outcome);
     co_return *std::move(ended.result);
@@ -107,7 +107,8 @@ Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestConte
   recording.refuse(error);
   mcp::ToolResult refused = make_refusal(recording.has_begun() ? recording.id() : std::string(), error, ended.ran);
   const bool jailer_gone = ended.ran == Ran::no && environment.host.jailer.is_gone();  // and the daemon ends with it
-  if (jailer_gone || (!recording.has_begun() && environment.admission.is_closed()))
+  const bool is_kept = named && named->keeps_answer;  // asked again, it would be the same answer
+  if ((jailer_gone && !is_kept) || (!recording.has_begun() && environment.admission.is_closed()))
     refused.meta = mcp::not_run_while_draining().meta;
   if (background) background->end(refused, record.outcome);
   co_return refused;

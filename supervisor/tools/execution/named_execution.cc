@@ -233,7 +233,7 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
   NamedEntry entry(environment, id, tenant);
   auto begun = co_await entry.begin(context.principal.name(), *digest);
   if (!begun) co_return make_refusal({}, begun.error());
-  auto before = co_await environment.journal.account(tenant, id);
+  auto before = co_await environment.journal.knows(tenant, id);  // a fork has rows of its branches only
   if (!before) {
     entry.give_back();
     co_return make_refusal({}, before.error());
@@ -249,7 +249,7 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
   mcp::ToolResult result;
   const bool is_wanted = environment.named.when_ended(id) != nullptr;  // else it was cancelled meanwhile
   if (is_wanted) result = co_await run(std::move(*shared), named);
-  if (named.may_have_run) {
+  if (named.keeps_answer) {
     entry.end(result);
   } else if (!entry.give_back() || !is_wanted) {
     result = co_await kept_answer(environment, owner_of(*requester), id, tenant);

@@ -38,7 +38,9 @@ std::string interrupted_named(const std::string& execution);
 // NamedRun: the one run of a named execution.
 struct NamedRun {
   std::string execution;
-  bool may_have_run = false;  // set by the run: its program may have begun, so its answer is stored
+  // Set by the run: its program may have begun, or the journal has a row of it, which refuses the id later. So its
+  // answer is stored; of a program that did not run, this is the refusal that says so.
+  bool keeps_answer = false;
 };
 using RunNamed = std::function<Task<mcp::ToolResult>(Json arguments, NamedRun& run)>;
 // A call with an id. Calls `run` unless the id has an answer.

@@ -71,6 +71,8 @@ TEST_CASE("entries that a layer may have") {
   CHECK(check_entry(file_at("share/warder/node_modules/@scope/name/package.json")));
   CHECK(check_entry(file_at(kPlace + "name-1.0.dist-info/METADATA")));
   CHECK(check_entry(file_at(kPlace + "package/warder/servers.py")));
+  CHECK(check_entry(file_at(kPlace + "package/x86_64/a.so")));
+  CHECK(check_entry(file_at("lib/x86_64-linux-gnu/package/data.zip")));
 }
 
 TEST_CASE("hostile names are refused, and named") {
@@ -94,6 +96,17 @@ TEST_CASE("hostile names are refused, and named") {
       {kPlace + "evil.pth", "every start"},
       {kPlace + "evil.egg-link", "every start"},
       {"lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v3/libc.so.6", "linker"},
+      {"lib/x86_64-linux-gnu/tls/libc.so.6", "linker"},
+      {"lib/x86_64-linux-gnu/x86_64/libc.so.6", "linker"},
+      {"lib/x86_64-linux-gnu/haswell/libc.so.6", "linker"},
+      {"lib/x86_64-linux-gnu/avx512_1", "linker"},
+      {"lib/tls/libc.so.6", "linker"},
+      {"lib64/haswell/libc.so.6", "linker"},
+      {"lib/python311.zip", "before /usr"},
+      {"lib/python3.zip/json.py", "before /usr"},
+      {"bin/python3._pth", "before /usr"},
+      {"bin/pyvenv.cfg", "before /usr"},
+      {"lib/pyvenv.cfg", "before /usr"},
       {kPlace + "warder/__init__.py", "Warder's own"},
       {kPlace + "warder.py", "Warder's own"},
       {kPlace + "servers.cpython-311-x86_64-linux-gnu.so", "Warder's own"},
@@ -143,6 +156,8 @@ TEST_CASE("modules of paths") {
   CHECK(layers::python_module_of("lib/python3.11/tkinter/__init__.py") == "tkinter");
   CHECK(layers::python_module_of(kPlace + "name-1.0.dist-info/METADATA").empty());
   CHECK(layers::python_module_of(kPlace + "__pycache__/six.cpython-311.pyc").empty());
+  CHECK(layers::python_module_of(kPlace + "__future__.py") == "__future__");
+  CHECK(layers::python_module_of(kPlace + "__phello__/__init__.py") == "__phello__");
   CHECK(layers::python_module_of("lib/python3x/dist-packages/six.py").empty());
   CHECK(layers::python_module_of("share/six.py").empty());
   CHECK(layers::node_module_of("share/warder/node_modules/left-pad/index.js") == "left-pad");
@@ -158,6 +173,7 @@ TEST_CASE("a layer shadows nothing of /usr") {
   usr.write("lib/python3/dist-packages/numpy/__init__.py");
   usr.write("lib/python3/dist-packages/google/cloud/a.py");
   usr.write("lib/python3.11/json/__init__.py");
+  usr.write("lib/python3.11/__future__.py");
   usr.write("lib/python3.11/lib-dynload/readline.so");
 
   CHECK(usr.refusal_of({folder_at("lib"), folder_at("bin"), file_at("bin/other", 0755), file_at(kPlace + "new.py")}) ==
@@ -175,6 +191,14 @@ TEST_CASE("a layer shadows nothing of /usr") {
   CHECK(!usr.refusal_of({file_at(kPlace + "json.py")}).empty());
   CHECK(!usr.refusal_of({file_at("lib/python3.11/numpy.py")}).empty());
   CHECK(!usr.refusal_of({file_at(kPlace + "readline.py")}).empty());
+  CHECK(usr.refusal_of({file_at(kPlace + "__future__.py")}).find("module __future__") != std::string::npos);
+  // Compiled modules belong to a source of the layer.
+  CHECK(usr.refusal_of({file_at(kPlace + "new.py"), file_at(kPlace + "__pycache__/new.cpython-311.pyc"),
+                        file_at(kPlace + "__pycache__/new.cpython-311.opt-1.pyc")}) == "");
+  for (const char* name : {"six.cpython-311.pyc", "six.cpython-311.opt-2.pyc", "other.cpython-311.pyc"})
+    CHECK(usr.refusal_of({file_at(kPlace + "new.py"), file_at(kPlace + "__pycache__/" + name)}).find("source") !=
+          std::string::npos);
+  CHECK(!usr.refusal_of({link_at(kPlace + "__pycache__/six.cpython-311.pyc", "x")}).empty());
   // Several packages may share a folder without __init__.py.
   CHECK(usr.refusal_of({folder_at(kPlace + "google"), file_at(kPlace + "google/protobuf/a.py")}) == "");
   CHECK(!usr.refusal_of({file_at(kPlace + "google/__init__.py")}).empty());
