@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/trimmed.h"
 
 namespace admin {
 namespace {
@@ -17,12 +18,6 @@ std::string_view without_comment(std::string_view line) {
   for (size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1))
     if (at == 0 || kBlanks.find(line[at - 1]) != kBlanks.npos) return line.substr(0, at);
   return line;
-}
-
-std::string_view trimmed(std::string_view line) {
-  const size_t begin = line.find_first_not_of(kBlanks);
-  if (begin == line.npos) return {};
-  return line.substr(begin, line.find_last_not_of(kBlanks) - begin + 1);
 }
 
 // Empty: pip takes the line as a name, its versions and hashes.
