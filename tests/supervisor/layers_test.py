@@ -311,7 +311,7 @@ class Built(LayerTest):
                           ("s\u2028-e", "printable"), ("${HOME}", "a variable")):
             with self.subTest(line=line):
                 requirements.write_text(f"# a comment: https://x/@\nwarder-first\n{line}\n", encoding="utf-8")
-                failed = warder("build", "hostile", "--requirements", requirements, "--index", index, state=self.state, status=125).stderr
+                failed = warder("build", "hostile", "--requirements", requirements, "--index", index, state=self.state, status=2).stderr
                 self.assertIn("--requirements: line 3" if "\n" not in line else "--requirements: line ", failed)
                 self.assertIn(why, failed)
 
