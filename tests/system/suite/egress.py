@@ -39,7 +39,7 @@ class Egress(InstalledService):
         self.addCleanup(web.shutdown)
         threading.Thread(target=web.serve_forever, daemon=True).start()
         self.port = web.server_address[1]
-        before = HOSTS.read_text()
+        before = HOSTS.read_text() if HOSTS.exists() else ""
         self.addCleanup(HOSTS.write_text, before)
         HOSTS.write_text(f"{before}\n127.0.0.1 {NAME}\n")
         policy = json.loads((POLICIES / "default.json").read_text())
