@@ -68,6 +68,7 @@ wf = warder.workflow("long")
 with open("/workspace/log", "a") as f: f.write("begun\\n")
 wf.step("first", lambda: open("/workspace/log", "a").write("first\\n"))
 def wait():
+    open("/workspace/waits", "w").close()  # the step before has been recorded
     while not os.path.exists("/workspace/go"): time.sleep(0.01)
     return context_vars["word"]
 result = wf.step("wait", wait)
@@ -86,9 +87,9 @@ class Resumed(unittest.TestCase):
 
     def interrupted(self, daemon, execution, end):
         """Waits for the first step, ends the daemon and starts it again; the answer of the execution."""
-        log = workspace_of(daemon) / "log"
-        before = log.read_text().count("begun") if log.exists() else 0
-        eventually(lambda: log.exists() and log.read_text().count("begun") > before - 1 and "first" in log.read_text(), "the first step")
+        waits = workspace_of(daemon) / "waits"
+        eventually(waits.exists, "the second step")
+        waits.unlink()
         end()
         daemon.start()
         with Client(daemon.socket) as client:
