@@ -40,6 +40,9 @@ Task<Result<>> UpstreamServers::finish_login(std::string server, std::string own
   auto finished = co_await logins_->finish(std::move(id), std::move(name), std::move(redirected));
   if (!finished)
     co_return tl::unexpected<Error>(std::move(finished).error().within(fmt::format("server '{}'", server)));
+  // Connections that failed without the login need no pause any more.
+  for (auto& [tenant, waiting] : found->connections)
+    if (login_owner(found->config, tenant) == owner) waiting->forget_failures();
   const bool is_shared = found->config.sharing == ServerConfig::Sharing::everybody;
   const Caller caller = is_shared ? settings_.nobody : tester(owner);
   if (!make_room_for(*found, caller)) co_return Result<>{};
