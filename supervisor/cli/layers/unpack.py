@@ -116,6 +116,12 @@ def is_for_builders(file, named):
     return True
 
 
+def is_of_stdlib(place):
+    """Of a folder that the standard library has in /usr, too: Debian has parts of distutils in a package of their own."""
+    return (len(place) > 3 and place[0] == "lib" and re.fullmatch(r"python3(\.\d+)?", place[1]) is not None
+            and place[2] != "dist-packages" and os.path.isdir(os.path.join("/usr", *place[:3])))
+
+
 def debian(tree, file, name, is_given):
     """A .deb: files below /usr. Files elsewhere are left out, but a link of /usr to such a file becomes the file.
 
@@ -141,6 +147,9 @@ def debian(tree, file, name, is_given):
                     continue
                 if place is not None and not is_given and place[-1].endswith("-nspkg.pth"):
                     print(f"left out: {member.name} of {name}, which Python does not need")
+                    continue
+                if place is not None and not is_given and is_of_stdlib(place):
+                    print(f"left out: {member.name} of {name}, a part of a module that the machine's Python has")
                     continue
                 if place is None:
                     if member.isreg() and member.size <= 1 << 20 and held + member.size <= MOST_HELD:
