@@ -88,8 +88,10 @@ bool ClientHelloReader::take_records() {
     record_.erase(0, kRecordHead + size);
     if (static_cast<uint8_t>(message_[0]) != kClientHello) return stop(State::malformed);
     if (message_.size() >= kMessageHead) {
-      ByteReader length(std::string_view(message_).substr(1, 3));
-      if (message_.size() >= kMessageHead + length.number(3)) return true;  // whole
+      ByteReader head_of_message(std::string_view(message_).substr(1, 3));
+      const size_t length = head_of_message.number(3);
+      if (length > kMostHelloBytes) return stop(State::too_long);
+      if (message_.size() >= kMessageHead + length) return true;  // whole
     }
   }
   return true;

@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(whole->host.ends_with(".example.com"));
   if (whole->host == "api.example.com" && decision.port == 443) {
     require(!whole->is_tunnel());
-    require(*decision.rule == 1 || (whole->path.starts_with("/v1/") && whole->path.find("..") == std::string::npos));
+    require(*decision.rule == 1 || (whole->path.starts_with("/v1/") && whole->path.find("/../") == std::string::npos));
   }
   return 0;
 }
