@@ -98,7 +98,7 @@ void Conversation::start_call(Method method, Message&& message, const MessageMea
 
 // After the wait, this function uses only the call: a parked call may outlive the conversation.
 Task<> Conversation::run_call(RunningCall& call, Method method, FreedBeside params) {
-  while (client_.account->unread->is_over()) {
+  while (sink_.is_over_limit()) {
     HeldUp held_up(counts_);
     auto room = std::make_shared<Event>();
     sink_.wait_for_room(room);

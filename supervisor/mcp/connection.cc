@@ -142,7 +142,7 @@ Connection::Progress Connection::handle_lines() {
 // While the user is over the limit of unread answers, a connection that has read its own answers may still send
 // requests with immediate answers. Its first call with a handler waits for room, and so do the lines after that call.
 bool Connection::needs_room() const {
-  return outbox_.full() || (account().unread->is_over() && (!outbox_.empty() || conversation_->is_held_up()));
+  return outbox_.full() || (outbox_.is_over_limit() && (!outbox_.empty() || conversation_->is_held_up()));
 }
 
 Task<> Connection::room() {
@@ -172,7 +172,7 @@ void Connection::answer(const RequestId*, std::string line, std::optional<ErrorC
 
 // A slow reader loses progress, not answers.
 void Connection::tell(const RequestId*, std::string line, Delivery delivery) {
-  const bool has_room = !outbox_.full() && (outbox_.empty() || !account().unread->is_over());
+  const bool has_room = !outbox_.full() && (outbox_.empty() || !outbox_.is_over_limit());
   if (has_room || delivery == Delivery::always) send(std::move(line));
 }
 

@@ -80,6 +80,7 @@ class Connection : private Sink {
   void answer(const RequestId* id, std::string line, std::optional<ErrorCode> error) override;
   void tell(const RequestId* about, std::string line, Delivery delivery) override;
   bool full() const override { return ended_ || outbox_.full(); }
+  bool is_over_limit() const override { return outbox_.is_over_limit(); }
   void wait_for_room(const std::shared_ptr<Event>& room) override { outbox_.wait_for_room(room); }
   void settings_changed() override;
   void calls_changed() override;

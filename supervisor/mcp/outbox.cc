@@ -73,11 +73,12 @@ void Outbox::added() {
   } else if (corks_ == 0) {
     flush();
   }
-  count();
 }
 
+// What the socket takes at once is never counted as unread: its client has not shown that it reads.
 void Outbox::flush() {
-  if (pumping_ || broken_ || queue_.empty()) return;
+  if (pumping_) return count();
+  if (broken_ || queue_.empty()) return;
   write();
   count();
   if (queue_.empty() || broken_) return;

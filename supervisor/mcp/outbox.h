@@ -56,7 +56,8 @@ class Outbox {
   bool empty() const { return bytes_ == 0; }
   bool full() const { return bytes_ >= limits_.full_bytes; }
   bool broken() const { return broken_; }
-  // UnreadShare::wait_for_room(), after charge().
+  // UnreadShare::is_over() and UnreadShare::wait_for_room(), after charge().
+  bool is_over_limit() const { return unread_->is_over(); }
   void wait_for_room(const std::shared_ptr<Event>& room) { unread_->wait_for_room(room); }
   // Drops the queue. No callback is called any more.
   void close();

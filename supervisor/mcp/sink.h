@@ -30,7 +30,9 @@ class Sink {
 
   // Whether so much is unread that the client is asked no question now.
   virtual bool full() const = 0;
-  // Fires `room` once when the user is no longer over the limit of unread answers (UnreadShare::wait_for_room()).
+  // Whether a new request must wait, because the user has too many unread answers (UnreadShare::is_over()).
+  virtual bool is_over_limit() const = 0;
+  // Fires `room` once when is_over_limit() is false (UnreadShare::wait_for_room()).
   virtual void wait_for_room(const std::shared_ptr<Event>& room) = 0;
 
   // Conversation::settings() has changed.

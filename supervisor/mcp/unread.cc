@@ -37,11 +37,11 @@ void UnreadBudget::look() {
 
 UnreadAccount::~UnreadAccount() { budget_->accounts_.erase(this); }
 
-bool UnreadAccount::is_over() const {
+bool UnreadAccount::is_over(double limits) const {
   if (bytes_ == 0) return false;
-  const UnreadLimits& limits = budget_->limits_;
-  return bytes_ >= limits.account_bytes ||
-         (budget_->bytes_ >= limits.daemon_bytes && bytes_ >= limits.daemon_bytes / budget_->holders_);
+  const auto account_bytes = static_cast<size_t>(limits * static_cast<double>(budget_->limits_.account_bytes));
+  const auto daemon_bytes = static_cast<size_t>(limits * static_cast<double>(budget_->limits_.daemon_bytes));
+  return bytes_ >= account_bytes || (budget_->bytes_ >= daemon_bytes && bytes_ >= daemon_bytes / budget_->holders_);
 }
 
 bool UnreadAccount::is_far_over() const { return bytes_ > 2 * budget_->limits_.account_bytes; }
@@ -88,15 +88,14 @@ UnreadShare* UnreadAccount::next_in_line() {
   return nullptr;
 }
 
-// Checks the limit again after each event: a request that was woken may make its answer at once.
+// Checks the limit again after each event: a request that was woken may make its answer at once. Shares that have read
+// are first in line: when there is no room for the first one, there is none for any.
 void UnreadAccount::wake() {
   bool woken = false;
-  while (!is_over()) {
-    UnreadShare* share = next_in_line();
-    if (!share) break;
+  while (UnreadShare* share = next_in_line()) {
+    if (share->is_over()) break;
     const auto room = share->waiting_.front().lock();
     share->waiting_.pop_front();
-    share->has_read_ = false;
     if (share->waiting_.empty()) {
       leave_line(*share);
     } else {
@@ -141,8 +140,8 @@ UnreadShare::~UnreadShare() {
 
 void UnreadShare::set(size_t bytes) {
   if (bytes == bytes_) return;
-  if (bytes < bytes_ && !has_read_) {
-    has_read_ = true;
+  if ((bytes < bytes_) != has_read_) {
+    has_read_ = bytes < bytes_;
     if (place_) account_->line_up(*this);
   }
   account_->change(std::exchange(bytes_, bytes), bytes);
@@ -152,7 +151,7 @@ void UnreadShare::wait_for_room(const std::shared_ptr<Event>& room) {
   if (waiting_.size() % kForgetEvery == 0) std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
   waiting_.push_back(room);
   if (!place_) account_->line_up(*this);
-  if (!account_->is_over()) account_->budget_->look_soon();
+  if (!is_over()) account_->budget_->look_soon();
 }
 
 }  // namespace mcp

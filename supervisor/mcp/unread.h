@@ -4,9 +4,10 @@
 // is also over with an even share of `daemon_bytes`. No new request starts for a user over the limit. Other
 // users are not affected, and requests that run are answered.
 // A client that does not read delays only other connections of the same user. Among these, a connection that has read
-// gets room first: the room that it made is its own. No connection waits for ever: when no waiting request got room for
-// `patience`, the connection with the most unread bytes is given up. At more than twice a limit, the connection is
-// given up at once; requests that already run can make that much.
+// since its last answer gets room first, and a quarter of each limit is kept for such connections: the others may have
+// taken the room that it made. No connection waits for ever: when no waiting request got room for `patience`, the
+// connection with the most unread bytes is given up. At more than twice a limit, the connection is given up at once;
+// requests that already run can make that much.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -61,11 +62,12 @@ class UnreadAccount : public std::enable_shared_from_this<UnreadAccount> {
   UnreadAccount& operator=(const UnreadAccount&) = delete;
 
   size_t bytes() const { return bytes_; }
-  bool is_over() const;
+  bool is_over() const { return is_over(1.0); }
 
  private:
   friend class UnreadBudget;
   friend class UnreadShare;
+  bool is_over(double limits) const;  // `limits`: this many times the limits
   void change(size_t before, size_t after);
   void wake();
   void line_up(UnreadShare& share);
@@ -96,19 +98,21 @@ class UnreadShare {
   UnreadShare& operator=(const UnreadShare&) = delete;
   void set(size_t bytes);
   size_t bytes() const { return bytes_; }
-  // Fires `room` once when the user is no longer over the limit, unless `room` was destroyed. Events of one share fire
-  // in the order of these calls. Several shares take turns, one event each; a share that became smaller since its last
-  // turn goes first.
+  // Whether a new request of this share's connection must wait, because the user has too many unread answers.
+  bool is_over() const { return account_->is_over(has_read_ ? kLimitsOfReaders : 1.0); }
+  // Fires `room` once when is_over() is false, unless `room` was destroyed. Events of one share fire in the order of
+  // these calls. Several shares take turns, one event each; a share that became smaller since it last grew goes first.
   void wait_for_room(const std::shared_ptr<Event>& room);
 
  private:
   friend class UnreadAccount;
+  static constexpr double kLimitsOfReaders = 1.25;
   std::shared_ptr<UnreadAccount> account_;
   std::function<void()> give_up_;
   size_t bytes_ = 0;
   std::list<std::weak_ptr<Event>> waiting_;         // mostly empty: an empty deque holds half a KiB
   std::optional<std::pair<bool, uint64_t>> place_;  // in its account's line, while an event waits
-  bool has_read_ = false;                           // became less since its last turn
+  bool has_read_ = false;                           // became less since it last became more
 };
 
 }  // namespace mcp

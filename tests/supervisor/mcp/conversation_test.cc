@@ -29,6 +29,7 @@ struct CollectingSink : mcp::Sink {
     told.push_back({text_of(about), Json::parse(line), {}, delivery});
   }
   bool full() const override { return is_full; }
+  bool is_over_limit() const override { return false; }
   void wait_for_room(const std::shared_ptr<Event>&) override {}
   void settings_changed() override { settings_changes++; }
   void calls_changed() override { calls_changes++; }

@@ -157,6 +157,35 @@ TEST_CASE("a connection that reads is not held up by its user's others that do n
   CHECK(reader->message()["id"] == 8);
 }
 
+TEST_CASE("a connection that has read is served although others took the room that it made", "[mcp]") {
+  Loop loop;
+  auto budget = std::make_shared<UnreadBudget>(loop, mcp::UnreadLimits{100, 1000, 30s});
+  auto account = std::make_shared<UnreadAccount>(budget);
+  UnreadShare reader(account), greedy(account), silent(account);
+  reader.set(40);
+  greedy.set(60);
+  auto first = std::make_shared<Event>(), second = std::make_shared<Event>();
+  bool reader_told = false, silent_told = false;
+  auto wait = [](std::shared_ptr<Event> room, bool& told) -> Task<> {
+    co_await *room;
+    told = true;
+  };
+  silent.wait_for_room(second);
+  loop.spawn(wait(second, silent_told));
+  reader.set(0);
+  greedy.set(110);  // what ran already
+  settle(loop);
+  CHECK_FALSE(silent_told);
+  CHECK_FALSE(reader.is_over());
+  reader.wait_for_room(first);
+  loop.spawn(wait(first, reader_told));
+  settle(loop);
+  CHECK(reader_told);
+  CHECK_FALSE(silent_told);
+  reader.set(20);  // its answer, unread
+  CHECK(reader.is_over());
+}
+
 TEST_CASE("shares are counted by user and in all, and room is told in the order it was asked for", "[mcp]") {
   Loop loop;
   auto budget = std::make_shared<UnreadBudget>(loop, mcp::UnreadLimits{100, 150, 30s});
@@ -191,12 +220,21 @@ TEST_CASE("shares are counted by user and in all, and room is told in the order 
   for (int i = 3; i < 6; i++) loop.spawn(wait(*e, std::make_shared<Event>(), i));
   settle(loop);
   CHECK(told.empty());
-  e->set(0);  // it has read
-  CHECK(two->is_over());
-  a.reset();  // now there is room in all
+  a->set(90);
+  c->set(95);
+  e->set(0);  // it has read, and 215 in all are too many for readers, too
   settle(loop);
-  CHECK(told == std::vector<int>{3, 0, 4, 1, 5, 2});
-  CHECK(budget->bytes() == 110);
+  CHECK(told.empty());
+  a->set(60);  // 185 in all: there is room for readers
+  settle(loop);
+  CHECK(two->is_over());
+  CHECK(d->is_over());
+  CHECK_FALSE(e->is_over());
+  CHECK(told == std::vector<int>{3, 4, 5});
+  a.reset();  // now there is room for all
+  settle(loop);
+  CHECK(told == std::vector<int>{3, 4, 5, 0, 1, 2});
+  CHECK(budget->bytes() == 125);
   b.reset();
   c.reset();
   CHECK(budget->bytes() == 0);
