@@ -1,6 +1,5 @@
 // warder-agent: the program of `warder agent`. `warder` starts it, so no user needs to call it.
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 #include "supervisor/agent/agent_run.h"
 #include "supervisor/agent/agent_settings.h"
 #include "supervisor/agent/task_server.h"
+#include "supervisor/base/ending_signals.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/trimmed.h"
@@ -90,7 +90,7 @@ Result<AgentTranscript> open_conversation(const cli::AgentArguments& given, cons
   return transcript;
 }
 
-// Ends the run at SIGINT and SIGTERM.
+// Ends the run at a signal.
 Task<> watch_signals(AsyncFd& signals, AgentRun& run) {
   for (;;) {
     signalfd_siginfo seen{};
@@ -134,7 +134,7 @@ Result<int> run_task(Loop& loop, const cli::AgentArguments& given, const cli::So
   return exit_status_of(outcome.end);
 }
 
-// Waits for SIGINT or SIGTERM, then ends the tasks.
+// Waits for a signal, then ends the tasks.
 Task<> serve_until_signal(Loop& loop, agent::TaskServer& server, AsyncFd& signals) {
   co_await signals.readable();
   co_await server.finish();
@@ -163,22 +163,10 @@ Result<int> serve_tasks(Loop& loop, const cli::AgentArguments& given, const cli:
   return 0;
 }
 
-Result<AsyncFd> catch_signals(Loop& loop) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGINT);
-  ::sigaddset(&set, SIGTERM);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  Fd signals(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!signals) return fail_errno(errno, "signalfd");
-  return AsyncFd::adopt(loop, std::move(signals));
-}
-
 Result<int> run_program(const cli::AgentCommands& commands, const cli::AgentArguments& given,
                         const cli::SocketPath& socket) {
   Loop loop;
-  TRY(AsyncFd signals, catch_signals(loop));
+  TRY(AsyncFd signals, catch_ending_signals(loop));
   if (*commands.run && !given.listen.empty())
     return fail(Code::invalid, "--listen: agent run does one task", "leave out --listen or run");
   if (*commands.run) return run_task(loop, given, socket, signals);

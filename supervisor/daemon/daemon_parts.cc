@@ -122,7 +122,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       guest_calls_(host.json),
       vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
       egress_(loop, prepared.options.egress_socket, *opened_.policy_thread),
-      server_network_(egress_, journal_),
+      server_network_(loop, egress_, journal_),
       upstream_(host, upstream_settings(prepared, *opened_.skill_disk, server_network_)),
       calls_{.loop = loop,
              .json = host.json,

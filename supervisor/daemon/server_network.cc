@@ -9,14 +9,17 @@
 
 namespace {
 
-constexpr size_t kMostTextBytes = 200;  // of a path and a cause in the audit
-
-class NetworkOfServer final : public upstream::ServerNetwork::Use, public egress::EgressUse::Host {
+class NetworkOfServer final : public upstream::ServerNetwork::Use, private egress::EgressAccess::Host {
  public:
-  NetworkOfServer(journal::Journal& journal, std::string server, std::string tenant)
-      : journal_(journal), server_(std::move(server)), tenant_(std::move(tenant)) {}
-  std::unique_ptr<egress::EgressUse> use;
-  Fd listener;
+  NetworkOfServer(Loop& loop, egress::EgressLink& link, journal::Journal& journal, const upstream::ServerConfig& config,
+                  std::string tenant)
+      : journal_(journal),
+        server_(config.name),
+        tenant_(std::move(tenant)),
+        rules_(config.egress),
+        access_(loop, link, rules_, *this) {}
+
+  Result<> begin(int listener, egress::Secrets secrets) { return access_.begin(listener, std::move(secrets)); }
 
  private:
   void note(const egress::EgressEntry& entry) override {
@@ -28,37 +31,29 @@ class NetworkOfServer final : public upstream::ServerNetwork::Use, public egress
     audited.principal = "server:" + server_;
     audited.action = "egress";
     audited.subject = fmt::format("egress.{}:{}", entry.host, entry.port);
-    Json shape{{"server", server_}, {"method", entry.method}};
-    if (!entry.path.empty()) shape["path"] = printable(entry.path, kMostTextBytes);
-    if (!entry.rule.empty()) shape["rule"] = entry.rule;
-    if (!entry.address.empty()) shape["address"] = entry.address;
-    if (!entry.cause.empty()) shape["cause"] = printable(entry.cause, kMostTextBytes);
-    shape["verdict"] = entry.verdict == "allowed" ? "ok" : entry.verdict;
+    Json shape = egress::audit_shape(entry);
+    shape["server"] = server_;
     audited.shape = dump_json(shape);
     audited.kind = entry.verdict == "denied" ? journal::AuditKind::refusal : journal::AuditKind::call;
     journal_.audit(std::move(audited));
   }
   // The configuration of servers has no rules that ask.
   Task<bool> ask(egress::EgressEntry) override { co_return false; }
-  void lost() override {
-    log_warning("upstream server {}: it has no network, because warder-egress has gone; start the server again",
-                server_);
-    egress::refuse_connections(listener.get());
-  }
 
   journal::Journal& journal_;
   const std::string server_, tenant_;
+  const policies::EgressRules rules_;
+  egress::EgressAccess access_;
 };
 
 }  // namespace
 
 Task<Result<std::unique_ptr<upstream::ServerNetwork::Use>>> EgressOfServers::open(const upstream::ServerConfig& config,
                                                                                   std::string tenant, int listener) {
+  auto made = std::make_unique<NetworkOfServer>(loop_, link_, journal_, config, std::move(tenant));
   const policies::EgressRules rules = config.egress;
-  auto made = std::make_unique<NetworkOfServer>(journal_, config.name, std::move(tenant));
-  made->listener = Fd(::fcntl(listener, F_DUPFD_CLOEXEC, 3));
-  if (!made->listener) co_return fail_errno(errno, "keep the listener of a server's jail", Code::exhausted);
-  CO_TRY(const egress::Secrets secrets, co_await link_.read_secrets(rules));
-  CO_TRY(made->use, link_.open(made->listener.get(), rules, secrets, *made));
+  const Fd own(::fcntl(listener, F_DUPFD_CLOEXEC, 3));  // the caller's may be closed meanwhile
+  CO_TRY(egress::Secrets secrets, co_await link_.read_secrets(rules));
+  CO_CHECKED(made->begin(own.get(), std::move(secrets)));
   co_return std::unique_ptr<Use>(std::move(made));
 }

@@ -2,8 +2,14 @@
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
 
 namespace egress {
+namespace {
+
+constexpr size_t kAuditTextBytes = 200;  // of a path and a cause in the audit
+
+}  // namespace
 
 void add_to_packet(Json& packet, const EgressEntry& entry) {
   packet["method"] = entry.method;
@@ -21,6 +27,16 @@ void add_to_packet(Json& packet, const EgressTotals& totals) {
   packet["denied"] = totals.denied;
   packet["bytes_up"] = totals.bytes_up;
   packet["bytes_down"] = totals.bytes_down;
+}
+
+Json audit_shape(const EgressEntry& entry) {
+  Json shape{{"method", entry.method}};
+  if (!entry.path.empty()) shape["path"] = printable(entry.path, kAuditTextBytes);
+  if (!entry.rule.empty()) shape["rule"] = entry.rule;
+  if (!entry.address.empty()) shape["address"] = entry.address;
+  if (!entry.cause.empty()) shape["cause"] = printable(entry.cause, kAuditTextBytes);
+  shape["verdict"] = entry.verdict == "allowed" ? "ok" : entry.verdict;
+  return shape;
 }
 
 Result<EgressEntry> read_entry(const Json& packet) {

@@ -25,6 +25,8 @@ struct EgressTotals {
 // The members of a packet (service.h).
 void add_to_packet(Json& packet, const EgressEntry& entry);
 void add_to_packet(Json& packet, const EgressTotals& totals);
+// The entry's details for the audit chain: method, path, rule, address, cause, verdict ("ok" for "allowed").
+Json audit_shape(const EgressEntry& entry);
 // The packet's text is bounded by its size.
 Result<EgressEntry> read_entry(const Json& packet);
 Result<EgressTotals> read_totals(const Json& packet);

@@ -23,7 +23,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTotalsTime = 1s;
-constexpr int kWaitingConnections = 128;
 
 Result<std::string> read_secret(const std::string& file, const std::string& rule) {
   const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
@@ -38,9 +37,6 @@ Result<std::string> read_secret(const std::string& file, const std::string& rule
 }
 
 }  // namespace
-
-void refuse_connections(int listener) { ::shutdown(listener, SHUT_RDWR); }
-bool take_connections(int listener) { return ::listen(listener, kWaitingConnections) == 0; }
 
 EgressUse::EgressUse(EgressLink& link, Host& host, uint64_t number)
     : link_(link), host_(host), number_(number), asking_(link.loop_) {

@@ -33,7 +33,7 @@ class EgressUse {
     virtual void note(const EgressEntry& entry) = 0;
     // A person decides. Destroying the task takes the question back.
     virtual Task<bool> ask(EgressEntry entry) = 0;
-    // The service has gone: refuse the connections that code opens from now on.
+    // The service has gone, and with it the connections. The object is of no use any more.
     virtual void lost() = 0;
   };
   EgressUse(EgressLink& link, Host& host, uint64_t number);
@@ -105,10 +105,5 @@ class EgressLink {
   std::map<uint64_t, EgressUse*> uses_;
   Scope tasks_;  // last: cancelled first
 };
-
-// Makes the listener of a jail refuse connections, while no program runs that may use it, or without the service; and
-// take them again. False: another socket of the jail has the port now.
-void refuse_connections(int listener);
-bool take_connections(int listener);
 
 }  // namespace egress

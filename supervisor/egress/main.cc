@@ -1,7 +1,5 @@
 // warder-egress: the service that reaches hosts for the code in jails. It runs without privileges, holds no file of a
 // tenant, and is started by systemd (units/warder-egress.service).
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "supervisor/base/ending_signals.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/egress/service.h"
@@ -47,17 +46,9 @@ Task<> stop_at_signal(Loop& loop, AsyncFd signals) {
 }
 
 Result<> run_service(const std::string& path, egress::EgressNetwork network) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGINT);
-  ::sigaddset(&set, SIGTERM);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  Fd signals(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!signals) return fail_errno(errno, "signalfd");
   TRY(Fd socket, open_egress_socket(path));
   Loop loop;
-  TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(signals)));
+  TRY(AsyncFd watched, catch_ending_signals(loop));
   TRY(const auto service, egress::EgressService::open(loop, std::move(socket), std::move(network)));
   loop.spawn(stop_at_signal(loop, std::move(watched)));
   log_notice("warder-egress {} is ready", kWarderVersion);

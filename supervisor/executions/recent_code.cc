@@ -1,20 +1,11 @@
 #include "supervisor/executions/recent_code.h"
 
-#include <sodium.h>
-
 #include <algorithm>
-#include <array>
+
+#include "supervisor/base/sha256.h"
 
 namespace executions {
 namespace {
-
-std::string sha256_of(std::string_view text) {
-  std::array<unsigned char, crypto_hash_sha256_BYTES> hash{};
-  crypto_hash_sha256(hash.data(), reinterpret_cast<const unsigned char*>(text.data()), text.size());
-  std::array<char, crypto_hash_sha256_BYTES * 2 + 1> digits{};
-  sodium_bin2hex(digits.data(), digits.size(), hash.data(), hash.size());
-  return digits.data();
-}
 
 void count_run(UseCounts& counts, const std::string& execution, int64_t now_ms) {
   counts.runs++;
@@ -56,7 +47,7 @@ void RecentCode::begin(const std::string& tenant, const std::string& execution, 
   }
   if (code.size() > limits_.text_bytes) return;
   // The same text in two languages is two programs.
-  std::string hash = sha256_of(code);
+  std::string hash = sha256_hex(code);
   Program& program = own.programs[hash + ' ' + std::string(language)];
   program.used = uses_;
   program.language = language;

@@ -44,6 +44,17 @@ Result<> write_file(int folder, const std::string& name, std::string_view text) 
   return {};
 }
 
+// The file has its old text or its new text at any time.
+Result<> replace_file(int folder, const std::string& name, std::string_view text) {
+  const std::string fresh = fmt::format(".new-{}", random_hex(8));
+  CHECKED(write_file(folder, fresh, text));
+  TRY(const RelativePath from, RelativePath::parse(fresh));
+  TRY(const RelativePath to, RelativePath::parse(name));
+  CHECKED(rename_beneath(folder, from, to, Existing::replace));
+  if (const int error = durable::sync_file(folder)) return fail_path(error, "write", name);
+  return {};
+}
+
 Result<Fd> make_folder(int parent, const std::string& name) {
   if (::mkdirat(parent, name.c_str(), 0755) < 0 && errno != EEXIST) return fail_path(errno, "make", name);
   Fd made(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -232,12 +243,25 @@ void LayerStore::prune() {
   }
 }
 
+// After a backup was restored the inodes and times are others, and each quick check would read all files.
+Result<> LayerStore::renew_fingerprint(const std::string& hash) {
+  TRY(const Fd version, open_version(hash));
+  TRY(const Fd tree, open_beneath(version.get(), RelativePath::known(kTree), O_RDONLY | O_DIRECTORY));
+  TRY(const std::string now, fingerprint_of(tree.get()));
+  const auto written = read_file(version.get(), kFingerprint, 64);
+  if (written && *written == now) return {};
+  return replace_file(version.get(), kFingerprint, now);
+}
+
 // Moves a complete version into its place. Where a good one is, it stays: its inodes may be in use.
 Result<> LayerStore::place(const std::string& fresh, const std::string& hash) {
   TRY(const RelativePath from, RelativePath::parse(fresh));
   TRY(const RelativePath to, RelativePath::parse(hash));
   if (open_version(hash)) {
-    if (check(hash, CheckDepth::quick)) return remove_tree_beneath(folder_.get(), from);
+    if (check(hash, CheckDepth::quick)) {
+      CHECKED(renew_fingerprint(hash));
+      return remove_tree_beneath(folder_.get(), from);
+    }
     CHECKED(delete_version(hash));
   }
   return rename_beneath(folder_.get(), from, to, Existing::refuse);
@@ -245,13 +269,7 @@ Result<> LayerStore::place(const std::string& fresh, const std::string& hash) {
 
 Result<> LayerStore::write_name(const NamedLayer& layer) {
   TRY(const Fd names, make_folder(folder_.get(), kNames));
-  const std::string fresh = fmt::format(".new-{}", random_hex(8)), file = layer.name + ".json";
-  CHECKED(write_file(names.get(), fresh, name_text(layer)));
-  TRY(const RelativePath from, RelativePath::parse(fresh));
-  TRY(const RelativePath to, RelativePath::parse(file));
-  CHECKED(rename_beneath(names.get(), from, to, Existing::replace));
-  if (const int error = durable::sync_file(names.get())) return fail_path(error, "write", path_ + "/names");
-  return {};
+  return replace_file(names.get(), layer.name + ".json", name_text(layer));
 }
 
 Result<NamedLayer> LayerStore::add(NamedLayer what, int tree) {

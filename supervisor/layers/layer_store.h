@@ -58,6 +58,7 @@ class LayerStore {
  private:
   LayerStore(std::string path, Fd folder) : path_(std::move(path)), folder_(std::move(folder)) {}
   Result<Fd> open_version(const std::string& hash) const;
+  Result<> renew_fingerprint(const std::string& hash);
   Result<> place(const std::string& fresh, const std::string& hash);
   Result<> write_name(const NamedLayer& layer);
   bool is_named(const std::string& hash) const;

@@ -1,14 +1,12 @@
 #include "supervisor/layers/manifest.h"
 
 #include <fmt/format.h>
-#include <sodium.h>
-
 #include <algorithm>
-#include <array>
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/sha256.h"
 #include "supervisor/layers/entry_rules.h"
 
 namespace layers {
@@ -89,13 +87,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
   return manifest;
 }
 
-std::string hash_of_manifest(std::string_view text) {
-  std::array<unsigned char, crypto_hash_sha256_BYTES> hash{};
-  crypto_hash_sha256(hash.data(), reinterpret_cast<const unsigned char*>(text.data()), text.size());
-  std::array<char, crypto_hash_sha256_BYTES * 2 + 1> digits{};
-  sodium_bin2hex(digits.data(), digits.size(), hash.data(), hash.size());
-  return digits.data();
-}
+std::string hash_of_manifest(std::string_view text) { return sha256_hex(text); }
 
 bool is_layer_hash(std::string_view text) {
   return text.size() == 64 &&

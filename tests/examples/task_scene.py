@@ -1,11 +1,9 @@
 """Where a task is played: `warder agent --listen` gets it by POST /task, and a model of the tests' own makes the document's
 steps. The model is shown the agent's three tools."""
 import contextlib
-import http.client
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 
@@ -15,19 +13,9 @@ from tokens import compact
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "supervisor"))
 from model_server import ModelServer, calls, text  # noqa: E402
+from unix_http import UnixHttp  # noqa: E402
 
 USER = "user123"
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(str(self.path))
 
 
 class TaskScene(Scene):
@@ -60,7 +48,7 @@ class TaskScene(Scene):
 
     @staticmethod
     def ask(path, task):
-        with contextlib.closing(UnixConnection(path)) as connection:
+        with contextlib.closing(UnixHttp(path, PATIENCE)) as connection:
             connection.request("POST", "/task", json.dumps(task), {"Content-Type": "application/json"})
             reply = connection.getresponse()
             answer = json.loads(reply.read())

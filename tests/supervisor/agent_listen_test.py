@@ -12,21 +12,11 @@ import unittest
 from agent_harness import AgentCase
 from harness import PATIENCE
 from model_server import run, status, text
+from unix_http import UnixHttp
 
 TOKEN = "token-0123456789abcdef"
 KEY = "org.warder/workspace"
 WAITS = "open('/workspace/begun', 'w').close()\nwhile True: pass"
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(str(self.path))
 
 
 class Case(AgentCase):
@@ -72,7 +62,7 @@ class OnUnixSocket(Case):
         self.process = self.listen(f"unix:{self.path}", "--tasks", "2")
 
     def connection(self):
-        return UnixConnection(self.path)
+        return UnixHttp(self.path, PATIENCE)
 
     def test_a_task_in_the_workspace_of_its_user(self):
         self.model.script = [run("write_file('report', 'x')\nprint('written')"), text("It is written.")]

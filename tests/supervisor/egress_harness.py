@@ -146,23 +146,34 @@ class EgressProcess:
     def __init__(self, *words):
         self.folder = tempfile.mkdtemp(prefix="warder-test-egress-")
         self.socket = os.path.join(self.folder, "egress.sock")
-        self.process = subprocess.Popen([os.environ["WARDER_EGRESS"], "--socket", self.socket, *words],
+        self.words = words
+        self.log = []
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([os.environ["WARDER_EGRESS"], "--socket", self.socket, *self.words],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         until = time.monotonic() + PATIENCE
         while not os.path.exists(self.socket):
             if self.process.poll() is not None or time.monotonic() > until:
                 raise AssertionError("warder-egress did not start: " + self.process.stderr.read())
             time.sleep(0.01)
-        self.log = []
-        threading.Thread(target=self.read_log, daemon=True).start()
+        threading.Thread(target=self.read_log, args=[self.process], daemon=True).start()
+
+    def restart(self):
+        """kill -9, and a new process at the same socket."""
+        self.process.kill()
+        self.process.wait()
+        os.unlink(self.socket)
+        self.start()
 
     def open_to_all(self):
         """A daemon that root starts becomes another user."""
         os.chmod(self.folder, 0o755)
         os.chmod(self.socket, 0o666)
 
-    def read_log(self):
-        for line in self.process.stderr:
+    def read_log(self, process):
+        for line in process.stderr:
             self.log.append(line)
 
     def stop(self):

@@ -258,6 +258,18 @@ result = [warder.call_tool(name, url=url) for name, url in (
         self.assertNotIn("200 ", alone)
         self.assertNotIn("egress", body)  # the program itself opened no connection
 
+    def test_a_service_that_was_killed_serves_running_programs_again(self):
+        fetch = f"result = get('http://plain.test:{self.plain.port}/again')[0]"
+        server = f"import warder\nresult = str(warder.call_tool('web__get', url='http://plain.test:{self.plain.port}/again'))"
+        self.assertEqual(self.execute(fetch, session="again")["result"], 200)
+        self.assertIn("200 ", self.execute(server)["result"])
+        self.egress.restart()
+        self.egress.open_to_all()
+        for code, more in ((fetch, {"session": "again"}), (server, {})):
+            until = time.monotonic() + PATIENCE
+            while "200" not in str(self.execute(code, **more)["result"]):  # the daemon sees the end of the old one first
+                self.assertLess(time.monotonic(), until)
+
     def test_the_audit_has_each_request(self):
         self.execute(f"result = [get('http://plain.test:{self.plain.port}/audited?secret=1'), get('http://other.test/')]")
         warder = os.environ["WARDER"]
@@ -322,7 +334,7 @@ class Without(unittest.TestCase):
                 body = client.execute("import urllib.request\ntry: urllib.request.urlopen('http://plain.test/')\n"
                                       "except OSError as e: result = str(e)")
                 self.assertTrue(body["success"], body)
-                self.assertRegex(body["result"], "refused|reset")
+                self.assertRegex(body["result"], "refused|reset|closed")
                 self.assertIn("warder-egress", " ".join(body["notes"]))
 
     def test_a_policy_without_egress_has_no_network(self):

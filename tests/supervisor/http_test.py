@@ -14,6 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from daemon import META, TOP, Daemon  # noqa: E402
+from unix_http import UnixHttp  # noqa: E402
 
 BEATS = """
 import time
@@ -21,19 +22,6 @@ for i in range(2000):
     open('/workspace/beat', 'w').write(str(i))
     time.sleep(0.005)
 """
-
-
-class UnixHttp(http.client.HTTPConnection):
-    """HTTP on the daemon's Unix socket."""
-
-    def __init__(self, path, timeout=60):
-        super().__init__("localhost", timeout=timeout)
-        self.path = str(path)
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
-        self.sock.settimeout(self.timeout)
 
 
 def headers_of(message, **more):

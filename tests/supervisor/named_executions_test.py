@@ -10,7 +10,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from harness import HOLD, Client, Daemon, SharedDaemon, body_of, eventually, let_go, workspace_of  # noqa: E402
-from http_test import UnixHttp, ask, call  # noqa: E402
+from http_test import ask, call  # noqa: E402
+from unix_http import UnixHttp  # noqa: E402
 from http_tokens_test import TokenTest  # noqa: E402
 
 KEY = "org.warder/executionId"

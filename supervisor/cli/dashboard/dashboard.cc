@@ -1,8 +1,6 @@
 // `warder dashboard`: serves a page that shows the daemon's work, until the command ends.
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "supervisor/base/ending_signals.h"
 #include "supervisor/base/random.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/dashboard/site.h"
@@ -105,16 +104,6 @@ Task<> stop_when_told(Loop& loop, AsyncFd signals) {
   loop.stop();
 }
 
-Result<AsyncFd> take_signals(Loop& loop) {
-  sigset_t ends;
-  sigemptyset(&ends);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
-  if (::sigprocmask(SIG_BLOCK, &ends, nullptr) < 0) return fail_errno(errno, "sigprocmask");
-  Fd signals(::signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!signals) return fail_errno(errno, "signalfd");
-  return AsyncFd::adopt(loop, std::move(signals));
-}
-
 void print_start(const Place& place, bool may_act, const Given& given) {
   const std::string path = "/" + place.address.key + "/";
   if (given.json) {
@@ -141,7 +130,7 @@ Result<int> run_dashboard(const Given& given) {
   Watch watch(loop, given.bus);
   const bool may_act = !given.has("read-only");
   DashboardRequests requests(watch, {::getuid(), may_act, place.tunnel});
-  TRY(AsyncFd signals, take_signals(loop));
+  TRY(AsyncFd signals, catch_ending_signals(loop));
   auto handler = site(requests, place.address);
   TRY(auto endpoint, http::Endpoint::open_for_tasks(loop, std::move(place.socket), std::move(handler)));
   print_start(place, may_act, given);

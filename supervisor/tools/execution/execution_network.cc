@@ -1,17 +1,13 @@
 #include "supervisor/tools/execution/execution_network.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "supervisor/base/json_value.h"
-#include "supervisor/base/log.h"
 #include "supervisor/calls/audited_call.h"
 #include "supervisor/calls/call_approval.h"
 
 namespace tools {
 namespace {
-
-constexpr size_t kMostShown = 200;  // bytes of a path in the audit
 
 calls::Target target_of(const egress::EgressEntry& entry) {
   return {"egress", fmt::format("{}:{}", entry.host, entry.port)};
@@ -34,12 +30,7 @@ ExecutionNetwork::ExecutionNetwork(egress::EgressLink& link, calls::CallEnvironm
       environment_(environment),
       caller_(caller),
       rules_(caller.policy->egress),
-      waiting_(environment.loop) {}
-
-// A cancelled execution: the jail of its session may live.
-ExecutionNetwork::~ExecutionNetwork() {
-  if (listener_) egress::refuse_connections(listener_.get());
-}
+      access_(environment.loop, link, rules_, *this) {}
 
 Task<Result<>> ExecutionNetwork::prepare() {
   if (!is_on()) co_return Result<>{};
@@ -48,57 +39,17 @@ Task<Result<>> ExecutionNetwork::prepare() {
 }
 
 void ExecutionNetwork::begin(int listener) {
-  waiting_.cancel_all();
-  use_.reset();  // of a waiting jail that did not begin
-  auto watched = AsyncFd::adopt(environment_.loop, Fd(::fcntl(listener, F_DUPFD_CLOEXEC, 3)));
-  if (!watched) {
-    egress::refuse_connections(listener);
-    trouble_ = watched.error().what;
-    return;
-  }
-  listener_ = *std::move(watched);
-  if (!egress::take_connections(listener_.get())) {
-    trouble_ = "a process in the jail has taken the port of the proxy";
-    return;
-  }
-  waiting_.spawn(open_at_first_connection());
+  const auto begun = access_.begin(listener, secrets_);
+  unfit_ = begun ? std::string() : begun.error().what;
 }
 
-// Most programs open none: they cost the service nothing.
-Task<> ExecutionNetwork::open_at_first_connection() {
-  co_await listener_.readable();
-  auto use = link_.open(listener_.get(), rules_, secrets_, *this);
-  if (use) {
-    use_ = *std::move(use);
-  } else {
-    egress::refuse_connections(listener_.get());
-    trouble_ = "warder-egress does not answer: " + use.error().what;
-  }
-}
-
-Task<> ExecutionNetwork::finish() {
-  waiting_.cancel_all();
-  if (listener_) egress::refuse_connections(listener_.get());
-  listener_.close();
-  if (!use_) co_return;
-  totals_ = co_await use_->finish();
-  use_.reset();
-}
-
-void ExecutionNetwork::lost() {
-  if (listener_) egress::refuse_connections(listener_.get());
-  trouble_ = "warder-egress ended while the program ran";
-}
+Task<> ExecutionNetwork::finish() { totals_ = co_await access_.finish(); }
 
 void ExecutionNetwork::note(const egress::EgressEntry& entry) {
   traces::OpenSpan span(environment_.spans, caller_.trace, traces::SpanKind::client, "egress");
   calls::AuditedCall audited(environment_.journal, span, caller_, target_of(entry), "egress");
-  audited.set("method", entry.method);
-  if (!entry.path.empty()) audited.set("path", printable(entry.path, kMostShown));
-  if (!entry.rule.empty()) audited.set("rule", entry.rule);
-  if (!entry.address.empty()) audited.set("address", entry.address);
-  if (!entry.cause.empty()) audited.set("cause", printable(entry.cause, kMostShown));
-  audited.set("verdict", entry.verdict == "allowed" ? "ok" : entry.verdict);
+  const Json shape = egress::audit_shape(entry);
+  for (const auto& [key, value] : shape.items()) audited.set(key.c_str(), value);
 }
 
 Task<bool> ExecutionNetwork::ask(egress::EgressEntry entry) {

@@ -2,20 +2,18 @@
 // Each request of the code is written into the audit chain; a rule with the verdict `ask` asks a person. Used by:
 // CodeExecution. Errors of prepare(): unavailable, for a secret that cannot be read.
 #pragma once
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "supervisor/calls/upstream_call.h"
-#include "supervisor/egress/egress_link.h"
+#include "supervisor/egress/egress_access.h"
 
 namespace tools {
 
-class ExecutionNetwork final : public egress::EgressUse::Host {
+class ExecutionNetwork final : private egress::EgressAccess::Host {
  public:
   // All references must outlive it.
   ExecutionNetwork(egress::EgressLink& link, calls::CallEnvironment& environment, const calls::CallContext& caller);
-  ~ExecutionNetwork() override;
 
   bool is_on() const { return rules_.is_on(); }
   // Reads the secrets of the rules. Call it before the program begins.
@@ -27,25 +25,21 @@ class ExecutionNetwork final : public egress::EgressUse::Host {
 
   // After finish(). nullopt: the program opened no connection, or the service did not serve it.
   const std::optional<egress::EgressTotals>& totals() const { return totals_; }
-  // Why the program had no network, although its policy has rules; empty: it had.
-  const std::string& trouble() const { return trouble_; }
+  // Why the program had no network, although its policy has rules and it opened a connection; empty: it had.
+  const std::string& trouble() const { return unfit_.empty() ? access_.trouble() : unfit_; }
 
  private:
-  Task<> open_at_first_connection();
   void note(const egress::EgressEntry& entry) override;
   Task<bool> ask(egress::EgressEntry entry) override;
-  void lost() override;
 
   egress::EgressLink& link_;
   calls::CallEnvironment& environment_;
   const calls::CallContext& caller_;
   const policies::EgressRules& rules_;
   egress::Secrets secrets_;
-  AsyncFd listener_;  // of the jail; empty: no program runs
-  std::unique_ptr<egress::EgressUse> use_;
+  std::string unfit_;  // why the listener cannot be used; empty: it can
   std::optional<egress::EgressTotals> totals_;
-  std::string trouble_;
-  Scope waiting_;  // last: cancelled first
+  egress::EgressAccess access_;
 };
 
 }  // namespace tools

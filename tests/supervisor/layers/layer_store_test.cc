@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "supervisor/layers/layer_lookup.h"
 #include "supervisor/layers/tree_scan.h"
@@ -187,6 +188,17 @@ TEST_CASE("a changed layer is noticed, and the file is named") {
     fs::copy_file(place + "x", place + "warder_test_a.py");
     fs::remove(place + "x");
     CHECK(store->check(added->hash, CheckDepth::quick));
+
+    const auto fingerprint = [&] {
+      std::stringstream text;
+      text << std::ifstream(version + "/fingerprint").rdbuf();
+      return text.str();
+    };
+    const std::string before = fingerprint();
+    REQUIRE(folders.add("data"));  // the next build writes the fingerprint of the files that are there
+    const Fd tree(::open((version + "/tree").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    CHECK(fingerprint() == *layers::fingerprint_of(tree.get()));
+    CHECK(fingerprint() != before);
   }
 }
 
