@@ -64,7 +64,7 @@ TEST_CASE("egress: a rule that reads requests is served as HTTPS, and no wider r
   const std::string inspected =
       R"({"host": "api.example.com", "ports": [443, 8443], "methods": ["GET"], "paths": ["/v1/*"],
     "secret": {"header": "Authorization", "file": "/etc/warder/key"}})";
-  for (const std::string order :
+  for (const std::string& order :
        {inspected + R"(, {"host": "*.example.com"})", R"({"host": "*.example.com"}, )" + inspected}) {
     INFO(order);
     const EgressRules rules = rules_of("[" + order + "]");

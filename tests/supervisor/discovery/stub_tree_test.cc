@@ -29,8 +29,8 @@ struct Tree : Library {
   bool show() {
     load();
     std::optional<Result<bool>> shown;
-    auto run = [](discovery::StubTree& of, std::shared_ptr<const catalog::Catalog> made,
-                  std::optional<Result<bool>>& into) -> Task<> { into = co_await of.show(std::move(made)); };
+    auto run = [](discovery::StubTree& of, std::shared_ptr<const catalog::Catalog> library,
+                  std::optional<Result<bool>>& into) -> Task<> { into = co_await of.show(std::move(library)); };
     loop.spawn(run(*tree, made, shown));
     loop.run_until([&] { return shown.has_value(); });
     REQUIRE(*shown);
