@@ -5,9 +5,9 @@
                                   [--rounds 60]
 
 Two daemons, one with three layers of a thousand files each, one without: `pass` in a cold jail and in a waiting jail,
-in turns. Then the first import of a module that waiting jails have loaded, beside the same import in `python3 -c`; the
-module is one of the layer's, and as large as numpy (a hundred modules). The time to read the policies, with three
-layers and without, is that of a reload. Prints figures and judges none. Bounded by its arguments.
+that was started or copied from a zygote, in turns. Then waiting jails that have loaded a module of a layer, as large as
+numpy (a hundred modules): `pass` (their larger memory must be freed, too), and the first import of the module beside
+the same import in `python3 -c`. The time to read the policies, with three layers and without, is that of a reload. Prints figures and judges none. Bounded by its arguments.
 """
 import argparse
 import json
@@ -27,7 +27,7 @@ from layers_harness import PLACE, make_deb, warder  # noqa: E402
 
 FILES, MODULES = 1000, 100
 NAMES = ("one", "two", "three")
-POOL = {"min_idle": 2, "max_idle": 4, "zygotes": False, "preload": ["warder_one"]}
+POOL = {"min_idle": 2, "max_idle": 4}
 IMPORT = "import time\na = time.perf_counter()\nimport warder_one\nresult = (time.perf_counter() - a) * 1e3"
 
 
@@ -67,12 +67,12 @@ def reload_ms(daemon):
     return (time.perf_counter() - begin) * 1e3
 
 
-def compare(rounds, pool, start):
+def compare(rounds, pool, start, preload=()):
     spent = {"with": [], "without": []}
     mounts = {"with": [], "without": []}
     imports, own, reloads = [], [], {"with": [], "without": []}
-    with tempfile.TemporaryDirectory(prefix="warder-bench-") as folder, Policies(layers=list(NAMES), pool=pool) as policies, \
-            Policies(pool={**pool, "preload": []}) as bare:
+    with tempfile.TemporaryDirectory(prefix="warder-bench-") as folder, Policies(layers=list(NAMES), pool={**pool, "preload": list(preload)}) as policies, \
+            Policies(pool=pool) as bare:
         daemon = Service(policies=policies)
         make_layers(pathlib.Path(folder), daemon.state)
         tree = daemon.state / "layers" / json.loads((daemon.state / "layers/names/one.json").read_text())["hash"] / "tree"
@@ -82,7 +82,7 @@ def compare(rounds, pool, start):
                     ms, receipt, _ = of_start(client, start)
                     spent[name].append(ms)
                     mounts[name].append(receipt["steps_us"]["usr_overlay"])
-            if start == "exec":
+            if preload:
                 imports = [of_start(layered, start, IMPORT)[2] for _ in range(10)]
                 program = f"import sys\nsys.path.insert(0, {str(tree / PLACE[4:])!r})\n" + IMPORT.replace("result = ", "print(") + ")"
                 own = [float(subprocess.run(["/usr/bin/python3", "-I", "-c", program], capture_output=True, text=True, check=True).stdout)
@@ -90,7 +90,7 @@ def compare(rounds, pool, start):
             for name, one in (("with", daemon), ("without", plain)):
                 reloads[name] = [reload_ms(one) for _ in range(3)]
     middle = {name: statistics.median(values) for name, values in spent.items()}
-    print(f"{start:5} pass: {middle['with']:.2f} ms with three layers, {middle['without']:.2f} ms without, "
+    print(f"{start:5}{' loaded' if preload else ''} pass: {middle['with']:.2f} ms with three layers, {middle['without']:.2f} ms without, "
           f"x{middle['with'] / middle['without']:.3f}; mount of /usr {statistics.median(mounts['with']):.0f} us and "
           f"{statistics.median(mounts['without']):.0f} us")
     if imports:
@@ -108,7 +108,9 @@ def main():
     os.environ.update(WARDERD=os.path.abspath(options.warderd), WARDER=os.path.abspath(options.warder))
     print(f"load {os.getloadavg()[0]:.1f}")
     compare(options.rounds, {"min_idle": 0, "max_idle": 0, "zygotes": False}, "cold")
-    compare(options.rounds, POOL, "exec")
+    compare(options.rounds, {**POOL, "zygotes": False}, "exec")
+    compare(options.rounds, {**POOL, "zygotes": True}, "fork")
+    compare(options.rounds, {**POOL, "zygotes": False}, "exec", ["warder_one"])
 
 
 main()
