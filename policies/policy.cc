@@ -184,6 +184,14 @@ WorkflowRules read_workflows(const Json& object, Problems& problems) {
   return rules;
 }
 
+ClusterRules read_cluster(const Json& object, Problems& problems) {
+  Checked in(object, "cluster", problems);
+  ClusterRules rules;
+  rules.is_home_shared = in.one_of("home", {"local", "cluster"}) == "cluster";
+  in.done();
+  return rules;
+}
+
 StagingRules read_staging(const Json& object, Problems& problems) {
   Checked in(object, "workspace", problems);
   StagingRules rules;
@@ -387,6 +395,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (const Json* staging = in.object("workspace")) policy.staging = read_staging(*staging, problems);
   if (const Json* workflows = in.find("workflows")) policy.workflows = read_workflows(*workflows, problems);
   if (const Json* egress = in.find("egress")) policy.egress = read_egress_rules(*egress, problems);
+  if (const Json* cluster = in.find("cluster")) policy.cluster = read_cluster(*cluster, problems);
   if (const Json* pii = in.object("pii")) policy.pii = read_pii_rules(*pii, problems);
   if (const Json* tools = in.object("tools")) read_tools(*tools, policy, in);
   if (const Json* calls = in.object("calls")) policy.calls = read_call_rules(*calls, problems);

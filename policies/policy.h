@@ -98,6 +98,11 @@ struct WorkflowRules {
   uint32_t resume = 0;           // times that a background execution is started again after a restart; 0: never
 };
 
+// ClusterRules: where the files, sessions and executions of the tenants lie in a cluster of nodes.
+struct ClusterRules {
+  bool is_home_shared = false;  // "home": "cluster": one node of the cluster has them. False: each node has its own
+};
+
 // ToolRules: the tools that are listed and may be called. Each tool costs the agent's context its definition.
 struct ToolRules {
   bool every = true;
@@ -118,6 +123,7 @@ enum class LearningScope { off, tenant, shared };
 struct Policy {
   std::string name;  // the name of the file, without .json
   std::string file;
+  std::string hash;  // SHA-256 of the document, with the documents that it extends: 64 hexadecimal digits
   std::string description;
   Ceilings limits;
   Isolation isolation;
@@ -142,6 +148,7 @@ struct Policy {
   SessionRules sessions;
   WorkflowRules workflows;
   EgressRules egress;  // without rules: no network
+  ClusterRules cluster;
   WorkspaceRules named_workspaces;
   StagingRules staging;                  // the key "workspace"
   std::vector<std::string> layer_names;  // the key "layers": packages that its jails have besides those of /usr

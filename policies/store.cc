@@ -15,6 +15,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/sha256.h"
 
 namespace policies {
 
@@ -193,6 +194,7 @@ class Store::Loader {
       for (const auto& problem : policy.error()) wrong(document.path, problem);
       return {};
     }
+    policy->hash = sha256_hex(dump_json(whole));
     policy->filter = profile(policy->seccomp);
     if (!policy->filter && !profiles_.contains(policy->seccomp)) {
       wrong(document.path, fmt::format("seccomp: there is no valid profile \"{}\"", printable(policy->seccomp, 64)));
@@ -361,6 +363,20 @@ Result<Assignment> Store::tenant_of(const SubjectBearer& bearer) const {
         fmt::format("no rule of tenants.json fits the subject '{}' and its claim", printable(bearer.subject, 128)),
         "ask the administrator for a rule with \"subject\" in tenants.json", "tenants");
   return Assignment{match->tenant, policy};
+}
+
+Result<Assignment> Store::tenant_of(const NodeOrder& order) const {
+  auto policy = find(order.policy);
+  if (policy && policy->hash != order.policy_hash)
+    return fail(Code::denied,
+                fmt::format("policy '{}' of this node differs from that of the node that asks", policy->name),
+                "give all nodes of the cluster the same policies", "cluster.home");
+  if (!policy || !policy->cluster.is_home_shared || !valid_name(order.tenant))
+    return fail(Code::denied,
+                fmt::format("this node has no policy '{}' with \"cluster\": {{\"home\": \"cluster\"}}",
+                            printable(order.policy, 64)),
+                "give all nodes of the cluster the same policies", "cluster.home");
+  return Assignment{order.tenant, std::move(policy)};
 }
 
 Result<Assignment> Store::tenant_of(const CallerCredentials& caller) const {

@@ -51,6 +51,7 @@ class Store {
   Result<Assignment> tenant_of(const Peer& peer) const;
   Result<Assignment> tenant_of(const TokenBearer& bearer) const;
   Result<Assignment> tenant_of(const SubjectBearer& bearer) const;
+  Result<Assignment> tenant_of(const NodeOrder& order) const;
   Result<Assignment> tenant_of(const CallerCredentials& caller) const;
   // The own rules of tokens, in the place of those before. A later reading of the folders has none.
   void set_token_rules(const std::vector<TokenRule>& rules);

@@ -35,7 +35,12 @@ struct TokenBearer {
 struct SubjectBearer {
   std::string subject, claim;
 };
-using CallerCredentials = std::variant<Peer, TokenBearer, SubjectBearer>;
+// NodeOrder: a client of another node of the cluster. That node's rules have given it the tenant and the policy, and
+// warder-node has checked the node's right to act for the tenant.
+struct NodeOrder {
+  std::string tenant, policy, policy_hash;
+};
+using CallerCredentials = std::variant<Peer, TokenBearer, SubjectBearer, NodeOrder>;
 
 // TokenRule: the own rule of one token, from the token's entry in the configuration. It decides where no rule of
 // tenants.json fits the token.

@@ -1,6 +1,7 @@
 // warderd: makes the parts that need privileges, forks the jailer, drops the privileges, and serves.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -130,6 +131,31 @@ Result<> make_http_sockets(const Options& options, std::vector<Fd>& sockets) {
   return {};
 }
 
+Result<> make_folder_of(const std::string& socket, const char* remedy) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(socket).parent_path(), error);
+  if (error) return fail(Code::invalid, fmt::format("socket {}: {}", socket, error.message()), remedy);
+  return {};
+}
+
+// The user of warder-node; nullopt: there is none, so only root and the daemon's user bring requests of other nodes.
+std::optional<uid_t> user_of_node(const ClusterOptions& cluster) {
+  const passwd* entry = cluster.user.empty() ? nullptr : ::getpwnam(cluster.user.c_str());
+  return entry ? std::optional(entry->pw_uid) : std::nullopt;
+}
+
+// The socket for warder-node, which only its user may open.
+Result<> make_node_socket(const ClusterOptions& cluster, const DaemonIdentity& identity, std::vector<Fd>& sockets) {
+  if (cluster.listen.empty() || !sockets.empty()) return {};
+  CHECKED(make_folder_of(cluster.listen, "give another path: cluster.listen"));
+  TRY(Fd socket, mcp::listen_at(cluster.listen, 0600));
+  const auto user = user_of_node(cluster);
+  if (identity.root && user && ::lchown(cluster.listen.c_str(), *user, identity.gid) < 0)
+    return fail_errno(errno, fmt::format("give {} to the user of warder-node", cluster.listen));
+  sockets.push_back(std::move(socket));
+  return {};
+}
+
 // Every user may connect to a daemon that root started (mode 0666). The peer's credentials (SO_PEERCRED) and the
 // policies decide about its requests.
 Result<ServiceManager::Passed> make_sockets(const Options& options, const DaemonIdentity& identity) {
@@ -145,12 +171,9 @@ Result<ServiceManager::Passed> make_sockets(const Options& options, const Daemon
     passed.metrics.push_back(std::move(socket));
   }
   CHECKED(make_http_sockets(options, passed.http));
+  CHECKED(make_node_socket(options.cluster, identity, passed.node));
   if (!passed.sockets.empty()) return passed;
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), error);
-  if (error)
-    return fail(Code::invalid, fmt::format("socket {}: {}", options.socket, error.message()),
-                "give another path: --socket PATH");
+  CHECKED(make_folder_of(options.socket, "give another path: --socket PATH"));
   TRY(Fd socket, mcp::listen_at(options.socket, identity.root ? 0666 : 0600));
   passed.sockets.push_back(std::move(socket));
   return passed;
@@ -258,6 +281,8 @@ Result<Prepared> prepare(const configuration::Invocation& invocation) {
   keep_configuration(prepared);
   CHECKED(adopt_cgroups(prepared));
   TRY(prepared.passed, make_sockets(options, identity));
+  prepared.node_users = {0, identity.uid};
+  if (const auto user = user_of_node(options.cluster)) prepared.node_users.insert(*user);
   if (!identity.root) CHECKED(enter_own_namespaces(identity));
   if (identity.root) CHECKED(restrict_netlink(NetlinkLeft::route));
   // After the new mount namespace: a mount can only be attached from the namespace that it was opened in.

@@ -22,6 +22,13 @@ struct HttpOptions {
   std::vector<std::string> origins;  // web pages that may send requests
 };
 
+// The sockets between this daemon and warder-node. Without the key "cluster" both paths are empty: no cluster.
+struct ClusterOptions {
+  std::string socket;  // of warder-node
+  std::string listen;  // of this daemon, for warder-node; ignored when systemd passes one
+  std::string user;    // the user of warder-node; empty: the daemon's own user, or root
+};
+
 struct Options {
   std::string socket;   // ignored when systemd passes one
   std::string metrics;  // Unix socket or loopback address for metrics, ignored when systemd passes one; empty: none
@@ -29,7 +36,8 @@ struct Options {
   credentials::JwtSettings jwt;
   std::vector<credentials::StoredToken> tokens;  // of the files; the daemon has those of a systemd credential, too
   std::optional<traces::Collector> traces;
-  std::string egress_socket;          // of warder-egress; empty: none
+  std::string egress_socket;  // of warder-egress; empty: none
+  ClusterOptions cluster;
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones
   std::string catalog;                // absolute; empty: no tool definitions

@@ -75,6 +75,7 @@ class OptionsReader {
     path("socket", options_.socket, check_socket_path);
     metrics();
     path("egress_socket", options_.egress_socket, check_socket_path);
+    take(cluster());
     path("state", options_.state);
     path("catalog", options_.catalog);
     policies();
@@ -163,6 +164,25 @@ class OptionsReader {
       if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(fmt::format("http.listen[{}]", i)));
     }
     options_.http = std::move(http);
+    return {};
+  }
+
+  // "cluster": {"socket", "listen", "user"}.
+  Result<> cluster() {
+    const auto* object = in_.find("cluster");
+    if (!object) return {};
+    ClusterOptions cluster;
+    Fields fields(*object, "cluster");
+    TRY(cluster.socket, fields.string_or("socket", "/run/warder-node/node.sock"));
+    TRY(cluster.listen, fields.string_or("listen", "/run/warder/node.sock"));
+    TRY(cluster.user, fields.string_or("user", invocation_.by_root ? "warder-node" : "", 64));
+    CHECKED(fields.done());
+    for (auto& [key, path] : {std::pair{"socket", &cluster.socket}, std::pair{"listen", &cluster.listen}}) {
+      auto fits = check_socket_path(*path);
+      if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(fmt::format("cluster.{}", key)));
+      *path = absolute_path(*path, invocation_);
+    }
+    options_.cluster = std::move(cluster);
     return {};
   }
 

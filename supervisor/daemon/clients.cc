@@ -44,6 +44,8 @@ Result<> DaemonParts::listen() {
     listeners_.push_back(std::move(listener));
   }
   prepared_.passed.sockets.clear();
+  for (auto& socket : std::exchange(prepared_.passed.node, {}))
+    if (cluster_) CHECKED(cluster_->listen(std::move(socket), prepared_.node_users, *listeners_.front()));
   size_t whole = 0;
   for (auto& connection : std::exchange(stored, {})) {
     if (!store) {
@@ -60,6 +62,21 @@ Result<> DaemonParts::listen() {
   if (whole > 0) log_notice("the connections of {} clients continue after the restart", whole);
   // Every list may have changed over the restart.
   for (const mcp::Changed what : server_.told()) server_.lists_changed(what);
+  return {};
+}
+
+Result<> DaemonParts::join_cluster() {
+  const ClusterOptions& options = prepared_.options.cluster;
+  if (options.socket.empty()) return {};
+  // Programs of shared workspaces must end before another node may take the workspaces over.
+  auto end_shared = [this] {
+    disconnect_if([](const std::shared_ptr<mcp::ConnectionUser>& user) {
+      return tenants::member_of(user).policy->cluster.is_home_shared;
+    });
+  };
+  cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
+                                                   std::move(end_shared));
+  server_.set_elsewhere(cluster_->away());
   return {};
 }
 

@@ -191,6 +191,7 @@ DaemonParts::~DaemonParts() { disconnect(); }
 
 void DaemonParts::disconnect() {
   tasks_.cancel_all();
+  if (cluster_) cluster_->stop_listening();
   for (auto& listener : listeners_) listener->leave();
   listeners_.clear();  // closing a connection cancels its calls
   if (server_.task_calls()) server_.task_calls()->cancel_of({});
@@ -380,6 +381,7 @@ Task<> DaemonParts::begin() {
 }
 
 Result<> DaemonParts::serve() {
+  CHECKED(join_cluster());
   CHECKED(listen());
   if (bus_) bus_->start();
   CHECKED(open_metrics());
@@ -391,6 +393,7 @@ Result<> DaemonParts::serve() {
 void DaemonParts::refuse_calls() {
   approvals_.close("warderd is ending: call again in some seconds");
   calls_.questions.close(loop_);
+  if (cluster_) cluster_->stop_listening();
   for (auto& listener : listeners_) {
     listener->stop();
     listener->pause();

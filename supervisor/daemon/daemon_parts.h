@@ -15,6 +15,7 @@
 #include "jail/pool.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/bus/service.h"
+#include "supervisor/cluster/membership.h"
 #include "supervisor/configuration/reload_exchange.h"
 #include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/daemon/prepared.h"
@@ -132,6 +133,7 @@ class DaemonParts {
   void empty_pool();
   Result<> listen();
   Result<> listen_for_http(mcp::Listener::Admit admit);
+  Result<> join_cluster();
   void adopt_tokens();
   void disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   Result<> open_metrics();
@@ -185,7 +187,8 @@ class DaemonParts {
       std::make_shared<streamable_http::TokenAuthenticator>();
   std::vector<std::unique_ptr<streamable_http::HttpListener>> http_listeners_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
-  std::vector<InterruptedRun> interrupted_runs_;                           // until serve()
+  std::unique_ptr<cluster::Membership> cluster_;  // optional: set if the configuration has "cluster"
+  std::vector<InterruptedRun> interrupted_runs_;  // until serve()
   std::map<std::string, std::weak_ptr<tenants::Member>> resumed_members_;  // by StoredRun::caller
   bool reload_failed_ = false;                                             // the last one
   bus::Members members_;

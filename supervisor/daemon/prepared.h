@@ -38,7 +38,8 @@ struct Prepared {
   Fd jailer = {};     // the daemon's end of the socket to the jailer
   ServiceManager::Passed passed = {};
   std::vector<credentials::StoredToken> credential_tokens = {};  // of the systemd credential warder.tokens
-  Fd state_lock = {};                                            // locked until the process ends
+  std::set<uid_t> node_users = {};  // who may bring requests of other nodes: the user of warder-node, root, the daemon
+  Fd state_lock = {};               // locked until the process ends
   tenants::MasterKey key = {};
   Fd servers = {};  // the template's folder for stubs; it belongs to the daemon
   Fd upstream =

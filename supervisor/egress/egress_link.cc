@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/trimmed.h"
+#include "supervisor/base/unix_socket.h"
 #include "supervisor/egress/packet.h"
 #include "supervisor/egress/secret_length.h"
 
@@ -94,16 +94,10 @@ EgressLink::EgressLink(Loop& loop, std::string socket, WorkerThread& disk)
 
 Result<> EgressLink::connect() {
   if (socket_) return {};
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
   if (path_.empty()) return fail(Code::unavailable, "this daemon has no socket of warder-egress", "set egress_socket");
-  if (path_.size() >= sizeof address.sun_path) return fail(Code::invalid, "the path has more than 107 bytes");
-  std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
-  Fd made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!made) return fail_errno(errno, "make a socket");
-  if (::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0)
-    return fail_errno(errno, fmt::format("connect to warder-egress at '{}'", path_), Code::unavailable);
-  TRY(AsyncFd watched, AsyncFd::adopt(loop_, std::move(made)));
+  auto made = connect_unix(path_, SOCK_SEQPACKET);
+  if (!made) return tl::unexpected<Error>(std::move(made).error().within("warder-egress"));
+  TRY(AsyncFd watched, AsyncFd::adopt(loop_, *std::move(made)));
   socket_ = std::make_shared<AsyncFd>(std::move(watched));
   tasks_.spawn(read_events());
   return {};

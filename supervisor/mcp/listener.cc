@@ -179,14 +179,18 @@ Listener::Accept Listener::accept_one() {
 }
 
 Result<Connection::Accepted> Listener::accept(const Fd& socket) {
+  auto peer = peer_of(socket.get());
+  if (!peer) return fail(Code::internal, "the kernel does not name your user");
+  return accept(Principal(*std::move(peer)));
+}
+
+Result<Connection::Accepted> Listener::accept(Principal principal) {
   if (connections_.size() >= limits_.connections) {
     return fail(Code::exhausted,
                 fmt::format("the server already has {} connections; try again later", connections_.size()));
   }
-  auto peer = peer_of(socket.get());
-  if (!peer) return fail(Code::internal, "the kernel does not name your user");
   Connection::Accepted accepted;
-  accepted.principal = Principal(*std::move(peer));
+  accepted.principal = std::move(principal);
   accepted.account = server_.accounts().of(accepted.principal);
   if (accepted.account->connections >= limits_.connections_per_principal) {
     return fail(Code::exhausted, fmt::format("{} already has {} connections; close one", accepted.principal.shown(),
@@ -212,6 +216,12 @@ void Listener::serve(Fd socket) {
       if (forget) accepted->kept.emplace(*std::move(record), std::move(forget));
     }
   }
+  start(std::move(socket), *std::move(accepted));
+}
+
+void Listener::serve_as(Fd socket, Principal principal) {
+  auto accepted = accept(std::move(principal));
+  if (!accepted) return turn_away(socket, accepted.error().what, Before::nothing);
   start(std::move(socket), *std::move(accepted));
 }
 

@@ -46,6 +46,9 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  // Serves a connected stream socket that another part of the program has accepted, for that principal. It ends with
+  // this process.
+  void serve_as(Fd socket, Principal principal);
   // Continues a connection of the previous process. `forget` removes it from the store. A connection that cannot
   // continue gets an error where possible, and is closed.
   void adopt(Fd socket, Fd record, std::function<void()> forget);
@@ -68,6 +71,7 @@ class Listener {
   void serve(Fd socket);
   // Checks the limits and asks `admit`. Errors: exhausted and internal: the client must be turned away.
   Result<Connection::Accepted> accept(const Fd& socket);
+  Result<Connection::Accepted> accept(Principal principal);
   void start(Fd socket, Connection::Accepted accepted);
 
   Loop& loop_;

@@ -25,8 +25,8 @@ struct PeerProcess {
 class Principal {
  public:
   // peer: a user of this machine, by a process of that user. token: the bearer of a token of that name. subject: the
-  // subject of an identity provider, by a JWT.
-  enum class Kind { none, peer, token, subject };
+  // subject of an identity provider, by a JWT. node: a principal of another node of the cluster.
+  enum class Kind { none, peer, token, subject, node };
 
   // No principal: its name is empty, and no rule fits it.
   Principal() : data_(nobody()) {}
@@ -62,6 +62,20 @@ class Principal {
     return Principal(std::make_shared<const Data>(std::move(data)));
   }
 
+  // The tenant and the policy that another node has given to a principal of its own.
+  struct NodeTenant {
+    std::string account, policy, policy_hash;
+  };
+  // The principal that another node calls `name`.
+  static Principal of_node(const std::string& node, const std::string& name, NodeTenant tenant) {
+    Data data;
+    data.kind = Kind::node;
+    data.name = "node:" + node + ":" + name;
+    data.shown = name + " of node " + node;
+    data.tenant = std::move(tenant);
+    return Principal(std::make_shared<const Data>(std::move(data)));
+  }
+
   // Credentials that expire: they are refused from then on. No part of the name.
   void set_good_until(std::chrono::sys_seconds until) {
     change([&](Data& data) { data.good_until = until; });
@@ -74,8 +88,8 @@ class Principal {
   const std::string& key() const { return data_->key; }
 
   Kind kind() const { return data_->kind; }
-  // "uid:1000", "token:ci", "sub:ada@https://idp.example": equal for all connections of the principal, and for no other
-  // principal. The key of its account, and what records and lists show.
+  // "uid:1000", "token:ci", "sub:ada@https://idp.example", "node:n1:token:ci": equal for all connections of the
+  // principal, and for no other principal. The key of its account, and what records and lists show.
   const std::string& name() const { return data_->name; }
   // "user 1000", "token ci": for answers and log lines. Contains a space, so it differs from every tenant's name.
   const std::string& shown() const { return data_->shown; }
@@ -86,6 +100,8 @@ class Principal {
   // Of Kind::subject; else empty.
   const std::string& subject() const { return data_->subject; }
   const std::string& claim() const { return data_->claim; }
+  // Of Kind::node; else empty.
+  const NodeTenant& node_tenant() const { return data_->tenant; }
   // The ids of the peer process; -1, which no user and no process has: there is none.
   uid_t uid() const { return peer() ? peer()->uid : static_cast<uid_t>(-1); }
   pid_t pid() const { return peer() ? peer()->pid : -1; }
@@ -94,6 +110,7 @@ class Principal {
   struct Data {
     Kind kind = Kind::none;
     std::string name, shown, token, subject, claim, key;
+    NodeTenant tenant;
     std::optional<PeerProcess> peer;
     std::optional<std::chrono::sys_seconds> good_until;
   };

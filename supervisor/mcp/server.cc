@@ -235,8 +235,13 @@ Answer too_large(size_t bytes, size_t max_bytes) {
 
 Task<Answer> Server::answer(Method method, RequestContext& context, Json params, size_t max_bytes) {
   Answer members = tl::unexpected(RpcError{ErrorCode::internal_error, "Internal error", {}});
-  if (response_filter_) context.response_filter = response_filter_(context);
   try {
+    if (elsewhere_ && elsewhere_->concerns(method, context)) {
+      auto far = co_await elsewhere_->answer(method, context, params, max_bytes);
+      if (far && *far && (*far)->size() > max_bytes) far = too_large((*far)->size(), max_bytes);
+      if (far) co_return *std::move(far);
+    }
+    if (response_filter_) context.response_filter = response_filter_(context);
     members = co_await handle(method, context, std::move(params), max_bytes);
   } catch (const std::exception& e) {
     log_error("bug in a handler of {}: {}", info_.name, e.what());

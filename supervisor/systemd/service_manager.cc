@@ -31,9 +31,10 @@ Result<ServiceManager::SocketUse> ServiceManager::use_of(std::string_view name) 
   if (name == "metrics" || name == "warder-metrics.socket") return SocketUse::metrics;
   if (name == "http" || name == "warder-http.socket") return SocketUse::http;
   if (name == "tenant-metrics") return SocketUse::tenant_metrics;
+  if (name == "node") return SocketUse::node;
   if (name == "mcp" || name == "unknown" || name.ends_with(".socket")) return SocketUse::mcp;
   return fail(Code::invalid, fmt::format("'{}' is not the name of a socket that warderd serves", printable(name, 64)),
-              "write FileDescriptorName=mcp, http, metrics or tenant-metrics into its socket unit");
+              "write FileDescriptorName=mcp, http, metrics, tenant-metrics or node into its socket unit");
 }
 
 Result<ServiceManager::Passed> ServiceManager::take_descriptors() {
@@ -78,6 +79,7 @@ Result<ServiceManager::Passed> ServiceManager::take_descriptors() {
                   fmt::format("descriptor {} of LISTEN_FDS is not a listening Unix stream socket", fd.get()),
                   "check ListenStream= of warder.socket");
     (*use == SocketUse::mcp       ? passed.sockets
+     : *use == SocketUse::node    ? passed.node
      : *use == SocketUse::metrics ? passed.metrics
                                   : passed.tenant_metrics)
         .push_back(std::move(fd));

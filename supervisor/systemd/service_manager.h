@@ -13,7 +13,7 @@
 class ServiceManager {
  public:
   // The use of a passed socket. Its name decides: FileDescriptorName= of its socket unit, systemd.socket(5).
-  enum class SocketUse { mcp, http, metrics, tenant_metrics };
+  enum class SocketUse { mcp, http, metrics, tenant_metrics, node };
   // A socket unit without FileDescriptorName= passes the unit's file name: metrics for "warder-metrics.socket", http
   // for "warder-http.socket", mcp for all other units. "tenant-metrics" shows tenants by name to every reader. mcp also
   // for "unknown", the name of sd_listen_fds_with_names(3) where $LISTEN_FDNAMES is not set. Errors: invalid, no socket
@@ -25,6 +25,7 @@ class ServiceManager {
     std::vector<Fd> http;                       // MCP over HTTP: listening TCP sockets
     std::vector<Fd> metrics;                    // listening: Unix stream sockets, or TCP on a loopback address
     std::vector<Fd> tenant_metrics;             // the same; TCP, too, shows tenants by name
+    std::vector<Fd> node;                       // for warder-node: listening Unix stream sockets
     std::vector<StoredConnection> connections;  // stored by an earlier warderd (fd_store.h)
   };
   // Takes the descriptors that systemd passed. A socket for metrics on an address that other machines reach is closed

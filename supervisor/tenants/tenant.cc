@@ -28,6 +28,10 @@ Result<policies::CallerCredentials> credentials_of(const mcp::Principal& princip
   if (principal.kind() == mcp::Principal::Kind::token) return policies::TokenBearer{principal.token()};
   if (principal.kind() == mcp::Principal::Kind::subject)
     return policies::SubjectBearer{principal.subject(), principal.claim()};
+  if (principal.kind() == mcp::Principal::Kind::node) {
+    const auto& [account, policy, policy_hash] = principal.node_tenant();
+    return policies::NodeOrder{account, policy, policy_hash};
+  }
   const auto& peer = principal.peer();
   if (!peer) return fail(Code::denied, "no rule of tenants.json fits " + principal.name());
   return policies::Peer{peer->uid, peer->gid, peer->groups, std::move(unit)};

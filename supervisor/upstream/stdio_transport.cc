@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace upstream {
@@ -23,13 +21,12 @@ StdioTransport::StdioTransport(Loop& loop, std::unique_ptr<ServerProcess> proces
     : loop_(loop),
       process_(std::move(process)),
       secrets_(std::move(secrets)),
-      outbox_(
-          loop, process_->in(), mcp::OutboxLimits{}, [] {}, [this] { finish("does not read its requests"); }),
+      lines_(loop, process_->in(), [this] { finish("does not read its requests"); }),
       tasks_(loop) {}
 
 StdioTransport::~StdioTransport() {
   tasks_.cancel_all();
-  outbox_.close();
+  lines_.close();
 }
 
 void StdioTransport::begin(Listener listener) {
@@ -39,20 +36,8 @@ void StdioTransport::begin(Listener listener) {
   tasks_.spawn(watch_end());
 }
 
-void StdioTransport::send(const Json& message, Arguments arguments) {
-  if (!arguments.text) return outbox_.send(dump_json(message));
-  outbox_.send(text_before_arguments(message), std::move(arguments.text), kAfterArguments);
-}
-
-void StdioTransport::cancel(int64_t id) {
-  send({{"jsonrpc", "2.0"},
-        {"method", "notifications/cancelled"},
-        {"params", {{"requestId", id}, {"reason", "the caller no longer waits"}}}},
-       {});
-}
-
 void StdioTransport::close() {
-  outbox_.close();
+  lines_.close();
   process_->in().close();
 }
 
@@ -63,29 +48,7 @@ std::string StdioTransport::last_words() const {
 }
 
 Task<> StdioTransport::read() {
-  for (;;) {
-    const auto space = lines_.space();
-    const ssize_t got = ::read(process_->out().get(), space.data(), space.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      co_await process_->out().readable();
-      continue;
-    }
-    if (got <= 0) break;
-    heard_ += static_cast<uint64_t>(got);
-    lines_.commit(static_cast<size_t>(got));
-    while (auto item = lines_.next()) {
-      if (item->kind == mcp::LineSplitter::Kind::line) {
-        const MessageText text{item->text, lines_.keep(*item)};
-        is_taking_ = true;
-        co_await listener_.message(text, {});
-        is_taking_ = false;
-      } else {
-        listener_.too_long();
-      }
-    }
-    co_await next_turn(loop_);  // other tasks first, however much the server sends
-  }
+  co_await lines_.read(process_->out(), listener_);
   co_await sleep_for(loop_, kLastWords);  // the exit status would be a better reason
   finish("closed its output");
 }
@@ -111,7 +74,7 @@ Task<> StdioTransport::watch_end() {
   const auto ended = Monotonic::now();
   do {
     co_await sleep_for(loop_, kLastWords / 4);  // to read the last output, which may wait for its turn
-  } while (is_taking_ && Monotonic::now() - ended < kLastTurn);
+  } while (lines_.is_taking() && Monotonic::now() - ended < kLastTurn);
   finish(std::move(how));
 }
 

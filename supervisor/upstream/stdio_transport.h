@@ -4,10 +4,8 @@
 #pragma once
 #include <memory>
 
-#include "supervisor/mcp/framing.h"
-#include "supervisor/mcp/outbox.h"
+#include "supervisor/upstream/line_stream.h"
 #include "supervisor/upstream/process.h"
-#include "supervisor/upstream/transport.h"
 
 namespace upstream {
 
@@ -18,13 +16,13 @@ class StdioTransport : public Transport {
   ~StdioTransport() override;
 
   void begin(Listener listener) override;
-  void send(const Json& message, Arguments arguments) override;
-  void cancel(int64_t id) override;
+  void send(const Json& message, Arguments arguments) override { lines_.send(message, std::move(arguments)); }
+  void cancel(int64_t id) override { lines_.send_cancelled(id); }
   void answered(int64_t) override {}
   void speak(const std::string&) override {}
   void close() override;
-  bool full() const override { return outbox_.full(); }
-  uint64_t heard() const override { return heard_; }
+  bool full() const override { return lines_.full(); }
+  uint64_t heard() const override { return lines_.heard(); }
   std::string last_words() const override;
 
  private:
@@ -37,10 +35,7 @@ class StdioTransport : public Transport {
   std::unique_ptr<ServerProcess> process_;
   Variables secrets_;
   Listener listener_;
-  mcp::Outbox outbox_;
-  mcp::LineSplitter lines_{kMaxMessage};
-  uint64_t heard_ = 0;
-  bool is_taking_ = false;  // a message is being read
+  LineStream lines_;
   std::string errors_;
   Scope tasks_;  // last: cancelled first
 };

@@ -47,6 +47,7 @@ MAY_INCLUDE = {
                                  "supervisor/traces", "supervisor/upstream/server_config.h"],  # read without a daemon, too
     "supervisor/metrics": [BASE, "jail", "supervisor/executions", "supervisor/metrics", "supervisor/traces", "supervisor/proposals"],
     "supervisor/agent": [BASE, "supervisor/agent", "supervisor/cli", "supervisor/http"],  # a client, like supervisor/cli
+    "supervisor/cluster": [BASE, "policies", "supervisor/cluster", "supervisor/mcp", "supervisor/tenants", "supervisor/upstream"],
     "supervisor/egress": [BASE, "policies", "supervisor/egress", "supervisor/http"],
     "supervisor/docgen": [BASE, "supervisor/cli", "supervisor/docgen", "supervisor/flags.h"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
@@ -62,7 +63,7 @@ MAY_INCLUDE = {
     "supervisor/cli/admin": [BASE, "policies", "supervisor/cli", "supervisor/configuration", "supervisor/doctor", "supervisor/journal"],  # verifies the audit chain by itself
     "supervisor/systemd": [BASE, "supervisor/systemd"],
     "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/credentials", "supervisor/daemon",
-                          "supervisor/discovery", "supervisor/doctor", "supervisor/egress", "supervisor/executions", "supervisor/http", "supervisor/journal",
+                          "supervisor/cluster", "supervisor/discovery", "supervisor/doctor", "supervisor/egress", "supervisor/executions", "supervisor/http", "supervisor/journal",
                           "supervisor/mcp", "supervisor/metrics", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
                           "supervisor/skill_stores", "supervisor/streamable_http", "supervisor/systemd", "supervisor/tasks", "supervisor/tenants", "supervisor/tools",
                           "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],  # every part, and no program

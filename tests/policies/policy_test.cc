@@ -154,8 +154,9 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/seccomp", 5, "seccomp: 5 is not a string"},
       {"/description", true, "description: true is not a string"},
       {"/langauges", Json::array(),
-       "langauges: unknown key; known keys: $schema, admission, calls, description, discovery, egress, environment, "
-       "extends, guardrails, isolation, languages, layers, limits, named_workspaces, pii, pool, quota, seccomp, "
+       "langauges: unknown key; known keys: $schema, admission, calls, cluster, description, discovery, egress, "
+       "environment, extends, guardrails, isolation, languages, layers, limits, named_workspaces, pii, pool, quota, "
+       "seccomp, "
        "sessions, "
        "shell_exit_1, "
        "skills, tools, workflows, workspace, workspaces"},

@@ -11,11 +11,11 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/large_value.h"
+#include "supervisor/mcp/written_result.h"
 #include "supervisor/tenants/executions.h"
 #include "supervisor/tools/execution/background.h"
 #include "supervisor/tools/execution/execute_answer.h"
 #include "supervisor/tools/execution/execute_code.h"
-#include "supervisor/tools/execution/kept_answer.h"
 
 namespace tools {
 namespace {
@@ -93,7 +93,7 @@ class NamedEntry {
   ~NamedEntry() {
     if (!is_open_ || environment_.admission.is_closed()) return;
     const mcp::ToolResult answer = cancelled_answer(execution_, true);
-    environment_.named.end(execution_, tasks::TaskState::cancelled, write_kept_answer(answer), true);
+    environment_.named.end(execution_, tasks::TaskState::cancelled, mcp::write_result(answer), true);
   }
   NamedEntry(const NamedEntry&) = delete;
   NamedEntry& operator=(const NamedEntry&) = delete;
@@ -131,7 +131,7 @@ class NamedEntry {
   std::string text_of(const mcp::ToolResult& result) const {
     const size_t most = environment_.named.limits().result_bytes;
     if (mcp::least_size(result) <= most) {
-      std::string text = write_kept_answer(result);
+      std::string text = mcp::write_result(result);
       if (text.size() <= most) return text;
     }
     const auto record = environment_.executions.find(execution_);
@@ -139,7 +139,7 @@ class NamedEntry {
         mcp::ToolResult::text(kept_text(execution_, result, record ? record->outcome : std::string(), most / 2));
     shorter.is_error = result.is_error;
     shorter.meta = result.meta;
-    return write_kept_answer(shorter);
+    return mcp::write_result(shorter);
   }
 
   ExecuteEnvironment& environment_;
@@ -157,7 +157,7 @@ Task<mcp::ToolResult> kept_answer(ExecuteEnvironment& environment, JsonWork::Own
   }
   Result<mcp::ToolResult> result = fail(Code::internal, "");
   if (text) {
-    std::function<Result<mcp::ToolResult>()> job = [text = *text] { return read_kept_answer(text); };
+    std::function<Result<mcp::ToolResult>()> job = [text = *text] { return mcp::read_result_text(text); };
     const size_t bytes = text->size();
     if (bytes <= JsonWork::kSmall) {
       result = job();
@@ -200,7 +200,7 @@ tasks::TaskLimits named_limits() {
 }
 
 std::string interrupted_named(const std::string& execution) {
-  return write_kept_answer(mcp::ToolResult::error(interrupted_answer(execution, {})));
+  return mcp::write_result(mcp::ToolResult::error(interrupted_answer(execution, {})));
 }
 
 Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments,
@@ -268,7 +268,7 @@ Task<Result<std::string>> read_named_result(ExecutionStores stores, std::string 
     auto kept = co_await read_result(stores.background, std::move(tenant), id);
     co_return kept;
   }
-  CO_TRY(const mcp::ToolResult answer, read_kept_answer(text));
+  CO_TRY(const mcp::ToolResult answer, mcp::read_result_text(text));
   const auto* block = answer.content.empty() ? nullptr : std::get_if<mcp::Text>(&answer.content.front());
   if (!block) co_return fail(Code::not_found, "the answer has no text");
   co_return block->text;
@@ -285,7 +285,7 @@ Task<Result<Json>> cancel_named(ExecutionStores stores, tasks::TaskOwner owner, 
     if (record) static_cast<void>(stores.executions.cancel(*record));
     // The answer of a program that runs says how far it came. Branches of a call that waits may have run.
     if (!runs)
-      stores.named.end(id, tasks::TaskState::cancelled, write_kept_answer(cancelled_answer(id, record != nullptr)),
+      stores.named.end(id, tasks::TaskState::cancelled, mcp::write_result(cancelled_answer(id, record != nullptr)),
                        true);
     co_return done("Cancelled " + chosen);
   }
@@ -294,7 +294,7 @@ Task<Result<Json>> cancel_named(ExecutionStores stores, tasks::TaskOwner owner, 
   fence.owner = std::move(owner);
   fence.id = id;
   CO_TRY(const tasks::StoredTask fenced, co_await stores.named.begin(std::move(fence)));
-  stores.named.end(fenced.id, tasks::TaskState::cancelled, write_kept_answer(cancelled_answer(id, false)), true);
+  stores.named.end(fenced.id, tasks::TaskState::cancelled, mcp::write_result(cancelled_answer(id, false)), true);
   co_return done("Cancelled " + chosen + ": if it comes later, it will not run");
 }
 

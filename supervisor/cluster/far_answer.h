@@ -1,0 +1,33 @@
+// The answers of other nodes in the form that this node's client gets. Used by: away.cc.
+#pragma once
+#include <string>
+
+#include "supervisor/base/json_value.h"
+#include "supervisor/mcp/answers.h"
+#include "supervisor/mcp/method.h"
+#include "supervisor/mcp/protocol.h"
+
+namespace cluster {
+
+// The keys of _meta and of errors.
+inline constexpr char kNodeKey[] = "org.warder/node";
+
+// The client's form of a result.
+struct ResultForm {
+  mcp::Method method;
+  mcp::Version version;
+  std::string server;  // the name of this server as JSON (mcp::Server::identity())
+  std::string node;    // the node that answered
+};
+// The members of a result that another node sent in the newest version; its _meta says which node that was. Uses only
+// its arguments, so it may run on any thread. Errors of the answer: the other node's result has another form.
+mcp::Answer write_far_result(const Json& result, const ResultForm& form);
+
+// The answer to a request that another node did not answer. For tools it is a result that says so.
+struct FarFailure {
+  std::string code, why, remedy, node;
+  bool may_have_run = false;
+};
+mcp::Answer write_far_failure(const FarFailure& failure, const ResultForm& form);
+
+}  // namespace cluster

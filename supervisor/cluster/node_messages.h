@@ -1,0 +1,58 @@
+// The messages between warderd and warder-node of one machine: JSON objects, one a line, on two Unix sockets.
+// warder-node listens; warderd connects. The first line says what the connection is for:
+//   {"hello": {"boot": "..."}}                        the one control connection; then both sides send:
+//     warderd      {"find": {"id", "account", "workspace"}}       which node is the home?
+//     warder-node  {"found": {"id", "node", "epoch", "here"}}, {"failed": {"id", "why", "remedy"}}
+//     warder-node  {"moved": {}}                                  every home may have changed: ask again
+//     warder-node  {"lease": {"node", "starts_until_us", "runs_until_us"}}   see Lease
+//   {"open": {"node", "for"}}                         a connection to the warderd of that node. warder-node answers
+//     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
+// warderd listens; warder-node connects:
+//   {"act": {"for"}}                                  MCP follows, for a client of another node (Acting)
+// Used by: node_link.h, node_listener.h, warder-node. Errors: invalid, naming the field.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/result.h"
+#include "supervisor/tenants/tenant_id.h"
+
+namespace cluster {
+
+constexpr size_t kMostLine = 8 << 10;  // bytes of one of these messages
+constexpr size_t kMostNodeName = 32;
+
+// 1 to 32 of a-z, 0-9 and '-', the first a letter or digit.
+bool is_node_name(std::string_view name);
+
+// Acting: the client of another node that a connection acts for: that node, the client's name there
+// (mcp::Principal::name()), the tenant and the policy that the node's rules give it.
+struct Acting {
+  std::string node, principal, account, policy, policy_hash;
+  auto operator<=>(const Acting&) const = default;
+};
+Json write_acting(const Acting& acting);
+Result<Acting> read_acting(const Json& message, const std::string& path);
+
+// Home: the node that has a workspace. `epoch` grows with each change of the home.
+struct Home {
+  std::string node;
+  uint64_t epoch = 0;
+  bool is_here = false;
+};
+Result<Home> read_home(const Json& found);
+
+// Lease: how long this node may act as the home of its workspaces, by CLOCK_BOOTTIME, which counts while the machine
+// sleeps, too: until `starts_until` executions may start and files may be written, until `runs_until` programs may run.
+struct Lease {
+  std::string node;  // the name of this node
+  std::chrono::microseconds starts_until{0}, runs_until{0};
+};
+Result<Lease> read_lease(const Json& message);
+// CLOCK_BOOTTIME (clock_gettime(2)).
+std::chrono::microseconds boot_time();
+
+}  // namespace cluster
