@@ -30,6 +30,11 @@ void NodeTable::note_load(std::string_view name, std::string_view boot, uint32_t
   node.used = used;
   node.waiting = waiting;
   node.heard = now;
+  node.is_unanswered = false;
+}
+
+void NodeTable::note_unanswered(std::string_view name) {
+  if (const auto known = indexes_.find(name); known != indexes_.end()) nodes_[known->second].is_unanswered = true;
 }
 
 void NodeTable::remove(std::string_view name) {

@@ -35,6 +35,7 @@ struct NodeReport {
   bool drained = false;              // an administrator asked for no new work
   std::string boot;                  // random id of this start of the daemon
   BootClock::time_point heard = {};  // by the clock of the node that keeps the table
+  bool is_unanswered = false;        // since then it left an order of the table's node without an answer
 
   // Executions per slot, waiting ones included: 0 is idle, 1 is full, above 1 executions wait.
   double occupancy() const { return slots == 0 ? 1 : (double(used) + double(waiting)) / slots; }
@@ -50,6 +51,8 @@ class NodeTable {
   // unknown name, and for another boot than the report's: only a report says which labels that start has.
   void note_load(std::string_view name, std::string_view boot, uint32_t used, uint32_t waiting,
                  BootClock::time_point now);
+  // An order to this node got no answer: it is doubted until it is heard again.
+  void note_unanswered(std::string_view name);
   // Forgets a node, known or not. The last node of the table takes its index.
   void remove(std::string_view name);
 

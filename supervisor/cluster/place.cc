@@ -99,8 +99,7 @@ Result<std::string> RunPlacement::next(BootClock::time_point now) {
   const size_t first = random_candidate(kNoNode, now);
   if (first == kNoNode) return no_node(nodes_, request_.needs, tried_, now);
   const size_t second = random_candidate(first, now);
-  const bool second_is_better =
-      second != kNoNode && blurred_occupancy(nodes_.at(second), now) < blurred_occupancy(nodes_.at(first), now);
+  const bool second_is_better = second != kNoNode && is_better(nodes_.at(second), nodes_.at(first), now);
   return tried_.emplace_back(nodes_.at(second_is_better ? second : first).name);
 }
 
@@ -125,11 +124,18 @@ size_t RunPlacement::random_candidate(size_t other_than, BootClock::time_point n
   return chosen;
 }
 
+bool RunPlacement::is_better(const NodeReport& node, const NodeReport& other, BootClock::time_point now) const {
+  const bool is_doubted = node.is_unanswered || now - node.heard >= kDoubtedAfter;
+  const bool other_is_doubted = other.is_unanswered || now - other.heard >= kDoubtedAfter;
+  if (is_doubted != other_is_doubted) return other_is_doubted;
+  return blurred_occupancy(node, now) < blurred_occupancy(other, now);
+}
+
 double RunPlacement::blurred_occupancy(const NodeReport& node, BootClock::time_point now) const {
   using Seconds = std::chrono::duration<double>;
   const double age = std::clamp(Seconds(now - node.heard) / Seconds(kLoadStaleAfter), 0.0, 1.0);
   const double uniform = static_cast<double>(random_() >> 11U) * 0x1p-53;  // 0 to 1
-  return node.occupancy() + age * uniform;
+  return node.occupancy() + age * (uniform - 0.5);
 }
 
 // Multiply and shift. `limit` is at most kMaxNodes, so the probabilities differ by less than 1 in 30,000.

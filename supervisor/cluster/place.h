@@ -16,6 +16,9 @@ namespace cluster {
 // A node that was not heard for this long gets no new work. Reports come each second. During an election of NATS, which
 // takes up to 9 s, reports are missing although the nodes work: so this is longer.
 constexpr auto kSilentAfter = std::chrono::seconds(15);
+// Three reports are missing (one in a thousand nodes at any time, if a tenth of the reports is lost): runs that may go
+// anywhere go to other nodes while there are others.
+constexpr auto kDoubtedAfter = std::chrono::milliseconds(3'500);
 // The age at which a report of load says little. See RunPlacement.
 constexpr auto kLoadStaleAfter = std::chrono::seconds(1);
 constexpr size_t kMaxTries = 4;
@@ -49,9 +52,10 @@ bool takes_run(const NodeReport& self);
 //   auto node = placement.next(now);            // ask it; if it refuses or cannot be reached:
 //   node = placement.next(now);                 // another node, at most kMaxTries in all
 // The asker's own node comes first while it has a free slot: no hop, and its load is known exactly. Otherwise the
-// better of two random nodes by occupancy. Reported load becomes old: a report of age a is compared with a random error
-// of up to a / kLoadStaleAfter (at most 1) executions per slot. Without it all askers would send their runs to the few
-// nodes with the lowest reports, until the next report.
+// better of two random nodes: one that is not doubted (kDoubtedAfter, NodeTable::note_unanswered), then the one with the
+// lower occupancy. Reported load becomes old: a report of age a is compared with a random error of up to
+// a / kLoadStaleAfter / 2 (at most 1/2) executions per slot in both directions. Without it all askers would send their
+// runs to the few nodes with the lowest reports, until the next report.
 class RunPlacement {
  public:
   struct Request {
@@ -75,6 +79,7 @@ class RunPlacement {
 
   bool may_take(const NodeReport& node, BootClock::time_point now) const;
   size_t random_candidate(size_t other_than, BootClock::time_point now) const;
+  bool is_better(const NodeReport& node, const NodeReport& other, BootClock::time_point now) const;
   double blurred_occupancy(const NodeReport& node, BootClock::time_point now) const;
   uint64_t random_below(uint64_t limit) const;
 

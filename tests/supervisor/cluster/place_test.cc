@@ -189,6 +189,36 @@ TEST_CASE("the older a report, the less its load decides", "[cluster]") {
   CHECK(share_of_idle(10s) == Approx(0.719).margin(0.02));  // no worse than after a second
 }
 
+TEST_CASE("a node that is doubted is chosen only where both are", "[cluster]") {
+  NodeTable nodes;
+  const auto random = seeded_bits(7);
+  const auto count_of_idle = [&] {
+    int count = 0;
+    for (int i = 0; i < 100; ++i) count += RunPlacement(nodes, {}, random).next(kPlaceNow).value() == "idle";
+    return count;
+  };
+  NodeReport idle = fresh_report("idle", 0), busy = fresh_report("busy", 20);
+  REQUIRE(nodes.report(idle));
+  REQUIRE(nodes.report(busy));
+  SECTION("it left an order without an answer") {
+    nodes.note_unanswered("idle");
+    nodes.note_unanswered("unknown");
+    CHECK(count_of_idle() == 0);
+    SECTION("until its next report") { REQUIRE(nodes.report(idle)); }
+    SECTION("until its next answer") { nodes.note_load("idle", "boot-idle", 1, 0, kPlaceNow); }
+    SECTION("or until the other is doubted, too") { nodes.note_unanswered("busy"); }
+    CHECK(count_of_idle() == 100);
+  }
+  SECTION("three of its reports are missing") {
+    idle.heard = kPlaceNow - cluster::kDoubtedAfter;
+    REQUIRE(nodes.report(idle));
+    CHECK(count_of_idle() == 0);
+    busy.heard = kPlaceNow - cluster::kDoubtedAfter - 1s;  // and then those of the other: an election
+    REQUIRE(nodes.report(busy));
+    CHECK(count_of_idle() == 100);
+  }
+}
+
 TEST_CASE("without a difference in load every node gets its share", "[cluster]") {
   const NodeTable nodes = table_of(10);
   const auto random = seeded_bits(3);
