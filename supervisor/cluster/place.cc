@@ -62,24 +62,51 @@ constexpr uint64_t mixed(uint64_t hash) {
   return hash ^ (hash >> 31U);
 }
 
+// The two nodes with the highest hash of (workspace, node), of those that may have a home.
+struct HighestNodes {
+  const NodeReport* first = nullptr;
+  const NodeReport* second = nullptr;
+  uint64_t first_hash = 0, second_hash = 0;
+};
+
+HighestNodes highest_nodes(const NodeTable& nodes, const tenants::TenantId& workspace, const PlacementNeeds& needs,
+                           BootClock::time_point now) {
+  // Nodes with the same hash are in the order of their names: the table's order must not matter.
+  const auto is_above = [](uint64_t hash, const NodeReport& node, uint64_t other_hash, const NodeReport* other) {
+    return !other || hash > other_hash || (hash == other_hash && node.name < other->name);
+  };
+  const uint64_t workspace_hash = mixed(fnv_of<uint64_t>(workspace.text()));
+  HighestNodes highest;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const uint64_t hash = mixed(workspace_hash ^ nodes.name_hash(i));
+    if (highest.second && hash < highest.second_hash) continue;  // most nodes: their reports are not looked at
+    const NodeReport& node = nodes.at(i);
+    if (!is_above(hash, node, highest.second_hash, highest.second)) continue;
+    if (obstacle(node, needs, now) != Obstacle::none) continue;
+    highest.second = &node;
+    highest.second_hash = hash;
+    if (!is_above(hash, node, highest.first_hash, highest.first)) continue;
+    std::swap(highest.first, highest.second);
+    std::swap(highest.first_hash, highest.second_hash);
+  }
+  return highest;
+}
+
 }  // namespace
 
 Result<std::string> default_home(const NodeTable& nodes, const tenants::TenantId& workspace,
                                  const PlacementNeeds& needs, BootClock::time_point now) {
-  const uint64_t workspace_hash = mixed(fnv_of<uint64_t>(workspace.text()));
-  const NodeReport* best = nullptr;
-  uint64_t most = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const uint64_t hash = mixed(workspace_hash ^ nodes.name_hash(i));
-    if (best && hash < most) continue;  // before the report is looked at: this is most of the nodes
-    const NodeReport& node = nodes.at(i);
-    if (best && hash == most && node.name > best->name) continue;
-    if (obstacle(node, needs, now) != Obstacle::none) continue;
-    best = &node;
-    most = hash;
-  }
-  if (!best) return no_node(nodes, needs, {}, now);
-  return best->name;
+  const HighestNodes highest = highest_nodes(nodes, workspace, needs, now);
+  if (!highest.first) return no_node(nodes, needs, {}, now);
+  return highest.first->name;
+}
+
+Result<std::string> lighter_home(const NodeTable& nodes, const tenants::TenantId& workspace,
+                                 const PlacementNeeds& needs, BootClock::time_point now) {
+  const HighestNodes highest = highest_nodes(nodes, workspace, needs, now);
+  if (!highest.first) return no_node(nodes, needs, {}, now);
+  const bool second_is_lighter = highest.second && highest.second->homes < highest.first->homes;
+  return second_is_lighter ? highest.second->name : highest.first->name;
 }
 
 bool takes_run(const NodeReport& self) { return !self.drained && self.slots > 0 && self.occupancy() < kRefuseAbove; }

@@ -43,6 +43,11 @@ struct PlacementNeeds {
 // Errors: unavailable, with the number of nodes for each reason.
 Result<std::string> default_home(const NodeTable& nodes, const tenants::TenantId& workspace,
                                  const PlacementNeeds& needs, BootClock::time_point now);
+// The home to record for a workspace that needs one: of the two nodes with the highest hashes, the one that is home of
+// fewer workspaces; if equal, the default home. In the simulation of 1,000 nodes the busiest node has X % of the mean
+// load, with default_home alone Y %.
+Result<std::string> lighter_home(const NodeTable& nodes, const tenants::TenantId& workspace,
+                                 const PlacementNeeds& needs, BootClock::time_point now);
 
 // The node's own rule for a run that may go anywhere: false means refuse. `self` is the exact state of now.
 bool takes_run(const NodeReport& self);
