@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/oauth", "supervisor/upstream"],
     "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tasks", "supervisor/tenants/tenant_id.h", "supervisor/workflows"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
+    "supervisor/cluster": [BASE, "supervisor/cluster", "supervisor/tenants/tenant_id.h"],
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
     "supervisor/streamable_http": [BASE, "supervisor/credentials", "supervisor/http", "supervisor/mcp", "supervisor/streamable_http"],
