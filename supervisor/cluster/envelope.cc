@@ -25,11 +25,7 @@ Json tenant_member(const EnvelopeTenant& of) {
 }
 
 std::string envelope_header(const Envelope& envelope) {
-  Json header = {{"v", 1},
-                 {"kind", envelope.kind},
-                 {"id", envelope.id},
-                 {"from", envelope.from},
-                 {"to", envelope.to}};
+  Json header = {{"v", 1}, {"kind", envelope.kind}, {"id", envelope.id}, {"from", envelope.from}, {"to", envelope.to}};
   if (!envelope.boot.empty()) header["boot"] = envelope.boot;
   if (envelope.tenant) header["for"] = tenant_member(*envelope.tenant);
   header["epoch"] = envelope.epoch;
@@ -43,9 +39,9 @@ std::string envelope_header(const Envelope& envelope) {
 tl::unexpected<Error> wrong_member(const char* what) { return fail(Code::invalid, what); }
 
 Result<> check_tenant(const EnvelopeTenant& of) {
-  const bool printable_principal = !of.principal.empty() && of.principal.size() <= kMaxPrincipal &&
-                                   std::all_of(of.principal.begin(), of.principal.end(),
-                                               [](char c) { return c >= ' ' && c <= '~'; });
+  const bool printable_principal =
+      !of.principal.empty() && of.principal.size() <= kMaxPrincipal &&
+      std::all_of(of.principal.begin(), of.principal.end(), [](char c) { return c >= ' ' && c <= '~'; });
   if (!printable_principal) return wrong_member("for.principal: not 1 to 256 of printable ASCII");
   auto tenant = tenants::TenantId::parse(of.tenant.text());
   if (!tenant || *tenant != of.tenant) return wrong_member("for.account, for.workspace: they name no tenant");

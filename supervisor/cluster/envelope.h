@@ -15,11 +15,11 @@
 
 namespace cluster {
 
-constexpr size_t kMaxEnvelope = 1 << 20;        // bytes; what nats-server takes by default (max_payload)
-constexpr size_t kMaxEnvelopeHeader = 2048;     // bytes of the first line
+constexpr size_t kMaxEnvelope = 1 << 20;     // bytes; what nats-server takes by default (max_payload)
+constexpr size_t kMaxEnvelopeHeader = 2048;  // bytes of the first line
 constexpr size_t kMaxEnvelopeBody = kMaxEnvelope - kMaxEnvelopeHeader - 90;
-constexpr int64_t kEnvelopeLifeMs = 30'000;     // expires - issued_at
-constexpr size_t kMaxPrincipal = 256;           // bytes
+constexpr int64_t kEnvelopeLifeMs = 30'000;  // expires - issued_at
+constexpr size_t kMaxPrincipal = 256;        // bytes
 
 // Whom a message acts for, and the rules of that tenant as the sender has them.
 struct EnvelopeTenant {
@@ -34,8 +34,8 @@ struct Envelope {
   std::string kind;      // "open": a word of at most 32 of a-z, 0-9 and '_'
   std::string id;        // 32 hexadecimal digits, random (random_hex(16)): each message has its own
   std::string from, to;  // names of nodes
-  // The boot of the receiver's daemon that the message is for, 1 to 64 hexadecimal digits; empty: any. A message with a
-  // boot cannot be replayed to a later start, so a receiver takes it at once after its start.
+  // The boot of the receiver that the message is for, 1 to 64 hexadecimal digits; empty: any. A message with a boot
+  // cannot be replayed to a later start (envelope_checker.h).
   std::string boot;
   std::optional<EnvelopeTenant> tenant;
   int64_t epoch = 0;         // of the home's ownership; 0: none

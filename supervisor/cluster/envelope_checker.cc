@@ -116,10 +116,10 @@ EnvelopeChecker::Refused EnvelopeChecker::check_sender(const OpenedEnvelope& ope
 EnvelopeChecker::Refused EnvelopeChecker::check_time(const Envelope& envelope, ClockReading now) const {
   const char* const kClocks = "set the clocks of both nodes (chrony, systemd-timesyncd)";
   if (envelope.issued_at_ms > now.wall_ms + kToleranceMs)
-    return refuse(EnvelopeFault::from_the_future, Code::denied,
-                  fmt::format("the node '{}' issued it {} ms in the future", envelope.from,
-                              envelope.issued_at_ms - now.wall_ms),
-                  kClocks);
+    return refuse(
+        EnvelopeFault::from_the_future, Code::denied,
+        fmt::format("the node '{}' issued it {} ms in the future", envelope.from, envelope.issued_at_ms - now.wall_ms),
+        kClocks);
   if (envelope.issued_at_ms + kEnvelopeLifeMs + kToleranceMs < now.wall_ms)
     return refuse(EnvelopeFault::expired, Code::unavailable,
                   fmt::format("it expired {} ms ago", now.wall_ms - envelope.issued_at_ms - kEnvelopeLifeMs),
@@ -145,8 +145,8 @@ EnvelopeChecker::Refused EnvelopeChecker::check_tenant(const Envelope& envelope)
   if (!policy_of_) return {};
   const auto hash = policy_of_(of.policy);
   if (!hash)
-    return refuse(EnvelopeFault::unknown_policy, Code::denied,
-                  fmt::format("this node has no policy '{}'", of.policy), "give all nodes the same policies");
+    return refuse(EnvelopeFault::unknown_policy, Code::denied, fmt::format("this node has no policy '{}'", of.policy),
+                  "give all nodes the same policies");
   if (*hash != of.policy_hash)
     return refuse(EnvelopeFault::other_policy, Code::denied,
                   fmt::format("policies differ: '{}' is another one on the node '{}'", of.policy, envelope.from),
@@ -160,12 +160,14 @@ EnvelopeChecker::Refused EnvelopeChecker::check_epoch(const Envelope& envelope, 
   if (found == home_index_.end()) {
     if (make_room_for_home(now)) return {};
     return refuse(EnvelopeFault::too_many_homes, Code::exhausted,
-                  fmt::format("messages of the last minute were for {} homes already", kMaxHomes), "send it again later");
+                  fmt::format("messages of the last minute were for {} homes already", kMaxHomes),
+                  "send it again later");
   }
   if (envelope.epoch >= found->second->epoch) return {};
-  return refuse(EnvelopeFault::old_epoch, Code::denied,
-                fmt::format("its epoch {} is older than the epoch {} of the home", envelope.epoch, found->second->epoch),
-                "look up which node is the home now, then ask again");
+  return refuse(
+      EnvelopeFault::old_epoch, Code::denied,
+      fmt::format("its epoch {} is older than the epoch {} of the home", envelope.epoch, found->second->epoch),
+      "look up which node is the home now, then ask again");
 }
 
 EnvelopeChecker::Refused EnvelopeChecker::check_replay(const Envelope& envelope, ClockReading now) {

@@ -3,8 +3,9 @@
 //
 // A message is accepted once. Its id is stored until it has expired, on the wall clock or on the monotonic clock,
 // whichever is first. A clock may be set back, so an expired message could become valid again: therefore a sender's
-// messages are refused if they were issued before the newest one of which the id is forgotten. In the first 5 s after
-// the start, messages without the boot of this start are refused, too, because an earlier start may have accepted them.
+// messages are refused if they were issued before the newest one of which the id is forgotten. An earlier start may
+// have accepted a message, too: a message must have the boot of this start, or be issued 5 s after it. Orders should
+// have the boot: then they are taken at once, also while a clock shows a time before the start.
 //
 // Memory is bounded: 10,000 ids for each sender, 65,536 homes. When all of them are in use, further messages are
 // refused. A home is forgotten after a minute without a message, if room is needed.
@@ -35,9 +36,9 @@ namespace cluster {
 enum class EnvelopeFault {
   too_large,
   malformed,
-  wrong_receiver,     // it names another node as receiver
-  unknown_sender,     // the trust record has no such node, or no longer
-  forged,             // another key signed it, or it was changed
+  wrong_receiver,  // it names another node as receiver
+  unknown_sender,  // the trust record has no such node, or no longer
+  forged,          // another key signed it, or it was changed
   expired,
   from_the_future,
   before_start,       // it may be of before this start

@@ -24,8 +24,9 @@ void add_stream(std::vector<std::string>& subjects, const std::string& stream) {
 }
 
 std::vector<std::string> publish_subjects(const std::string& node) {
-  std::vector<std::string> subjects = {"w1.node.*",          "w1.node.*.>", "w1.load." + node, "w1.from." + node,
-                                       "w1.from." + node + ".>", "_INBOX.>",    "$JS.API.INFO"};
+  std::vector<std::string> subjects = {
+      "w1.node.*", "w1.node.*.>", "w1.load." + node, "w1.from." + node, "w1.from." + node + ".>",
+      "_INBOX.>",  "$JS.API.INFO"};
   for (const std::string bucket : kBuckets) {
     add_stream(subjects, "KV_" + bucket);
     const bool own_only = bucket == "nodes" || bucket == "leases";
@@ -38,8 +39,8 @@ std::vector<std::string> publish_subjects(const std::string& node) {
 }
 
 std::vector<std::string> subscribe_subjects(const std::string& node) {
-  return {"w1.node." + node, "w1.node." + node + ".>", "w1.load.*", "w1.from.*", "w1.from.*.>",
-          "_INBOX." + node + ".>"};
+  return {"w1.node." + node, "w1.node." + node + ".>", "w1.load.*", "w1.from.*",
+          "w1.from.*.>",     "_INBOX." + node + ".>"};
 }
 
 std::string subject_list(const std::vector<std::string>& subjects) {
@@ -98,7 +99,8 @@ std::string nats_users(const TrustRecord& record) {
       record.cluster, record.serial);
   for (const auto& node : record.nodes)
     text += fmt::format(
-        "  {{ # {}\n    nkey: {}\n    permissions: {{\n      publish: {{\n        allow: {}\n      }}\n      subscribe: {{\n"
+        "  {{ # {}\n    nkey: {}\n    permissions: {{\n      publish: {{\n        allow: {}\n      }}\n      "
+        "subscribe: {{\n"
         "        allow: {}\n      }}\n    }}\n  }}\n",
         node.name, node.nats, subject_list(publish_subjects(node.name)), subject_list(subscribe_subjects(node.name)));
   return text + "]\n";

@@ -15,7 +15,8 @@ Result<Fd> open_regular(const std::string& path, struct stat& info) {
   if (::fstat(file.get(), &info) < 0) return fail_errno(errno, "fstat " + path);
   if (!S_ISREG(info.st_mode)) return fail(Code::denied, path + ": not a regular file", "remove it");
   if (info.st_uid != ::geteuid() && info.st_uid != 0)
-    return fail(Code::denied, fmt::format("{}: it belongs to the user {}, not to root or to this user", path, info.st_uid),
+    return fail(Code::denied,
+                fmt::format("{}: it belongs to the user {}, not to root or to this user", path, info.st_uid),
                 "chown root:root the file, and check who wrote it");
   return file;
 }

@@ -105,9 +105,11 @@ Result<RuleStore::Accepted> RuleStore::accept_trust(std::string_view text) {
 
 Result<RuleStore::Accepted> RuleStore::accept_policy(SignedRule rule, std::string_view text) {
   if (rule.cluster != trust_.cluster)
-    return fail(Code::denied, fmt::format("cluster: '{}' is not this node's cluster '{}'", rule.cluster, trust_.cluster));
+    return fail(Code::denied,
+                fmt::format("cluster: '{}' is not this node's cluster '{}'", rule.cluster, trust_.cluster));
   if (!trust_.has_authority(rule.by))
-    return fail(Code::denied, fmt::format("by: {} is no authority of the trust record {}", rule.by.text(), trust_.serial),
+    return fail(Code::denied,
+                fmt::format("by: {} is no authority of the trust record {}", rule.by.text(), trust_.serial),
                 "sign the policy with the authority's key of now");
   const auto last = policies_.find(rule.name);
   if (last != policies_.end() && rule.serial <= last->second.serial) {

@@ -32,7 +32,8 @@ Result<> check_words(const SignedRule& rule) {
     return fail(Code::invalid, "name: not 1 to 64 of a-z, 0-9, '_', '.' and '-', not beginning with a dot");
   if (rule.serial < 1 || rule.serial > kMaxSerial) return fail(Code::invalid, "serial: outside 1..2^53-1");
   if (rule.content.size() > kMaxRuleContent)
-    return fail(Code::exhausted, fmt::format("the content has {} bytes, more than {}", rule.content.size(), kMaxRuleContent));
+    return fail(Code::exhausted,
+                fmt::format("the content has {} bytes, more than {}", rule.content.size(), kMaxRuleContent));
   return {};
 }
 
@@ -61,7 +62,8 @@ Result<SignedRule> read_signed_rule(std::string_view text) {
     return fail(Code::invalid, "its first line is not in canonical form, or is of another content",
                 "get the file again from the machine of the authority");
   if (!rule.by.verifies(kRulePurpose, parts.header, parts.signature))
-    return fail(Code::denied, "its signature does not fit its content", "get the file again from the machine of the authority");
+    return fail(Code::denied, "its signature does not fit its content",
+                "get the file again from the machine of the authority");
   return rule;
 }
 

@@ -13,7 +13,7 @@
 
 namespace cluster {
 
-constexpr size_t kMaxRuleContent = 256 << 10;        // bytes
+constexpr size_t kMaxRuleContent = 256 << 10;          // bytes
 constexpr int64_t kMaxSerial = 9'007'199'254'740'991;  // 2^53 - 1: whole in every reader of JSON
 
 struct SignedRule {
