@@ -11,10 +11,10 @@ constexpr const char* kBuckets[] = {"nodes", "homes", "leases", "trust", "polici
 // Snapshots of workspaces, in the layout of JetStream's object store.
 constexpr char kObjects[] = "snapshots";
 
-// What a client of JetStream asks about one stream.
+// What a client of JetStream asks about one stream. It can neither change nor empty it as a whole.
 void add_stream(std::vector<std::string>& subjects, const std::string& stream) {
-  for (const char* call : {"STREAM.INFO", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.PURGE", "STREAM.MSG.GET",
-                           "DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.NAMES", "CONSUMER.LIST"})
+  for (const char* call : {"STREAM.INFO", "STREAM.CREATE", "STREAM.MSG.GET", "DIRECT.GET", "CONSUMER.CREATE",
+                           "CONSUMER.NAMES", "CONSUMER.LIST"})
     subjects.push_back(fmt::format("$JS.API.{}.{}", call, stream));
   for (const char* call : {"DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE", "CONSUMER.DELETE",
                            "CONSUMER.INFO", "CONSUMER.MSG.NEXT"})
@@ -34,6 +34,7 @@ std::vector<std::string> publish_subjects(const std::string& node) {
     if (own_only) subjects.push_back(fmt::format("$KV.{}.{}.>", bucket, node));
   }
   add_stream(subjects, fmt::format("OBJ_{}", kObjects));
+  subjects.push_back(fmt::format("$JS.API.STREAM.PURGE.OBJ_{}", kObjects));  // the chunks of a removed object
   subjects.push_back(fmt::format("$O.{}.>", kObjects));
   return subjects;
 }

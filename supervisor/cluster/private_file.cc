@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "supervisor/base/durable.h"
 #include "supervisor/base/random.h"
 
@@ -21,6 +23,13 @@ Result<Fd> open_regular(const std::string& path, struct stat& info) {
   return file;
 }
 
+// A credential of this service (systemd.exec(5)): of root, with an ACL for the service's user, which fstat(2) shows as
+// a bit of the group.
+bool is_credential(const std::string& path) {
+  const char* folder = std::getenv("CREDENTIALS_DIRECTORY");
+  return folder && *folder == '/' && path.starts_with(std::string(folder) + "/");
+}
+
 struct SplitPath {
   std::string folder, name;
 };
@@ -36,7 +45,8 @@ SplitPath split_path(const std::string& path) {
 Result<std::string> read_private_file(const std::string& path) {
   struct stat info {};
   TRY(const Fd file, open_regular(path, info));
-  if ((info.st_mode & 0177) != 0)
+  const mode_t foreign = is_credential(path) ? 0137 : 0177;
+  if ((info.st_mode & foreign) != 0)
     return fail(Code::denied,
                 fmt::format("{}: its mode is {:04o}: other users can read or write it", path, info.st_mode & 07777),
                 "chmod 600 the file; if others may have read it, make a new key: warder cluster rotate");

@@ -15,7 +15,7 @@ namespace cluster {
 constexpr size_t kMaxPrivateFile = 4096;  // bytes
 
 // The text of a regular file that belongs to this user or to root and has mode 0600 or 0400. No part of the path may be
-// a symbolic link. The caller wipes the text.
+// a symbolic link. Below $CREDENTIALS_DIRECTORY the mode may be 0440, too. The caller wipes the text.
 Result<std::string> read_private_file(const std::string& path);
 // The text of a regular file of at most `max_bytes`, which only root or this user may write.
 Result<std::string> read_trusted_file(const std::string& path, size_t max_bytes);
