@@ -25,7 +25,11 @@ MAY_INCLUDE = {
     "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/oauth", "supervisor/upstream"],
     "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tasks", "supervisor/tenants/tenant_id.h", "supervisor/workflows"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
+<<<<<<< HEAD
     "supervisor/cluster": [BASE, "supervisor/cluster", "supervisor/tenants/tenant_id.h"],
+=======
+    "supervisor/cluster": [BASE, "policies", "supervisor/cluster", "supervisor/tenants/tenant_id.h"],
+>>>>>>> trust
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
     "supervisor/streamable_http": [BASE, "supervisor/credentials", "supervisor/http", "supervisor/mcp", "supervisor/streamable_http"],
@@ -55,6 +59,7 @@ MAY_INCLUDE = {
     "supervisor/cli/dashboard": [BASE, "supervisor/cli", "supervisor/http", "supervisor/bus/connection.h", "supervisor/bus/message.h"],
     "supervisor/cli/servers": [BASE, "policies", "jail/id_range.h", "supervisor/cli", "supervisor/configuration", "supervisor/packages",
                                "supervisor/upstream/server_config.h"],
+    "supervisor/cli/cluster": [BASE, "policies", "supervisor/cli", "supervisor/cluster"],
     "supervisor/cli/skills": [BASE, "skills/name.h", "supervisor/cli"],
     "supervisor/cli/workflows": [BASE, "supervisor/cli"],
     "supervisor/cli/tokens": [BASE, "policies", "supervisor/cli", "supervisor/configuration", "supervisor/credentials"],

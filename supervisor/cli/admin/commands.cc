@@ -1,5 +1,6 @@
 #include "supervisor/cli/admin/command.h"
 
+#include "supervisor/cli/cluster/commands.h"
 #include "supervisor/cli/layers/commands.h"
 #include "supervisor/cli/servers/commands.h"
 #include "supervisor/cli/skills/commands.h"
@@ -365,7 +366,7 @@ const std::vector<Command>& commands() {
        Told::no},
   };
   static const std::vector<Command> kAll =
-      with_workflows(with_layers(with_skills(with_tokens(with_servers(kCommands)))));
+      with_cluster(with_workflows(with_layers(with_skills(with_tokens(with_servers(kCommands))))));
   return kAll;
 }
 
@@ -373,6 +374,7 @@ const char* group_summary(std::string_view first_word) {
   if (first_word == "config") return "Check the configuration of warderd";
   if (first_word == "servers") return kServersSummary;
   if (first_word == "token") return kTokensSummary;
+  if (first_word == "cluster") return kClusterSummary;
   if (first_word == "layer") return kLayersSummary;
   if (first_word == "skill") return kSkillsSummary;
   if (first_word == "workflow") return kWorkflowsSummary;

@@ -1,0 +1,79 @@
+#include "supervisor/cli/cluster/commands.h"
+
+#include <iterator>
+
+namespace admin {
+
+std::vector<Command> with_cluster(std::vector<Command> commands) {
+  static const Flag kFolder{"--folder", "DIR", "Folder of the cluster's files; default: /etc/warder/cluster"};
+  static const Flag kAuthority{"--authority", "FILE",
+                               "The private key of the authority; default: authority.key in the folder"};
+  static const Flag kNode{"--node", "NODE", "The name of this machine in the cluster: 1 to 32 of a-z, 0-9 and '-'"};
+  static const Flag kServer{"--server", "URL",
+                            "A NATS server, tls://HOST:PORT; nats:// only on this machine. Default: "
+                            "tls://localhost:4222",
+                            Times::any};
+  static const Flag kLabel{"--label", "NAME=VALUE", "A label of this node, for placement", Times::any};
+  const Command own[] = {
+      {"cluster init",
+       init_cluster,
+       nullptr,
+       nullptr,
+       "Make a cluster with this machine as its first node: the authority's key, this node's keys, the trust record, "
+       "the configuration of warder-node and one for nats-server. Existing files are not replaced",
+       {{"--name", "CLUSTER", "The name of the cluster: 1 to 32 of a-z, 0-9 and '-'"},
+        kNode,
+        kServer,
+        kLabel,
+        kAuthority,
+        kFolder},
+       Asks::nobody},
+      {"cluster join",
+       join_cluster,
+       nullptr,
+       nullptr,
+       "Make this machine's keys for a cluster, and print a request: one line without a secret, for `warder cluster "
+       "add` on the machine with the authority's key. Called again, it prints the same request",
+       {{"--cluster", "CLUSTER", "The name of the cluster"}, kNode, kServer, kLabel, kFolder},
+       Asks::nobody},
+      {"cluster add",
+       add_cluster_node,
+       "REQUEST",
+       "The line that `warder cluster join` or `rotate node` printed",
+       "Sign a trust record with one more node, or with a node's new keys, and write the users of nats-server again",
+       {{"--accounts", "ACCOUNTS",
+         "The accounts that the node may act for, separated by commas, or all; default: all, or for new keys what the "
+         "node had"},
+        kAuthority,
+        kFolder},
+       Asks::nobody},
+      {"cluster remove",
+       remove_cluster_node,
+       "NODE",
+       "The name of the node",
+       "Sign a trust record without a node: the other nodes refuse its messages as soon as they have the record",
+       {kAuthority, kFolder},
+       Asks::nobody},
+      {"cluster rotate",
+       rotate_cluster_key,
+       "WHAT",
+       "node: new keys of this node; authority: a new key of the authority",
+       "Change a key. `node` prints a request for `warder cluster add`, signed by the old and the new key; called "
+       "again when the trust record has the new keys, it removes the old ones. `authority` makes a key that the old "
+       "one has signed, signs a trust record with it, and removes the old key",
+       {kAuthority, kFolder},
+       Asks::nobody},
+      {"cluster show",
+       show_cluster,
+       nullptr,
+       nullptr,
+       "Print the trust record: nodes, their public keys, the accounts that they may act for; and whether the keys on "
+       "this machine are in it",
+       {kAuthority, kFolder},
+       Asks::nobody},
+  };
+  commands.insert(commands.end(), std::begin(own), std::end(own));
+  return commands;
+}
+
+}  // namespace admin

@@ -1,0 +1,22 @@
+// The commands of this folder in the table of all commands, ../admin/commands.cc: their words, flags and texts.
+#pragma once
+#include <vector>
+
+#include "supervisor/cli/admin/command.h"
+
+namespace admin {
+
+inline constexpr char kClusterSummary[] = "Keys of a cluster's nodes, and the record of who may be a node";
+
+// `commands`, and the commands of this folder.
+std::vector<Command> with_cluster(std::vector<Command> commands);
+
+// Weak, as those of ../admin/command.h.
+[[gnu::weak]] CommandProgram init_cluster;
+[[gnu::weak]] CommandProgram join_cluster;
+[[gnu::weak]] CommandProgram add_cluster_node;
+[[gnu::weak]] CommandProgram remove_cluster_node;
+[[gnu::weak]] CommandProgram rotate_cluster_key;
+[[gnu::weak]] CommandProgram show_cluster;
+
+}  // namespace admin
