@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <deque>
-#include <set>
 
+#include "supervisor/base/clock.h"
 #include "supervisor/cluster/jetstream.h"
+#include "supervisor/cluster/kv_changes.h"
 
 namespace cluster {
 namespace {
@@ -18,7 +18,6 @@ constexpr auto kSilence = 5s;            // after which the consumer is taken fo
 constexpr auto kFirstRetry = 50ms;       // until the next attempt to reach the bucket
 constexpr auto kLongestRetry = 2'000ms;
 constexpr auto kAskLimit = 2'000ms;      // for the answer about a new consumer
-constexpr size_t kKeyOverhead = 128;     // bytes that a known key takes beside itself
 constexpr size_t kMaxUnread = 1 << 20;   // messages
 
 // Numbers in the reply subject of a consumer's message: "$JS.ACK.<stream>.<consumer>.<deliveries>.<revision>.<number>.
@@ -52,87 +51,15 @@ std::optional<Delivery> parse_delivery(std::string_view reply) {
   return Delivery{*revision, *number, *time, *pending};
 }
 
-// One watch's state, shared by the watch and its task.
+// What a watch and its task share.
 struct WatchState {
-  struct Known {
-    uint64_t revision;
-    uint64_t time;
-  };
   std::shared_ptr<NatsCore> core;
   std::string bucket, filter;
   size_t max_bytes = 0;
-  std::map<std::string, Known> known;        // the keys with a value, as they were put into `unread`
-  std::map<std::string, KvChange> unread;    // by key
-  std::deque<std::string> order;             // of `unread`; an empty key: `current`
-  size_t bytes = 0;                          // of `known` and `unread`
-  bool has_unread_current = false;
-  std::optional<Error> ended;
-  OneShot<>::Resolver reader;                // the task that waits in next()
-  OneShot<>::Resolver keeper;                // the task that waits until it tries again
-  std::shared_ptr<MessageFeed> feed;         // of the present consumer
-  uint64_t connects = 0;                     // grows with each reconnect
-
-  void wake() { std::exchange(reader, {}).resolve(); }
-  void end(Error why) {
-    if (!ended) ended = std::move(why);
-    wake();
-  }
-  void add(KvChange change) {
-    auto [place, is_new] = unread.try_emplace(change.key);
-    if (is_new) {
-      order.push_back(change.key);
-      bytes += change.key.size() + kKeyOverhead;
-    }
-    bytes += change.bytes.size();
-    bytes -= place->second.bytes.size();
-    place->second = std::move(change);
-    if (bytes > max_bytes)
-      end(Error{Code::exhausted, 0, fmt::format("the bucket '{}' is larger than {} bytes", bucket, max_bytes),
-                "read faster, or raise the bound of the watch"});
-    wake();
-  }
-  void value(std::string key, std::string bytes_of, const Delivery& delivery) {
-    const auto [place, is_new] = known.try_emplace(key, Known{delivery.revision, delivery.time});
-    if (is_new) bytes += key.size() + kKeyOverhead;
-    if (!is_new && place->second.revision == delivery.revision && place->second.time == delivery.time) return;
-    place->second = Known{delivery.revision, delivery.time};
-    KvChange change;
-    change.key = std::move(key);
-    change.bytes = std::move(bytes_of);
-    change.revision = delivery.revision;
-    add(std::move(change));
-  }
-  void removed(const std::string& key, uint64_t revision) {
-    if (known.erase(key) == 0) return;
-    bytes -= key.size() + kKeyOverhead;
-    KvChange change;
-    change.kind = KvChange::Kind::removed;
-    change.key = key;
-    change.revision = revision;
-    add(std::move(change));
-  }
-  void current() {
-    if (has_unread_current) std::erase(order, std::string());
-    has_unread_current = true;
-    order.emplace_back();
-    wake();
-  }
-  std::optional<KvChange> take() {
-    if (order.empty()) return std::nullopt;
-    const std::string key = std::move(order.front());
-    order.pop_front();
-    KvChange change;
-    change.kind = KvChange::Kind::current;
-    if (key.empty()) {
-      has_unread_current = false;
-      return change;
-    }
-    const auto found = unread.find(key);
-    change = std::move(found->second);
-    unread.erase(found);
-    bytes -= key.size() + kKeyOverhead + change.bytes.size();
-    return change;
-  }
+  std::shared_ptr<KvChanges> changes;
+  std::shared_ptr<MessageFeed> feed;  // of the present consumer
+  OneShot<>::Resolver keeper;         // the task that waits until it tries again
+  uint64_t connects = 0;              // grows with each reconnect
 };
 
 // Waits until the feed has news, or for `limit`.
@@ -169,7 +96,6 @@ class ConsumerRun {
   uint64_t last_number_ = 0;     // of the consumer's messages
   uint64_t initial_ = 0;         // how many messages the consumer began with
   bool is_current_ = false;
-  std::set<std::string> seen_;   // keys with a value, until is_current_
   Monotonic::time_point heard_ = Monotonic::now();
 };
 
@@ -194,8 +120,9 @@ Task<bool> ConsumerRun::run() {
   if (const auto delivered = answer->object.find("delivered"); delivered != answer->object.end())
     initial_ += delivered->is_object() ? jetstream_number(*delivered, "consumer_seq") : 0;
   heard_ = Monotonic::now();
+  state.changes->begin_all();
   if (initial_ == 0) finish_initial();
-  while (!state.ended && state.core->state() != BusState::closed) {
+  while (!state.changes->ended() && state.core->state() != BusState::closed) {
     if (!take_messages() || state.connects != connects || Monotonic::now() - heard_ > kSilence) break;
     co_await wait_for_news(subscribed_.feed, state.core->loop(), 1s);
   }
@@ -218,26 +145,18 @@ bool ConsumerRun::take_message(BusMessage message) {
   if (!delivery || delivery->number != last_number_ + 1) return false;
   last_number_ = delivery->number;
   if (auto key = key_of(state_->bucket, message.subject)) {  // others were not written by a bus
-    if (mark == kMarkRemoved) {
-      seen_.erase(*key);
-      state_->removed(*key, delivery->revision);
-    } else {
-      if (!is_current_) seen_.insert(*key);
-      state_->value(*std::move(key), std::move(message.bytes), *delivery);
-    }
+    if (mark == kMarkRemoved)
+      state_->changes->removed(*key, delivery->revision);
+    else
+      state_->changes->value(*std::move(key), std::move(message.bytes), delivery->revision, delivery->time);
   }
   if (!is_current_ && (delivery->pending == 0 || last_number_ >= initial_)) finish_initial();
   return true;
 }
 
 void ConsumerRun::finish_initial() {
-  std::vector<std::string> gone;  // without a message that says so: the server lost them
-  for (const auto& [key, known] : state_->known)
-    if (!seen_.contains(key)) gone.push_back(key);
-  for (const std::string& key : gone) state_->removed(key, 0);
-  seen_.clear();
   is_current_ = true;
-  state_->current();
+  state_->changes->end_all();
 }
 
 Task<> pause_before_retry(WatchState& state, std::chrono::milliseconds pause) {
@@ -250,7 +169,7 @@ Task<> pause_before_retry(WatchState& state, std::chrono::milliseconds pause) {
 Task<> keep_watching(std::shared_ptr<WatchState> state) {
   const SubscriptionBounds bounds{.max_messages = kMaxUnread, .max_bytes = state->max_bytes};
   uint64_t connects = 0;
-  for (auto pause = kFirstRetry; !state->ended;) {
+  for (auto pause = kFirstRetry; !state->changes->ended();) {
     if (state->core->state() == BusState::connected) {
       const std::string inbox = state->core->new_inbox();
       const auto subscribed = state->core->subscribe(inbox, {}, bounds, NatsTarget::Mark::watch);
@@ -260,21 +179,11 @@ Task<> keep_watching(std::shared_ptr<WatchState> state) {
         if (was_current) pause = kFirstRetry;
       }
     }
-    if (state->ended) co_return;
+    if (state->changes->ended()) co_return;
     if (connects != state->connects) pause = kFirstRetry;
     connects = state->connects;
     co_await pause_before_retry(*state, pause);
     pause = std::min<std::chrono::milliseconds>(pause * 2, kLongestRetry);
-  }
-}
-
-Task<Result<KvChange>> next_change(std::shared_ptr<WatchState> state) {
-  for (;;) {
-    if (state->ended) co_return tl::unexpected<Error>(*state->ended);
-    if (std::optional<KvChange> change = state->take()) co_return *std::move(change);
-    OneShot<> arrival(state->core->loop());
-    state->reader = arrival.resolver();
-    co_await arrival;
   }
 }
 
@@ -285,14 +194,14 @@ class JetStreamWatch : public KvWatch {
       const auto alive = watched.lock();
       if (!alive || notice.kind != BusNotice::Kind::state) return;
       if (notice.state == BusState::connected) alive->connects++;
-      if (notice.state == BusState::closed) alive->end(closed_error(notice.text).value());
+      if (notice.state == BusState::closed) alive->changes->end(closed_error(notice.text).value());
       if (alive->feed) alive->feed->wake();
       std::exchange(alive->keeper, {}).resolve();
     });
     tasks_.spawn(keep_watching(state_));
   }
-  ~JetStreamWatch() override { state_->end(closed_error("the watch was ended").value()); }
-  Task<Result<KvChange>> next() override { return next_change(state_); }
+  ~JetStreamWatch() override { state_->changes->end(closed_error("the watch was ended").value()); }
+  Task<Result<KvChange>> next() override { return KvChanges::next(state_->changes); }
 
  private:
   std::shared_ptr<WatchState> state_;
@@ -309,6 +218,7 @@ std::unique_ptr<KvWatch> watch_jetstream_bucket(std::shared_ptr<NatsCore> core, 
   state->bucket = std::move(bucket);
   state->filter = std::move(filter);
   state->max_bytes = max_bytes;
+  state->changes = std::make_shared<KvChanges>(state->core->loop(), state->bucket, max_bytes);
   return std::make_unique<JetStreamWatch>(std::move(state));
 }
 
