@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "supervisor/base/log.h"
@@ -248,8 +249,9 @@ void NatsSession::subscribe(void* target, const std::string& filter, const std::
           ? nats_->subscribe(&subscription, connection_, filter.c_str(), on_message, target)
           : nats_->queue_subscribe(&subscription, connection_, filter.c_str(), group.c_str(), on_message, target);
   if (status != NATS_OK) return;  // the connection is closed: the bus tells that, and ends its feeds
-  // The feed's own bounds come first; these count while the thread that delivers is behind.
-  nats_->set_pending_limits(subscription, static_cast<int>(std::min<size_t>(bounds.max_messages, 1 << 20)),
+  // The feed's own bounds are smaller, and say where messages are missing; these count while the thread that delivers
+  // is behind.
+  nats_->set_pending_limits(subscription, static_cast<int>(std::clamp<size_t>(bounds.max_messages, 1 << 16, 1 << 20)),
                             static_cast<int>(std::min<size_t>(bounds.max_bytes + kSpareBytes, 1 << 30)));
   subscriptions_.emplace(target, subscription);
 }

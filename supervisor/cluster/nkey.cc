@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kBase32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 constexpr unsigned kSeedPrefix = 18 << 3;  // 'S'
 constexpr unsigned kUserPrefix = 20 << 3;  // 'U'
+constexpr size_t kSeedLetters = 58;
 constexpr size_t kSeedBytes = 2 + crypto_sign_SEEDBYTES + 2;
 
 std::string to_base32(std::string_view bytes) {
@@ -66,8 +67,9 @@ struct KeyPair {
 };
 
 Result<> key_pair(std::string_view text, KeyPair& pair) {
-  std::string seed = from_base32(trimmed(text, " \t\r\n"));
-  const bool valid = seed.size() == kSeedBytes && static_cast<unsigned char>(seed[0]) == (kSeedPrefix | (kUserPrefix >> 5)) &&
+  const std::string_view letters = trimmed(text, " \t\r\n");
+  std::string seed = from_base32(letters);
+  const bool valid = letters.size() == kSeedLetters && seed.size() == kSeedBytes && static_cast<unsigned char>(seed[0]) == (kSeedPrefix | (kUserPrefix >> 5)) &&
                      static_cast<unsigned char>(seed[1]) == ((kUserPrefix & 31) << 3) &&
                      std::string_view(seed).substr(kSeedBytes - 2) == checksum(seed.substr(0, kSeedBytes - 2));
   if (valid)

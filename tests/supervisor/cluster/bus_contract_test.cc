@@ -114,7 +114,11 @@ TEST_CASE("of a group, one member gets each message; the others get all", "[bus]
   Scope scope(bus.scene->loop);
   struct Count {
     static Task<> of(BusSubscription& from, size_t& count) {
-      while (co_await from.next()) count++;
+      for (;;) {
+        const auto message = co_await from.next();
+        if (!message) co_return;
+        count++;
+      }
     }
   };
   scope.spawn(Count::of(*left, taken));

@@ -146,9 +146,12 @@ void MemoryBroker::Core::tell_all(const MemoryWatcher& watcher) {
   const auto changes = watcher.changes.lock();
   if (!changes || !reaches(watcher)) return;
   changes->begin_all();
+  std::map<uint64_t, std::pair<std::string, MemoryBucket::Value>> by_revision;
   if (const auto bucket = buckets.find(watcher.bucket); bucket != buckets.end())
     for (const auto& [key, value] : bucket->second.values)
-      if (!value.removed && matches(watcher.filter, key)) changes->value(key, value.bytes, value.revision, value.made);
+      if (!value.removed && matches(watcher.filter, key)) by_revision.emplace(value.revision, std::pair(key, value));
+  for (const auto& [revision, entry] : by_revision)
+    changes->value(entry.first, entry.second.bytes, revision, entry.second.made);
   changes->end_all();
 }
 

