@@ -34,8 +34,8 @@ Result<> respond(Bus& bus, const BusMessage& message, std::string bytes) {
   if (message.reply.empty())
     return fail(Code::invalid, fmt::format("the message to '{}' wants no answer", message.subject));
   if (!message.reply.starts_with(kInboxRoot) || !check_subject(message.reply))
-    return fail(Code::invalid, fmt::format("the message to '{}' wants its answer at a subject that is no inbox",
-                                           message.subject),
+    return fail(Code::invalid,
+                fmt::format("the message to '{}' wants its answer at a subject that is no inbox", message.subject),
                 fmt::format("reply subjects begin with {}", kInboxRoot));
   return bus.publish(message.reply, std::move(bytes));
 }

@@ -1,16 +1,18 @@
 // Bus: messages between the nodes of a cluster, and small shared values (buckets). The interface of one client; the
-// product's implementation is nats_bus.h. All functions are called on the loop's thread and return without a wait; tasks
-// wait on the loop. Everything that arrives is hostile: the bus bounds it, its readers check it.
+// product's implementation is nats_bus.h. All functions are called on the loop's thread and return without a wait;
+// tasks wait on the loop. Messages are hostile input: the bus bounds their size and number, the readers check the
+// bytes.
 //
 // What the bus promises: messages of one sender to one subject arrive in order, at most once, or not at all. A message
-// that was accepted while the bus was reconnecting may arrive late: whoever gives up on an order sends its cancellation
-// to the same subject, behind it.
+// that was accepted while the bus was reconnecting may arrive late: a node that gives up on an order sends the
+// cancellation to the same subject, behind the order.
 //
 // Destroying a Bus is safe at any time: its running tasks end with an error in a later turn, and messages that were not
 // sent yet are dropped. Subscriptions, buckets and watches may outlive it; they then return errors. The loop must
 // outlive them all.
 // Errors of all tasks: unavailable (not connected, too late, closed), denied (the server refuses this node's key),
-// exhausted (a bound of this client), invalid (subject, size). after_timeout() and no_responders() tell two of them.
+// exhausted (a bound of this client), invalid (subject, size). after_timeout() and no_responders() recognise two
+// errors.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -32,7 +34,7 @@ constexpr std::string_view kInboxRoot = "_INBOX.";
 
 struct BusMessage {
   std::string subject;
-  std::string reply;  // subject for the answer; empty: none is wanted
+  std::string reply;  // subject for the answer; empty: the sender wants no answer
   std::string bytes;
   uint64_t dropped_before = 0;  // messages of this subscription that were dropped just before this one
 };
@@ -48,8 +50,8 @@ struct BusNotice {
   enum class Kind { state, refusal };
   Kind kind = Kind::state;
   BusState state = BusState::connected;
-  // One line for the log: the server and its last error; for a refusal, the server's text about the permission that is
-  // missing. The same refusal is told once until the next change of state.
+  // One line for the log: the server and its last error; for a refusal, the server's text about the missing
+  // permission. Observers get the same refusal once until the next change of state.
   std::string text;
 };
 // An observer is called from the loop, with no task on the stack, for each change of state, for each reconnect (also if
@@ -57,16 +59,17 @@ struct BusNotice {
 using BusObserver = std::function<void(const BusNotice&)>;
 
 struct BusStats {
-  uint64_t published = 0;         // messages that were accepted by publish() and request()
-  uint64_t unsent = 0;            // of them, those that the library could not send: their buffer was full, or closed
-  uint64_t dropped = 0;           // received messages that did not fit into their subscriptions
-  uint64_t unknown_replies = 0;   // to no request that waits: late, twice or forged
+  uint64_t published = 0;        // messages that were accepted by publish() and request()
+  uint64_t unsent = 0;           // of these, messages that the library could not send: its buffer was full, or closed
+  uint64_t dropped = 0;          // received messages that did not fit into their subscriptions
+  uint64_t unknown_replies = 0;  // to no request that waits: late, twice or forged
   uint64_t reconnects = 0;
 };
 
 struct SubscriptionBounds {
-  size_t max_messages = 4096;    // received and not read yet
-  size_t max_bytes = 16 << 20;  // of them, subjects included; a single message may be as large as the server permits
+  size_t max_messages = 4096;  // received and not read yet
+  size_t max_bytes =
+      16 << 20;  // of these messages with their subjects; a single message may be as large as the server permits
 };
 
 // One subscription. The destructor ends it.
@@ -90,7 +93,7 @@ struct KvWrite {
 struct KvChange {
   enum class Kind {
     value,    // the key has this value
-    removed,  // the key has none any more
+    removed,  // the key has no value any more
     current,  // all values that existed at the start, or at the last reconnect, were returned before this
   };
   Kind kind = Kind::value;
@@ -104,25 +107,25 @@ class KvWatch {
  public:
   virtual ~KvWatch() = default;
   // Waits for the next change. First come the keys that exist, the oldest change first, then `current`, then changes as
-  // they happen. Of several changes of a key that were not read yet, only the last is returned. After a loss of the connection all keys are
-  // compared with what was returned before: differences come as changes, then `current` again. So no last change of a
-  // key is lost, also if the server lost the bucket. One task at a time.
-  // Errors: exhausted (the bucket is larger than the bound: the watch has ended), unavailable (closed).
+  // they happen. Of several changes of a key that were not read yet, only the last is returned. After a loss of the
+  // connection all keys are compared with what was returned before: differences come as changes, then `current` again.
+  // So no last change of a key is lost, also if the server lost the bucket. One task at a time. Errors: exhausted (the
+  // bucket is larger than the bound: the watch has ended), unavailable (closed).
   virtual Task<Result<KvChange>> next() = 0;
 };
 
 struct BucketSettings {
-  int replicas = 1;                 // 1, 3 or 5; counts when the bucket is created
-  size_t max_value_bytes = 64 << 10;  // larger values are refused locally, and by the server
+  int replicas = 1;                     // 1, 3 or 5; counts when the bucket is created
+  size_t max_value_bytes = 64 << 10;    // larger values are refused locally, and by the server
   size_t max_watched_bytes = 64 << 20;  // values of one watch that were not read yet, and all keys
 };
 
-// A bucket of values by keys (check_subject). A time-out of a write leaves its outcome unknown: read again, then decide.
-// Reads ask the replica that decides about writes.
+// A bucket of values by keys (check_subject). A time-out of a write leaves its outcome unknown: read again, then
+// decide. Reads ask the replica that decides about writes.
 class KvBucket {
  public:
   virtual ~KvBucket() = default;
-  virtual Task<Result<std::optional<KvEntry>>> get(std::string key) = 0;  // nullopt: no such key
+  virtual Task<Result<std::optional<KvEntry>>> get(std::string key) = 0;       // nullopt: no such key
   virtual Task<Result<uint64_t>> put(std::string key, std::string bytes) = 0;  // returns the new revision
   // Writes if the key has no value.
   virtual Task<Result<KvWrite>> create(std::string key, std::string bytes) = 0;
@@ -151,13 +154,14 @@ class Bus {
   // Of the subscriptions with the same `group`, one gets each message; empty: every subscription gets it.
   virtual Result<std::unique_ptr<BusSubscription>> subscribe(std::string filter, std::string group = {},
                                                              SubscriptionBounds bounds = {}) = 0;
-  // Sends a message and returns its first answer. no_responders() errors come at once: nobody got the message. After a
-  // time-out the message may have been read.
+  // Sends a message and returns its first answer. no_responders() errors come at once: the message reached no node.
+  // After a time-out the message may have been read.
   virtual Task<Result<BusMessage>> request(std::string subject, std::string bytes,
                                            std::chrono::milliseconds timeout) = 0;
   // Waits until the server has taken all messages that were published, and all subscriptions, before this call.
   virtual Task<Result<>> flush(std::chrono::milliseconds timeout) = 0;
-  // Opens a bucket, and creates it if it is missing. `limit` is the time of each operation on the bucket, this included.
+  // Opens a bucket, and creates it if it is missing. `limit` is the time of each operation on the bucket, this
+  // included.
   virtual Task<Result<std::unique_ptr<KvBucket>>> open_bucket(std::string name, BucketSettings settings,
                                                               std::chrono::milliseconds limit) = 0;
 };

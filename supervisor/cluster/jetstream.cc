@@ -25,11 +25,12 @@ std::string jetstream_text(const Json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-Task<Result<JetStreamAnswer>> ask_jetstream(std::shared_ptr<NatsCore> core, OutgoingMessage question, std::string action,
-                                            std::chrono::milliseconds limit) {
+Task<Result<JetStreamAnswer>> ask_jetstream(std::shared_ptr<NatsCore> core, OutgoingMessage question,
+                                            std::string action, std::chrono::milliseconds limit) {
   auto message = co_await NatsCore::request(core, std::move(question), action, limit);
   if (!message && no_responders(message.error()))
-    co_return fail(Code::unavailable, fmt::format("{}: the server has no JetStream, or no leader of the bucket", action),
+    co_return fail(Code::unavailable,
+                   fmt::format("{}: the server has no JetStream, or no leader of the bucket", action),
                    "enable jetstream in the servers' configuration, or wait until they have elected a leader");
   if (!message) co_return tl::unexpected<Error>(std::move(message).error());
   Result<Json> parsed = parse_json(message->bytes);

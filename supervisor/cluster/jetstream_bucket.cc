@@ -35,7 +35,7 @@ struct BucketPlace {
 
 // The last message of a key: a value, or its removal.
 struct LastMessage {
-  uint64_t revision = 0;  // 0: there is none
+  uint64_t revision = 0;  // 0: the key has no message
   bool is_removal = false;
   std::string bytes;
 };
@@ -178,7 +178,8 @@ Json stream_settings(const BucketPlace& place) {
 }  // namespace
 
 Task<Result<std::unique_ptr<KvBucket>>> open_jetstream_bucket(std::shared_ptr<NatsCore> core, std::string name,
-                                                              BucketSettings settings, std::chrono::milliseconds limit) {
+                                                              BucketSettings settings,
+                                                              std::chrono::milliseconds limit) {
   BucketPlace place;
   place.core = std::move(core);
   place.name = std::move(name);

@@ -1,4 +1,4 @@
-// JetStreamBucket: a bucket of NATS's key-value stores: the stream KV_<bucket>, whose subjects are $KV.<bucket>.<key>.
+// JetStreamBucket: a bucket of NATS's key-value stores: the stream KV_<bucket> with the subjects $KV.<bucket>.<key>.
 // Used by: NatsBus. Errors: see bus.h.
 #pragma once
 #include "supervisor/cluster/nats_core.h"

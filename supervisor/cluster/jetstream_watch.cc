@@ -13,12 +13,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kHeartbeat = 2s;          // of a consumer without messages
-constexpr auto kSilence = 5s;            // after which the consumer is taken for lost
-constexpr auto kFirstRetry = 50ms;       // until the next attempt to reach the bucket
+constexpr auto kHeartbeat = 2s;     // of a consumer without messages
+constexpr auto kSilence = 5s;       // after which the consumer is taken for lost
+constexpr auto kFirstRetry = 50ms;  // until the next attempt to reach the bucket
 constexpr auto kLongestRetry = 2'000ms;
-constexpr auto kAskLimit = 2'000ms;      // for the answer about a new consumer
-constexpr size_t kMaxUnread = 1 << 20;   // messages
+constexpr auto kAskLimit = 2'000ms;     // for the answer about a new consumer
+constexpr size_t kMaxUnread = 1 << 20;  // messages
 
 // Numbers in the reply subject of a consumer's message: "$JS.ACK.<stream>.<consumer>.<deliveries>.<revision>.<number>.
 // <time>.<pending>"; newer servers have two tokens more behind $JS.ACK and a random one at the end.
@@ -93,8 +93,8 @@ class ConsumerRun {
   std::shared_ptr<WatchState> state_;
   NatsCore::Subscribed subscribed_;
   std::string inbox_;
-  uint64_t last_number_ = 0;     // of the consumer's messages
-  uint64_t initial_ = 0;         // how many messages the consumer began with
+  uint64_t last_number_ = 0;  // of the consumer's messages
+  uint64_t initial_ = 0;      // how many messages the consumer began with
   bool is_current_ = false;
   Monotonic::time_point heard_ = Monotonic::now();
 };

@@ -1,6 +1,7 @@
 // KvChanges: what a watch has to return: the changes of a bucket that were not read yet, the last one of each key. It
-// knows each key that it returned, and so finds what changed while no changes came: then all keys are told again.
-// Used by: the watches of every Bus. Errors of next(): exhausted (more bytes than permitted), and what end() says.
+// knows each key that it returned, and so finds what changed while no changes came: then the watch tells all keys
+// again. Used by: the watches of every Bus. Errors of next(): exhausted (more bytes than permitted), and what end()
+// says.
 #pragma once
 #include <deque>
 #include <map>
@@ -19,7 +20,7 @@ class KvChanges {
   KvChanges(Loop& loop, std::string bucket, size_t max_bytes)
       : loop_(loop), bucket_(std::move(bucket)), max_bytes_(max_bytes) {}
 
-  // Between these two, all keys with a value are told. Those that were known before and are not told were removed.
+  // Between these two calls come all keys with a value. Known keys that do not come were removed.
   void begin_all();
   void end_all();
   // `made` tells two values with the same revision apart: a lost bucket begins again at revision 1.

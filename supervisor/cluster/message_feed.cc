@@ -14,7 +14,8 @@ size_t feed_bytes(const BusMessage& message) {
 bool MessageFeed::push(BusMessage message) {
   const std::lock_guard lock(mutex_);
   const size_t size = feed_bytes(message);
-  const bool fits = messages_.empty() || (messages_.size() < bounds_.max_messages && bytes_ + size <= bounds_.max_bytes);
+  const bool fits =
+      messages_.empty() || (messages_.size() < bounds_.max_messages && bytes_ + size <= bounds_.max_bytes);
   if (!open_ || !fits) {
     dropped_++;
     dropped_since_++;

@@ -36,13 +36,13 @@ class MessageFeed {
   Loop& loop_;
   const SubscriptionBounds bounds_;
   mutable std::mutex mutex_;
-  std::deque<BusMessage> messages_;   // by mutex_
-  size_t bytes_ = 0;                  // of messages_, by mutex_
-  uint64_t dropped_ = 0;              // by mutex_
-  uint64_t dropped_since_ = 0;        // since the last message was taken in, by mutex_
-  bool open_ = true;                  // by mutex_
-  std::optional<Error> ended_;        // on the loop
-  OneShot<>::Resolver waiting_;       // on the loop
+  std::deque<BusMessage> messages_;  // by mutex_
+  size_t bytes_ = 0;                 // of messages_, by mutex_
+  uint64_t dropped_ = 0;             // by mutex_
+  uint64_t dropped_since_ = 0;       // since the last message was taken in, by mutex_
+  bool open_ = true;                 // by mutex_
+  std::optional<Error> ended_;       // on the loop
+  OneShot<>::Resolver waiting_;      // on the loop
 };
 
 }  // namespace cluster

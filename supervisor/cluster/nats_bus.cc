@@ -87,8 +87,7 @@ class NatsBus : public Bus {
     TRY(auto subscribed, core_->subscribe(std::move(filter), std::move(group), bounds, NatsTarget::Mark::none));
     return std::make_unique<NatsSubscription>(core_, std::move(subscribed));
   }
-  Task<Result<BusMessage>> request(std::string subject, std::string bytes,
-                                   std::chrono::milliseconds timeout) override {
+  Task<Result<BusMessage>> request(std::string subject, std::string bytes, std::chrono::milliseconds timeout) override {
     if (const auto checked = check_subject(subject); !checked) return refused_call<BusMessage>(checked.error());
     std::string action = fmt::format("request to '{}'", subject);
     OutgoingMessage message;

@@ -1,9 +1,9 @@
 // NatsBus: the Bus over a NATS server, by libnats (libnats.h). Buckets are those of JetStream's key-value stores.
-// Libnats waits and blocks, so the loop never calls it: one thread connects, subscribes and publishes in the order of the
-// calls (nats_sender.h); libnats's own threads put what they receive into bounded feeds (nats_handover.h). Requests,
-// buckets and watches are messages over these, awaited on the loop.
-// Used by: warder-node. Errors of connect_nats(): invalid (settings), denied (the servers refuse the key or the
-// certificate), unavailable (no libnats, no seed file).
+// Libnats waits and blocks, so the loop never calls it: one thread connects, subscribes and publishes in the order of
+// the calls (nats_sender.h); libnats's own threads put the received messages into bounded feeds (nats_handover.h).
+// Requests, buckets and watches are messages over these, awaited on the loop. Used by: warder-node. Errors of
+// connect_nats(): invalid (settings), denied (the servers refuse the key or the certificate), unavailable (no libnats,
+// no seed file).
 #pragma once
 #include <chrono>
 #include <memory>
@@ -20,7 +20,7 @@ struct BusSettings {
   std::string inbox_prefix;          // "_INBOX.n1": the node alone may subscribe to subjects below it
   std::string nkey_seed_file;        // read at each connect; empty: no key
   std::string authorities_file;      // PEM; empty: the system's authorities
-  std::string certificate_file;      // PEM of this client, with key_file; empty: none
+  std::string certificate_file;      // PEM of this client, with key_file; empty: no certificate
   std::string key_file;
   std::chrono::milliseconds connect_limit{2'000};  // for one server: connection, TLS and greeting
   std::chrono::milliseconds ping_interval{1'000};  // a server that leaves two pings unanswered is given up

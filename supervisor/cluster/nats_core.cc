@@ -10,8 +10,8 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMessageOverhead = 256;     // bytes that a queued message takes beside its own
-constexpr size_t kMaxRequests = 16'384;      // that wait for their answers
+constexpr size_t kMessageOverhead = 256;  // bytes that a queued message takes beside its own
+constexpr size_t kMaxRequests = 16'384;   // that wait for their answers
 constexpr const char* kConnectionRemedy = "wait until it is connected again";
 
 size_t outgoing_bytes(const OutgoingMessage& message) {
@@ -135,9 +135,9 @@ Result<NatsCore::Subscribed> NatsCore::subscribe(std::string filter, std::string
   target->mark = mark;
   Subscribed subscribed{target->feed, nullptr};
   subscribed.target = enter_target(std::move(target));
-  const bool posted =
-      sender_->post(kMessageOverhead, [number = subscribed.target, filter = std::move(filter), group = std::move(group),
-                                       bounds](NatsSession& session) { session.subscribe(number, filter, group, bounds); });
+  const bool posted = sender_->post(
+      kMessageOverhead, [number = subscribed.target, filter = std::move(filter), group = std::move(group),
+                         bounds](NatsSession& session) { session.subscribe(number, filter, group, bounds); });
   if (!posted) {
     leave_target(subscribed.target);
     return fail(Code::exhausted, "too many messages and subscriptions wait for the server", kConnectionRemedy);
@@ -151,7 +151,8 @@ void NatsCore::unsubscribe(const Subscribed& subscribed) {
   subscribed.feed->end(closed_error("the subscription was ended").value());
   if (subscriptions_.erase(subscribed.target) == 0) return;
   ended_dropped_ += subscribed.feed->dropped();
-  if (sender_) sender_->post_always([number = subscribed.target](NatsSession& session) { session.unsubscribe(number); });
+  if (sender_)
+    sender_->post_always([number = subscribed.target](NatsSession& session) { session.unsubscribe(number); });
 }
 
 std::string NatsCore::inbox_of(uint64_t token) const { return fmt::format("{}.{}", inbox_, token); }

@@ -1,5 +1,5 @@
 // NatsCore: the loop's side of a NatsBus: state, subscriptions, requests. Shared by the bus, its subscriptions and its
-// running tasks; end() makes it answer everything with an error.
+// running tasks; after end() it returns errors only.
 // Used by: NatsBus, JetStreamBucket, JetStreamWatch. Errors: see bus.h.
 #pragma once
 #include <map>
@@ -31,19 +31,19 @@ class NatsCore : public std::enable_shared_from_this<NatsCore> {
 
   // Checks the size and the buffers, not the subject.
   Result<> publish(OutgoingMessage message);
-  // A subscription that is not checked. `target` is for unsubscribe().
+  // A subscription without a check of its filter. `target` is for unsubscribe().
   struct Subscribed {
     std::shared_ptr<MessageFeed> feed;
     void* target = nullptr;
   };
   Result<Subscribed> subscribe(std::string filter, std::string group, SubscriptionBounds bounds, NatsTarget::Mark mark);
   void unsubscribe(const Subscribed& subscribed);
-  // Sends a message with a reply subject of its own, and waits for the first answer. Only while connected: a request is
-  // never kept for later. `action` names it in errors.
+  // Sends a message with a new reply subject, and waits for the first answer. Only while connected: a request
+  // does not wait for a connection. `action` names it in errors.
   static Task<Result<BusMessage>> request(std::shared_ptr<NatsCore> core, OutgoingMessage message, std::string action,
                                           std::chrono::milliseconds timeout);
   static Task<Result<>> flush(std::shared_ptr<NatsCore> core, std::chrono::milliseconds timeout);
-  // A subject below the inbox that nobody else knows.
+  // A subject below the inbox that other nodes cannot guess.
   std::string new_inbox();
 
  private:

@@ -43,7 +43,8 @@ void NatsHandover::change(const std::function<void(NatsNews&)>& how) {
 
 void NatsHandover::arrived(const std::shared_ptr<MessageFeed>& feed) {
   change([&feed](NatsNews& news) {
-    if (std::find(news.arrivals.begin(), news.arrivals.end(), feed) == news.arrivals.end()) news.arrivals.push_back(feed);
+    if (std::find(news.arrivals.begin(), news.arrivals.end(), feed) == news.arrivals.end())
+      news.arrivals.push_back(feed);
   });
 }
 

@@ -1,8 +1,8 @@
 // NatsHandover: what libnats's threads, and the thread that sends, hand to the loop. Its size is bounded: news of the
 // connection are merged, messages lie in the bounded feeds of their subscriptions.
-// NatsTarget: where a callback of libnats puts what it gets. Callbacks have the number of a target, not its address: a
-// callback that comes after the end of its target finds none.
-// Used by: NatsCore, and the callbacks in nats_session.cc.
+// NatsTarget: where a callback of libnats puts its message or its news. Callbacks have the number of a target, not its
+// address: a callback that comes after the end of its target finds no target. Used by: NatsCore, and the callbacks in
+// nats_session.cc.
 #pragma once
 #include <uv.h>
 
@@ -20,12 +20,12 @@ namespace cluster {
 struct NatsNews {
   bool is_connected = false;
   bool is_closed = false;
-  uint64_t connects = 0;       // successful connects and reconnects so far
-  size_t max_payload = 1 << 20;  // bytes, as the last server said
-  std::string text;            // one line about the last change
-  uint64_t unsent = 0;         // since the last take()
-  std::vector<std::string> refusals;                  // since the last take(), at most kMaxRefusals
-  std::vector<uint64_t> failed_requests;              // tokens of requests that could not be sent, since the last take()
+  uint64_t connects = 0;                  // successful connects and reconnects so far
+  size_t max_payload = 1 << 20;           // bytes, as the last server said
+  std::string text;                       // one line about the last change
+  uint64_t unsent = 0;                    // since the last take()
+  std::vector<std::string> refusals;      // since the last take(), at most kMaxRefusals
+  std::vector<uint64_t> failed_requests;  // tokens of requests that could not be sent, since the last take()
   std::vector<std::shared_ptr<MessageFeed>> arrivals;  // feeds with new messages, since the last take(), each once
 };
 constexpr size_t kMaxRefusals = 16;
@@ -51,22 +51,22 @@ class NatsHandover {
   };
   NatsHandover() = default;
   std::mutex mutex_;
-  NatsNews news_;              // by mutex_
-  UvPtr<Wake> wake_;           // by mutex_; nullptr: closed
+  NatsNews news_;     // by mutex_
+  UvPtr<Wake> wake_;  // by mutex_; nullptr: closed
 };
 
 struct NatsTarget {
-  // How a message's headers are kept: as one byte before its bytes, or not at all.
+  // What of a message's headers is stored: one byte before the message's bytes, or nothing.
   enum class Mark { none, reply, watch };
   std::shared_ptr<NatsHandover> handover;
-  std::shared_ptr<MessageFeed> feed;  // of a subscription; a connection's target has none
+  std::shared_ptr<MessageFeed> feed;  // of a subscription; nullptr for a connection's target
   Mark mark = Mark::none;
-  std::string seed_file;             // of a connection: read for each signature
-  int64_t dropped_in_library = 0;    // on the thread that delivers messages
+  std::string seed_file;           // of a connection: read for each signature
+  int64_t dropped_in_library = 0;  // on the thread that delivers messages
 };
 // First bytes of marked messages.
 constexpr char kMarkPlain = 'V';         // a message, a value
-constexpr char kMarkNoResponders = 'N';  // nobody got the request
+constexpr char kMarkNoResponders = 'N';  // the request reached no node
 constexpr char kMarkRemoved = 'D';       // the removal of a key
 constexpr char kMarkHeartbeat = 'H';     // followed by the sequence number of the consumer's last message
 

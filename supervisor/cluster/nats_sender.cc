@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxJobs = 65'536;
 
-// The threads that have not ended. Never destroyed: the last of them may outlive main().
+// The threads that have not ended. Never destroyed: the last thread may outlive main().
 struct RunningSenders {
   std::mutex mutex;
   std::condition_variable ended;

@@ -1,5 +1,5 @@
-// NatsSender: the thread that owns a NatsSession and does its jobs in order. Its destructor does not wait: jobs that have
-// not begun are dropped, the thread ends the session and then itself. So no call of libnats can stop the loop.
+// NatsSender: the thread that owns a NatsSession and does its jobs in order. Its destructor does not wait: jobs that
+// have not begun are dropped, the thread ends the session and then itself. So no call of libnats can stop the loop.
 // Used by: NatsCore. Errors of start(): internal, no thread can be made.
 #pragma once
 #include <chrono>

@@ -12,8 +12,8 @@
 namespace cluster {
 namespace {
 
-constexpr int64_t kFirstPause = 50;          // milliseconds
-constexpr int64_t kWriteDeadline = 5'000;    // milliseconds that a write may wait for a stopped server
+constexpr int64_t kFirstPause = 50;        // milliseconds
+constexpr int64_t kWriteDeadline = 5'000;  // milliseconds that a write may wait for a stopped server
 constexpr int kPingsOut = 2;
 constexpr int kSpareBytes = 4 << 20;  // what may be under way when the loop hears of a lost connection
 constexpr size_t kLongestServerText = 300;
@@ -83,9 +83,8 @@ natsStatus sign_nonce(char** error, unsigned char** signature, int* size, const 
   const auto target = find_target(closure);
   Result<std::string> signed_nonce = fail(Code::internal, "the bus has ended");
   if (target) {
-    signed_nonce = read_nkey_seed(target->seed_file).and_then([nonce](const std::string& seed) {
-      return nkey_sign(seed, nonce);
-    });
+    signed_nonce =
+        read_nkey_seed(target->seed_file).and_then([nonce](const std::string& seed) { return nkey_sign(seed, nonce); });
   }
   if (!signed_nonce) {
     *error = ::strdup(signed_nonce.error().what.c_str());
@@ -160,9 +159,8 @@ Result<natsOptions*> NatsSession::make_options(const BusSettings& settings) {
     set("certificate_file and key_file",
         nats_->load_certificate(options, settings.certificate_file.c_str(), settings.key_file.c_str()));
   if (!settings.nkey_seed_file.empty()) {
-    const auto key = read_nkey_seed(settings.nkey_seed_file).and_then([](const std::string& seed) {
-      return nkey_public_key(seed);
-    });
+    const auto key =
+        read_nkey_seed(settings.nkey_seed_file).and_then([](const std::string& seed) { return nkey_public_key(seed); });
     if (!key) {
       nats_->options_destroy(options);
       return tl::unexpected<Error>(Error(key.error()).within("nkey"));
@@ -186,7 +184,7 @@ Result<> NatsSession::connect(const BusSettings& settings) {
   target->handover = handover_;
   target->seed_file = settings.nkey_seed_file;
   target_ = enter_target(std::move(target));
-  TRY(natsOptions* options, make_options(settings));
+  TRY(natsOptions * options, make_options(settings));
   natsStatus status = nats_->connect(&connection_, options);
   natsStatus ignored{};
   const char* text = nats_->last_error(&ignored);
@@ -226,9 +224,9 @@ NatsSession::~NatsSession() {
 void NatsSession::publish(const OutgoingMessage& message) {
   if (!connection_) return;
   natsMsg* made = nullptr;
-  natsStatus status = nats_->message_create(&made, message.subject.c_str(),
-                                            message.reply.empty() ? nullptr : message.reply.c_str(), message.bytes.data(),
-                                            static_cast<int>(message.bytes.size()));
+  natsStatus status =
+      nats_->message_create(&made, message.subject.c_str(), message.reply.empty() ? nullptr : message.reply.c_str(),
+                            message.bytes.data(), static_cast<int>(message.bytes.size()));
   for (const auto& [name, value] : message.headers)
     if (status == NATS_OK) status = nats_->header_set(made, name.c_str(), value.c_str());
   if (status == NATS_OK) status = nats_->publish(connection_, made);

@@ -18,7 +18,7 @@ struct OutgoingMessage {
   std::string reply;
   std::string bytes;
   std::vector<std::pair<std::string, std::string>> headers = {};
-  uint64_t request = 0;  // token of a request, whose failure is told; 0: none
+  uint64_t request = 0;  // token of a request, which fails if it cannot be sent; 0: not a request
 };
 
 class NatsSession {
@@ -27,7 +27,7 @@ class NatsSession {
   ~NatsSession();  // may wait for the write deadline or a running attempt to connect
   NatsSession(const NatsSession&) = delete;
 
-  // Once, before the others. Errors: see connect_nats(). No server that answers is none.
+  // Once, before the others. Errors: see connect_nats(). Unreachable servers are no error.
   Result<> connect(const BusSettings& settings);
   // Without effect after a failed connect().
   void publish(const OutgoingMessage& message);

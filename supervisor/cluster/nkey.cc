@@ -69,13 +69,16 @@ struct KeyPair {
 Result<> key_pair(std::string_view text, KeyPair& pair) {
   const std::string_view letters = trimmed(text, " \t\r\n");
   std::string seed = from_base32(letters);
-  const bool valid = letters.size() == kSeedLetters && seed.size() == kSeedBytes && static_cast<unsigned char>(seed[0]) == (kSeedPrefix | (kUserPrefix >> 5)) &&
+  const bool valid = letters.size() == kSeedLetters && seed.size() == kSeedBytes &&
+                     static_cast<unsigned char>(seed[0]) == (kSeedPrefix | (kUserPrefix >> 5)) &&
                      static_cast<unsigned char>(seed[1]) == ((kUserPrefix & 31) << 3) &&
                      std::string_view(seed).substr(kSeedBytes - 2) == checksum(seed.substr(0, kSeedBytes - 2));
   if (valid)
-    crypto_sign_seed_keypair(pair.open.data(), pair.secret.data(), reinterpret_cast<const unsigned char*>(seed.data()) + 2);
+    crypto_sign_seed_keypair(pair.open.data(), pair.secret.data(),
+                             reinterpret_cast<const unsigned char*>(seed.data()) + 2);
   sodium_memzero(seed.data(), seed.size());
-  if (!valid) return fail(Code::invalid, "not the seed of a user's nkey", "a seed begins with SU and has 58 characters");
+  if (!valid)
+    return fail(Code::invalid, "not the seed of a user's nkey", "a seed begins with SU and has 58 characters");
   return {};
 }
 

@@ -1,6 +1,6 @@
-// Nkey: the Ed25519 key by which a NATS server knows a client. Its texts are NATS's: a seed is "SU..." (58 characters), a
-// public key "U..." (56): base32 of a prefix, the key, and a CRC-16. The seed proves the identity: it stays in its file.
-// Used by: NatsBus; whoever makes the key of a new node. Errors: invalid, without the text of the seed.
+// Nkey: the Ed25519 key by which a NATS server knows a client. Its texts are NATS's: a seed is "SU..." (58 characters),
+// a public key "U..." (56): base32 of a prefix, the key, and a CRC-16. The seed proves the identity: it stays in its
+// file. Used by: NatsBus; whoever makes the key of a new node. Errors: invalid, without the text of the seed.
 #pragma once
 #include <string>
 #include <string_view>

@@ -36,10 +36,11 @@ Result<> check_tokens(std::string_view subject, bool wildcards) {
   for (bool more = true; more;) {
     const std::string_view token = take_token(rest, more);
     if (is_plain_token(token) || (wildcards && (token == "*" || (token == ">" && !more)))) continue;
-    return fail(Code::invalid,
-                fmt::format("'{}' is no valid token of the subject '{}'", printable(token, 64), printable(subject, 300)),
-                wildcards ? "tokens are of A-Z a-z 0-9 _ -, or '*', or '>' at the end, with '.' between them"
-                          : "tokens are of A-Z a-z 0-9 _ -, with '.' between them");
+    return fail(
+        Code::invalid,
+        fmt::format("'{}' is no valid token of the subject '{}'", printable(token, 64), printable(subject, 300)),
+        wildcards ? "tokens are of A-Z a-z 0-9 _ -, or '*', or '>' at the end, with '.' between them"
+                  : "tokens are of A-Z a-z 0-9 _ -, with '.' between them");
   }
   return {};
 }
@@ -59,7 +60,8 @@ bool matches(std::string_view filter, std::string_view subject) {
   for (bool more_filter = true, more_subject = true;;) {
     const std::string_view wanted = take_token(filter, more_filter);
     if (wanted == ">") return true;
-    if (const std::string_view token = take_token(subject, more_subject); wanted != "*" && wanted != token) return false;
+    if (const std::string_view token = take_token(subject, more_subject); wanted != "*" && wanted != token)
+      return false;
     if (!more_filter || !more_subject) return more_filter == more_subject;
   }
 }

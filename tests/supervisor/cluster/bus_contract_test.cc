@@ -339,8 +339,9 @@ TEST_CASE("after a loss of the connection all goes on, and watches miss nothing"
     CHECK_FALSE(notice.text.empty());
   });
   bus.scene->lose_connections();
-  bus.scene->until([&bus] { return bus.one->state() != BusState::connected && bus.two->state() != BusState::connected; },
-                   "the loss of both connections");
+  bus.scene->until(
+      [&bus] { return bus.one->state() != BusState::connected && bus.two->state() != BusState::connected; },
+      "the loss of both connections");
   const auto refused = bus.ask(*bus.one, "w1.x", "never sent");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::unavailable);

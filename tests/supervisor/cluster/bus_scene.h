@@ -1,5 +1,5 @@
-// BusScene: a bus with clients, for the tests that every implementation of cluster::Bus must pass (bus_contract_test.cc).
-// memory_scene.cc has the one in memory, nats_scene.cc the one over a real nats-server.
+// BusScene: a bus with clients, for the tests that every implementation of cluster::Bus must pass
+// (bus_contract_test.cc). memory_scene.cc has the one in memory, nats_scene.cc the one over a real nats-server.
 #pragma once
 #include <chrono>
 #include <functional>

@@ -39,7 +39,8 @@ Result<> send(const std::shared_ptr<Core>& core, const std::shared_ptr<MemoryCli
   const size_t bytes = message.subject.size() + message.reply.size() + message.bytes.size();
   const bool held = client->state == BusState::reconnecting || client->stalled;
   if (held && client->outgoing_bytes + bytes > kMostHeldBytes)
-    return fail(Code::exhausted, fmt::format("the bus is reconnecting, and {} bytes wait already", client->outgoing_bytes));
+    return fail(Code::exhausted,
+                fmt::format("the bus is reconnecting, and {} bytes wait already", client->outgoing_bytes));
   client->stats.published++;
   if (core->tap) core->tap(client->name, message);
   auto go = [core, weak = std::weak_ptr(client), message = std::move(message)] {
@@ -75,8 +76,8 @@ Task<Result<BusMessage>> ask(std::shared_ptr<Core> core, std::shared_ptr<MemoryC
   co_return co_await answer;
 }
 
-Task<Result<BusMessage>> request_of(std::shared_ptr<Core> core, std::shared_ptr<MemoryClient> client, BusMessage message,
-                                    std::chrono::milliseconds timeout) {
+Task<Result<BusMessage>> request_of(std::shared_ptr<Core> core, std::shared_ptr<MemoryClient> client,
+                                    BusMessage message, std::chrono::milliseconds timeout) {
   CO_CHECKED(check_subject(message.subject));
   std::string action = fmt::format("request to '{}'", message.subject);
   if (client->state == BusState::reconnecting)
@@ -130,8 +131,7 @@ class MemoryBus : public Bus {
         {std::move(filter), std::move(group), std::make_shared<MessageFeed>(core_->loop, bounds)});
     return std::make_unique<MemorySubscription>(client_, std::prev(client_->subscriptions.end()));
   }
-  Task<Result<BusMessage>> request(std::string subject, std::string bytes,
-                                   std::chrono::milliseconds timeout) override {
+  Task<Result<BusMessage>> request(std::string subject, std::string bytes, std::chrono::milliseconds timeout) override {
     BusMessage message;
     message.subject = std::move(subject);
     message.bytes = std::move(bytes);
@@ -259,7 +259,9 @@ std::unique_ptr<Bus> MemoryBroker::connect(const std::string& name) {
 void MemoryBroker::set_faults(BusFaults faults) { core_->faults = faults; }
 void MemoryBroker::set_max_payload(size_t bytes) { core_->max_payload = bytes; }
 void MemoryBroker::set_forger(Forger forger) { core_->forger = std::move(forger); }
-void MemoryBroker::set_tap(std::function<void(const std::string&, const BusMessage&)> tap) { core_->tap = std::move(tap); }
+void MemoryBroker::set_tap(std::function<void(const std::string&, const BusMessage&)> tap) {
+  core_->tap = std::move(tap);
+}
 
 void MemoryBroker::disconnect(const std::string& name) {
   const auto client = core_->client(name);

@@ -17,9 +17,9 @@ namespace cluster {
 struct BusFaults {
   std::chrono::milliseconds min_delay{0};  // of each message and each operation on a bucket
   std::chrono::milliseconds max_delay{0};
-  bool reorder = false;    // later messages may overtake earlier ones, by their delays
-  double drop = 0;         // probability that a message is lost; of a bucket's operation: before or after it was done
-  double duplicate = 0;    // probability that a message comes twice
+  bool reorder = false;  // later messages may overtake earlier ones, by their delays
+  double drop = 0;       // probability that a message is lost; of a bucket's operation: before or after it was done
+  double duplicate = 0;  // probability that a message comes twice
 };
 
 class MemoryBroker {

@@ -122,9 +122,8 @@ class MemoryBucketClient : public KvBucket {
     CHECKED(check_filter(filter));
     auto changes = std::make_shared<KvChanges>(place_.core->loop, place_.name, place_.settings.max_watched_bytes);
     place_.core->watchers.push_back({place_.client, place_.name, std::move(filter), changes});
-    place_.core->after_delay(nullptr, [core = place_.core.get(), watcher = place_.core->watchers.back()] {
-      core->tell_all(watcher);
-    });
+    place_.core->after_delay(
+        nullptr, [core = place_.core.get(), watcher = place_.core->watchers.back()] { core->tell_all(watcher); });
     return std::make_unique<MemoryWatch>(std::move(changes));
   }
 

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 // Before the first test: without the server, CTest shows the program as skipped.
 const bool kServerIsInstalled = [] {
-  if (!NatsServer::program().empty()) return true;
+  if (!NatsServerProcess::program().empty()) return true;
   std::printf("SKIPPED-ALL-NEEDS nats-server: apt-get install nats-server\n");
   std::fflush(stdout);
   std::_Exit(0);
@@ -29,7 +29,7 @@ struct ServerScene {
   TempDirectory folder;
   ~ServerScene() { wait_for_ended_buses(10s); }
 
-  static BusSettings settings(const NatsServer& server) {
+  static BusSettings settings(const NatsServerProcess& server) {
     BusSettings made;
     made.servers = {server.url()};
     made.name = "n1";
@@ -67,7 +67,8 @@ TEST_CASE("wrong settings are refused without a connection", "[nats]") {
     return bus.error().what;
   };
   CHECK(refusal([](BusSettings& s) { s.servers = {}; }) == "0 servers of the bus");
-  for (const char* server : {"127.0.0.1:1", "http://a:1", "nats://user:secret@a:1", "nats://a", "nats://a:1\r\n", "nats://"})
+  for (const char* server :
+       {"127.0.0.1:1", "http://a:1", "nats://user:secret@a:1", "nats://a", "nats://a:1\r\n", "nats://"})
     CHECK(refusal([&](BusSettings& s) { s.servers = {server}; }).starts_with("the server '"));
   refusal([](BusSettings& s) { s.servers = {"tls://a:1", "nats://a:1"}; });
   refusal([](BusSettings& s) { s.authorities_file = "/etc/ssl/ca.pem"; });
@@ -89,7 +90,7 @@ TEST_CASE("a server accepts a node by its key, and refuses others", "[nats]") {
   ServerScene scene;
   const std::string seed = new_nkey_seed(), other = new_nkey_seed();
   const std::string user = fmt::format("{{nkey: {}}}", nkey_public_key(seed).value());
-  NatsServer server(permit_keys(user));
+  NatsServerProcess server(permit_keys(user));
   BusSettings settings = ServerScene::settings(server);
   settings.nkey_seed_file = scene.seed_file("seed", seed);
   auto bus = scene.connect(settings);
@@ -118,7 +119,7 @@ TEST_CASE("a server accepts a node by its key, and refuses others", "[nats]") {
 TEST_CASE("a missing permission is told, once", "[nats]") {
   ServerScene scene;
   const std::string seed = new_nkey_seed();
-  NatsServer server(permit_keys(fmt::format(
+  NatsServerProcess server(permit_keys(fmt::format(
       "{{nkey: {}, permissions: {{publish: [\"w1.>\", \"_INBOX.>\"], subscribe: [\"_INBOX.n1.>\", \"w1.node.n1\"]}}}}",
       nkey_public_key(seed).value())));
   BusSettings settings = ServerScene::settings(server);
@@ -143,7 +144,7 @@ TEST_CASE("a missing permission is told, once", "[nats]") {
 
 TEST_CASE("a node may start before its server", "[nats]") {
   ServerScene scene;
-  NatsServer server;
+  NatsServerProcess server;
   server.kill();
   const auto begin = Monotonic::now();
   auto bus = *scene.connect(ServerScene::settings(server));
@@ -160,7 +161,7 @@ TEST_CASE("a node may start before its server", "[nats]") {
 
 TEST_CASE("a node may end while no server answers, without a wait", "[nats]") {
   ServerScene scene;
-  NatsServer server;
+  NatsServerProcess server;
   auto bus = *scene.connect(ServerScene::settings(server));
   server.stop();
   for (int i = 0; i < 7; i++) REQUIRE(bus->publish("w1.x", std::string(1 << 20, 'x')));
@@ -182,7 +183,7 @@ TEST_CASE("a node may end while no server answers, without a wait", "[nats]") {
 
 TEST_CASE("a bucket that the server lost is empty for its watches", "[nats]") {
   ServerScene scene;
-  NatsServer server;
+  NatsServerProcess server;
   auto bus = *scene.connect(ServerScene::settings(server));
   auto bucket = *scene.runner->run(bus->open_bucket("homes", {}, 5s));
   for (const char* key : {"a", "b"}) REQUIRE(scene.runner->run(bucket->put(key, "1")));
@@ -191,7 +192,8 @@ TEST_CASE("a bucket that the server lost is empty for its watches", "[nats]") {
   server.kill();
   server.forget_buckets();
   server.restart();
-  scene.runner->until([&] { return bus->state() == BusState::connected && bus->stats().reconnects == 1; }, "the server");
+  scene.runner->until([&] { return bus->state() == BusState::connected && bus->stats().reconnects == 1; },
+                      "the server");
   Result<std::unique_ptr<KvBucket>> again = fail(Code::internal, "");
   while (!again) again = scene.runner->run(bus->open_bucket("homes", {}, 1s));
   REQUIRE(scene.runner->run((*again)->put("a", "1")));  // the same revision as before
@@ -207,7 +209,7 @@ TEST_CASE("a bucket that the server lost is empty for its watches", "[nats]") {
 
 TEST_CASE("buses that are made and destroyed leave no threads", "[nats]") {
   ServerScene scene;
-  NatsServer server;
+  NatsServerProcess server;
   for (int i = 0; i < 10; i++) {
     auto bus = *scene.connect(ServerScene::settings(server));
     REQUIRE(bus->publish("w1.x", "x"));

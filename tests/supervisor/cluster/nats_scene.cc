@@ -29,7 +29,7 @@ class NatsScene : public BusScene {
   }
 
  private:
-  NatsServer server_;
+  NatsServerProcess server_;
 };
 
 }  // namespace

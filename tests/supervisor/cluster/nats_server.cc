@@ -45,26 +45,29 @@ bool is_listening(int port) {
 
 }  // namespace
 
-std::string NatsServer::program() {
+std::string NatsServerProcess::program() {
   for (const char* path : {"/usr/sbin/nats-server", "/usr/bin/nats-server", "/usr/local/bin/nats-server"})
     if (::access(path, X_OK) == 0) return path;
   return {};
 }
 
-NatsServer::NatsServer(std::string configuration) : configuration_(std::move(configuration)), port_(free_loopback_port()) {
+NatsServerProcess::NatsServerProcess(std::string configuration)
+    : configuration_(std::move(configuration)), port_(free_loopback_port()) {
   restart();
 }
 
-std::string NatsServer::url(const std::string& scheme) const { return fmt::format("{}://127.0.0.1:{}", scheme, port_); }
+std::string NatsServerProcess::url(const std::string& scheme) const {
+  return fmt::format("{}://127.0.0.1:{}", scheme, port_);
+}
 
-void NatsServer::kill() {
+void NatsServerProcess::kill() {
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
   pid_ = 0;
 }
 
-void NatsServer::restart() {
+void NatsServerProcess::restart() {
   kill();
   const std::string file = folder() / "nats.conf", log = folder() / "nats.log", path = program();
   std::ofstream(file) << fmt::format("listen: 127.0.0.1:{}\njetstream: {{store_dir: \"{}\"}}\n{}\n", port_,
@@ -88,8 +91,8 @@ void NatsServer::restart() {
   throw std::runtime_error("nats-server does not listen: " + text.str());
 }
 
-void NatsServer::stop() { ::kill(pid_, SIGSTOP); }
-void NatsServer::go_on() { ::kill(pid_, SIGCONT); }
-void NatsServer::forget_buckets() { std::filesystem::remove_all(folder() / "store"); }
+void NatsServerProcess::stop() { ::kill(pid_, SIGSTOP); }
+void NatsServerProcess::go_on() { ::kill(pid_, SIGCONT); }
+void NatsServerProcess::forget_buckets() { std::filesystem::remove_all(folder() / "store"); }
 
 }  // namespace cluster

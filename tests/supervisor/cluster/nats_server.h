@@ -1,5 +1,5 @@
-// NatsServer: the packaged nats-server, with JetStream in a temporary folder, on a free port of 127.0.0.1. It ends with
-// this object, or with the test's process.
+// NatsServerProcess: the packaged nats-server, with JetStream in a temporary folder, on a free port of 127.0.0.1. It
+// ends with this object, or with the test's process.
 #pragma once
 #include <sys/types.h>
 
@@ -9,12 +9,12 @@
 
 namespace cluster {
 
-class NatsServer {
+class NatsServerProcess {
  public:
   // `configuration` is added to the server's configuration file.
-  explicit NatsServer(std::string configuration = {});
-  ~NatsServer() { kill(); }
-  NatsServer(const NatsServer&) = delete;
+  explicit NatsServerProcess(std::string configuration = {});
+  ~NatsServerProcess() { kill(); }
+  NatsServerProcess(const NatsServerProcess&) = delete;
 
   // The path of the program; empty: it is not installed.
   static std::string program();

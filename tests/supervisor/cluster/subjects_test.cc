@@ -10,7 +10,8 @@ namespace cluster {
 
 TEST_CASE("subjects are tokens of plain characters", "[subjects]") {
   for (const char* good : {"w1", "w1.node.n-1", "_INBOX.n1.x", "A_Z.0-9"}) CHECK(check_subject(good));
-  for (const char* bad : {"", ".", "w1.", ".w1", "w1..x", "w1.*", "w1.>", "w 1", "w1\r\nPUB x 0", "$JS.API", "w\xc3\xa9"})
+  for (const char* bad :
+       {"", ".", "w1.", ".w1", "w1..x", "w1.*", "w1.>", "w 1", "w1\r\nPUB x 0", "$JS.API", "w\xc3\xa9"})
     CHECK_FALSE(check_subject(bad));
   CHECK(check_subject(std::string(255, 'a')));
   CHECK_FALSE(check_subject(std::string(256, 'a')));
@@ -42,7 +43,8 @@ TEST_CASE("different names give different tokens, all of them valid and short", 
   CHECK(tenant_key("acme", "") == "acme._");
   CHECK(tenant_key("acme", "_") == "acme._5F");
   CHECK(tenant_key("a.b", "c") == "a_2Eb.c");
-  std::set<std::string> names{"", "_", "_5F", "_H", "a.b", "a_2Eb", "A", "a", std::string("a\0", 2), std::string(65, 'a')};
+  std::set<std::string> names{
+      "", "_", "_5F", "_H", "a.b", "a_2Eb", "A", "a", std::string("a\0", 2), std::string(65, 'a')};
   // Names that look like the tokens of others.
   for (int round = 0; round < 3; round++)
     for (const std::string& name : std::set<std::string>(names)) names.insert(name_token(name));
