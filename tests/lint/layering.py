@@ -32,6 +32,7 @@ MAY_INCLUDE = {
 >>>>>>> trust
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
+    "supervisor/cluster": [BASE, "supervisor/cluster"],  # the bus; no tool, no daemon
     "supervisor/streamable_http": [BASE, "supervisor/credentials", "supervisor/http", "supervisor/mcp", "supervisor/streamable_http"],
     "supervisor/credentials": [BASE, "policies", "supervisor/credentials"],
     "supervisor/traces": [BASE, "supervisor/http", "supervisor/traces"],

@@ -1,0 +1,228 @@
+// NatsBus and a real nats-server: what the double in memory cannot show.
+#include "supervisor/cluster/nats_bus.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "bus_scene.h"
+#include "nats_server.h"
+#include "supervisor/cluster/nkey.h"
+#include "tests/catch.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Before the first test: without the server, CTest shows the program as skipped.
+const bool kServerIsInstalled = [] {
+  if (!NatsServerProcess::program().empty()) return true;
+  std::printf("SKIPPED-ALL-NEEDS nats-server: apt-get install nats-server\n");
+  std::fflush(stdout);
+  std::_Exit(0);
+}();
+
+struct ServerScene {
+  std::unique_ptr<BusScene> runner = BusScene::make();  // for its loop
+  TempDirectory folder;
+  ~ServerScene() { wait_for_ended_buses(10s); }
+
+  static BusSettings settings(const NatsServerProcess& server) {
+    BusSettings made;
+    made.servers = {server.url()};
+    made.name = "n1";
+    made.inbox_prefix = "_INBOX.n1";
+    made.longest_pause = 100ms;
+    return made;
+  }
+  Result<std::unique_ptr<Bus>> connect(BusSettings with) {
+    return runner->run(connect_nats(runner->loop, std::move(with)), "a connection");
+  }
+  std::string seed_file(const std::string& name, const std::string& seed) {
+    const std::string path = folder.path() / name;
+    std::ofstream(path) << seed << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    return path;
+  }
+};
+
+std::string permit_keys(const std::string& users) { return fmt::format("authorization: {{users: [{}]}}", users); }
+
+}  // namespace
+
+TEST_CASE("wrong settings are refused without a connection", "[nats]") {
+  ServerScene scene;
+  BusSettings good;
+  good.servers = {"nats://127.0.0.1:1"};
+  good.name = "n1";
+  good.inbox_prefix = "_INBOX.n1";
+  const auto refusal = [&](const std::function<void(BusSettings&)>& change) {
+    BusSettings settings = good;
+    change(settings);
+    const auto bus = scene.connect(settings);
+    REQUIRE_FALSE(bus);
+    CHECK(bus.error().code == Code::invalid);
+    return bus.error().what;
+  };
+  CHECK(refusal([](BusSettings& s) { s.servers = {}; }) == "0 servers of the bus");
+  for (const char* server :
+       {"127.0.0.1:1", "http://a:1", "nats://user:secret@a:1", "nats://a", "nats://a:1\r\n", "nats://"})
+    CHECK(refusal([&](BusSettings& s) { s.servers = {server}; }).starts_with("the server '"));
+  refusal([](BusSettings& s) { s.servers = {"tls://a:1", "nats://a:1"}; });
+  refusal([](BusSettings& s) { s.authorities_file = "/etc/ssl/ca.pem"; });
+  refusal([](BusSettings& s) { s.certificate_file = "/x"; });
+  refusal([](BusSettings& s) { s.name = "n 1"; });
+  refusal([](BusSettings& s) { s.inbox_prefix = "w1.n1"; });
+  refusal([](BusSettings& s) { s.inbox_prefix = "_INBOX.>"; });
+  CHECK(refusal([&](BusSettings& s) { s.nkey_seed_file = scene.seed_file("bad", "SUX"); }).starts_with("nkey: "));
+  BusSettings missing = good;
+  missing.nkey_seed_file = scene.folder.path() / "none";
+  CHECK_FALSE(scene.connect(missing));
+  BusSettings authorities = good;
+  authorities.servers = {"tls://127.0.0.1:1"};
+  authorities.authorities_file = scene.folder.path() / "none";
+  CHECK(scene.connect(authorities).error().code == Code::invalid);
+}
+
+TEST_CASE("a server accepts a node by its key, and refuses others", "[nats]") {
+  ServerScene scene;
+  const std::string seed = new_nkey_seed(), other = new_nkey_seed();
+  const std::string user = fmt::format("{{nkey: {}}}", nkey_public_key(seed).value());
+  NatsServerProcess server(permit_keys(user));
+  BusSettings settings = ServerScene::settings(server);
+  settings.nkey_seed_file = scene.seed_file("seed", seed);
+  auto bus = scene.connect(settings);
+  REQUIRE(bus);
+  CHECK((*bus)->state() == BusState::connected);
+  REQUIRE(scene.runner->run((*bus)->flush(5s)));
+  settings.nkey_seed_file = scene.seed_file("other", other);
+  const auto refused = scene.connect(settings);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::denied);
+  settings.nkey_seed_file.clear();
+  CHECK(scene.connect(settings).error().code == Code::denied);
+
+  // The key is revoked while the node is connected.
+  std::string why;
+  const auto place = (*bus)->observers().add([&why](const BusNotice& notice) { why = notice.text; });
+  auto messages = *(*bus)->subscribe("w1.x");
+  server.set_configuration(permit_keys(fmt::format("{{nkey: {}}}", nkey_public_key(other).value())));
+  server.restart();
+  scene.runner->until([&] { return (*bus)->state() == BusState::closed; }, "the end of the bus");
+  CHECK(why.find("uthorization") != std::string::npos);
+  CHECK_FALSE(scene.runner->run(messages->next()));
+  CHECK((*bus)->publish("w1.x", "").error().code == Code::unavailable);
+}
+
+TEST_CASE("a missing permission is told, once", "[nats]") {
+  ServerScene scene;
+  const std::string seed = new_nkey_seed();
+  NatsServerProcess server(permit_keys(fmt::format(
+      "{{nkey: {}, permissions: {{publish: [\"w1.>\", \"_INBOX.>\"], subscribe: [\"_INBOX.n1.>\", \"w1.node.n1\"]}}}}",
+      nkey_public_key(seed).value())));
+  BusSettings settings = ServerScene::settings(server);
+  settings.nkey_seed_file = scene.seed_file("seed", seed);
+  auto bus = *scene.connect(settings);
+  std::vector<std::string> refusals;
+  const auto place = bus->observers().add([&](const BusNotice& notice) {
+    if (notice.kind == BusNotice::Kind::refusal) refusals.push_back(notice.text);
+  });
+  auto others = *bus->subscribe("w1.node.n2");
+  scene.runner->until([&] { return !refusals.empty(); }, "the refusal");
+  for (int i = 0; i < 5; i++) {
+    REQUIRE(bus->publish("w2.x", "not permitted"));
+    REQUIRE(scene.runner->run(bus->flush(5s)));
+  }
+  scene.runner->until([&] { return refusals.size() >= 2; }, "the second refusal");
+  CHECK(refusals.size() == 2);
+  CHECK(refusals[0].find("w1.node.n2") != std::string::npos);
+  CHECK(refusals[1].find("w2.x") != std::string::npos);
+  CHECK(bus->state() == BusState::connected);
+}
+
+TEST_CASE("a node may start before its server", "[nats]") {
+  ServerScene scene;
+  NatsServerProcess server;
+  server.kill();
+  const auto begin = Monotonic::now();
+  auto bus = *scene.connect(ServerScene::settings(server));
+  CHECK(Monotonic::now() - begin < 5s);
+  CHECK(bus->state() == BusState::reconnecting);
+  auto messages = *bus->subscribe("w1.x");
+  REQUIRE(bus->publish("w1.x", "early"));
+  CHECK_FALSE(scene.runner->run(bus->request("w1.x", "x", 10s)));  // at once
+  server.restart();
+  scene.runner->until([&] { return bus->state() == BusState::connected; }, "the connection");
+  CHECK(scene.runner->run(messages->next())->bytes == "early");
+  CHECK(bus->stats().reconnects == 0);
+}
+
+TEST_CASE("a node may end while no server answers, without a wait", "[nats]") {
+  ServerScene scene;
+  NatsServerProcess server;
+  auto bus = *scene.connect(ServerScene::settings(server));
+  server.stop();
+  for (int i = 0; i < 7; i++) REQUIRE(bus->publish("w1.x", std::string(1 << 20, 'x')));
+  const auto full = bus->publish("w1.x", std::string(1 << 20, 'x')).and_then([&] {
+    return bus->publish("w1.x", std::string(1 << 20, 'x')).and_then([&] {
+      for (int i = 0; i < 100; i++)
+        if (auto more = bus->publish("w1.x", std::string(1 << 20, 'x')); !more) return more;
+      return Result<>();
+    });
+  });
+  REQUIRE_FALSE(full);
+  CHECK(full.error().code == Code::exhausted);
+  const auto begin = Monotonic::now();
+  bus.reset();
+  CHECK(Monotonic::now() - begin < 100ms);
+  server.go_on();
+  CHECK(wait_for_ended_buses(15s));
+}
+
+TEST_CASE("a bucket that the server lost is empty for its watches", "[nats]") {
+  ServerScene scene;
+  NatsServerProcess server;
+  auto bus = *scene.connect(ServerScene::settings(server));
+  auto bucket = *scene.runner->run(bus->open_bucket("homes", {}, 5s));
+  for (const char* key : {"a", "b"}) REQUIRE(scene.runner->run(bucket->put(key, "1")));
+  auto watch = *bucket->watch(">");
+  for (int i = 0; i < 3; i++) REQUIRE(scene.runner->run(watch->next()));
+  server.kill();
+  server.forget_buckets();
+  server.restart();
+  scene.runner->until([&] { return bus->state() == BusState::connected && bus->stats().reconnects == 1; },
+                      "the server");
+  Result<std::unique_ptr<KvBucket>> again = fail(Code::internal, "");
+  while (!again) again = scene.runner->run(bus->open_bucket("homes", {}, 1s));
+  REQUIRE(scene.runner->run((*again)->put("a", "1")));  // the same revision as before
+  std::string seen;
+  for (int i = 0; i < 20 && (seen.find("a0") == seen.npos || seen.find("b1") == seen.npos); i++) {
+    const auto change = scene.runner->run(watch->next(), "a change");
+    REQUIRE(change);
+    seen += fmt::format("{}{} ", change->key, static_cast<int>(change->kind));
+  }
+  CHECK(seen.find("b1") != seen.npos);
+  CHECK(seen.find("a0") != seen.npos);
+}
+
+TEST_CASE("buses that are made and destroyed leave no threads", "[nats]") {
+  ServerScene scene;
+  NatsServerProcess server;
+  for (int i = 0; i < 10; i++) {
+    auto bus = *scene.connect(ServerScene::settings(server));
+    REQUIRE(bus->publish("w1.x", "x"));
+    if (i % 2 == 0) REQUIRE(scene.runner->run(bus->flush(5s)));
+  }
+  {
+    Scope scope(scene.runner->loop);
+    struct Connecting {
+      static Task<> one(Loop& loop, BusSettings settings) { const auto bus = co_await connect_nats(loop, settings); }
+    };
+    for (int i = 0; i < 3; i++) scope.spawn(Connecting::one(scene.runner->loop, ServerScene::settings(server)));
+  }  // cancelled while they connect
+  CHECK(wait_for_ended_buses(10s));
+}
+
+}  // namespace cluster
