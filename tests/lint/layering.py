@@ -25,14 +25,8 @@ MAY_INCLUDE = {
     "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/oauth", "supervisor/upstream"],
     "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tasks", "supervisor/tenants/tenant_id.h", "supervisor/workflows"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
-<<<<<<< HEAD
-    "supervisor/cluster": [BASE, "supervisor/cluster", "supervisor/tenants/tenant_id.h"],
-=======
-    "supervisor/cluster": [BASE, "policies", "supervisor/cluster", "supervisor/tenants/tenant_id.h"],
->>>>>>> trust
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
-    "supervisor/cluster": [BASE, "supervisor/cluster"],  # the bus; no tool, no daemon
     "supervisor/streamable_http": [BASE, "supervisor/credentials", "supervisor/http", "supervisor/mcp", "supervisor/streamable_http"],
     "supervisor/credentials": [BASE, "policies", "supervisor/credentials"],
     "supervisor/traces": [BASE, "supervisor/http", "supervisor/traces"],
