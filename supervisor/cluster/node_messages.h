@@ -5,10 +5,10 @@
 //     warder-node  {"found": {"id", "node", "epoch", "here"}}, {"failed": {"id", "why", "remedy"}}
 //     warder-node  {"moved": {}}                                  every home may have changed: ask again
 //     warder-node  {"lease": {"node", "starts_until_us", "runs_until_us"}}   see Lease
-//   {"open": {"node", "for"}}                         a connection to the warderd of that node. warder-node answers
+//   {"open": {"node", "for": Acting}}                 a connection to the warderd of that node. warder-node answers
 //     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
 // warderd listens; warder-node connects:
-//   {"act": {"for"}}                                  MCP follows, for a client of another node (Acting)
+//   {"act": Acting}                                   MCP follows, for a client of another node
 // Used by: node_link.h, node_listener.h, warder-node. Errors: invalid, naming the field.
 #pragma once
 #include <chrono>

@@ -57,10 +57,10 @@ bool takes_run(const NodeReport& self);
 //   auto node = placement.next(now);            // ask it; if it refuses or cannot be reached:
 //   node = placement.next(now);                 // another node, at most kMaxTries in all
 // The asker's own node comes first while it has a free slot: no hop, and its load is known exactly. Otherwise the
-// better of two random nodes: one that is not doubted (kDoubtedAfter, NodeTable::note_unanswered), then the one with the
-// lower occupancy. Reported load becomes old: a report of age a is compared with a random error of up to
-// a / kLoadStaleAfter / 2 (at most 1/2) executions per slot in both directions. Without it all askers would send their
-// runs to the few nodes with the lowest reports, until the next report.
+// better of two random nodes: one that is not doubted (kDoubtedAfter, NodeTable::note_unanswered), then the one with
+// the lower occupancy. Reported load becomes old: a report of age a is compared with a random error of up to a /
+// kLoadStaleAfter / 2 (at most 1/2) executions per slot in both directions. Without it all askers would send their runs
+// to the few nodes with the lowest reports, until the next report.
 class RunPlacement {
  public:
   struct Request {

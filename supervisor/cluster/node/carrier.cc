@@ -1,0 +1,190 @@
+#include "supervisor/cluster/node/carrier.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <utility>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/random.h"
+#include "supervisor/base/unix_socket.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kOpenLimit = 2s;
+constexpr int64_t kOldestOrderMs = 2'000 + EnvelopeChecker::kToleranceMs;  // its sender waits kOpenLimit
+constexpr size_t kMostConnections = 4096;
+constexpr size_t kMostOrders = 1024;  // in work
+constexpr SubscriptionBounds kFrames{.max_messages = 4096, .max_bytes = 2 * Carried::kWindow};
+
+// The body of "open" and "opened". "refused" has {"why", "remedy", "order"}.
+struct Greeting {
+  std::string key;    // of FrameCipher
+  std::string inbox;  // the subject for frames to the sender
+  std::string boot;   // of the sender's start
+  std::string order;  // the id of the order that is answered; empty: it is the order
+};
+
+std::string write_greeting(const Greeting& greeting) {
+  return dump_json(
+      {{"key", greeting.key}, {"inbox", greeting.inbox}, {"boot", greeting.boot}, {"order", greeting.order}});
+}
+
+// The inbox must be one of the sender's: frames for this connection go there.
+Result<Greeting> read_greeting(const Envelope& envelope) {
+  TRY(const Json body, parse_json(envelope.body));
+  Fields in(body, envelope.kind);
+  Greeting greeting;
+  TRY(greeting.key, in.string("key", 64));
+  TRY(greeting.inbox, in.string("inbox", 200));
+  TRY(greeting.boot, in.string("boot", 64));
+  TRY(greeting.order, in.string("order", 64));
+  CHECKED(in.done());
+  if (!greeting.inbox.starts_with(fmt::format("{}{}.c.", kInboxRoot, envelope.from)))
+    return fail(Code::invalid, envelope.kind + ".inbox: not of the sender");
+  return greeting;
+}
+
+// The text of `key` in the body of "refused"; empty: there is none.
+std::string text_in(const Json& body, const char* key) {
+  const auto found = body.is_object() ? body.find(key) : body.end();
+  return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+void send_line(int socket, const Json& message) {
+  const std::string line = dump_json(message) + "\n";
+  (void)!::send(socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);  // fits into an empty buffer
+}
+
+}  // namespace
+
+Carrier::Carrier(Loop& loop, Bus& bus, Identity identity)
+    : loop_(loop),
+      bus_(bus),
+      identity_(std::move(identity)),
+      checker_(identity_.node, identity_.boot, identity_.trust, {}, read_clocks()),
+      tasks_(loop) {}
+
+Result<> Carrier::begin() {
+  TRY(auto orders, bus_.subscribe("w1.node." + identity_.node));
+  tasks_.spawn(serve(std::move(orders)));
+  return {};
+}
+
+Task<> Carrier::serve(std::unique_ptr<BusSubscription> orders) {
+  for (;;) {
+    auto message = co_await orders->next();
+    if (!message) co_return;
+    if (tasks_.live() < kMostOrders) tasks_.spawn(take_order(*std::move(message)));
+  }
+}
+
+Result<std::string> Carrier::seal(Envelope envelope) const {
+  envelope.from = identity_.node;
+  envelope.issued_at_ms = read_clocks().wall_ms;
+  return seal_envelope(envelope, identity_.key);
+}
+
+void Carrier::refuse(const BusMessage& message, const Envelope& order, const std::string& boot, const Error& why) {
+  Envelope answer{.kind = "refused", .id = random_hex(16), .to = order.from, .boot = boot};
+  answer.body = dump_json({{"why", why.what}, {"remedy", why.hint}, {"order", order.id}});
+  if (auto sealed = seal(std::move(answer))) (void)respond(bus_, message, *std::move(sealed));
+}
+
+Result<AsyncFd> Carrier::connect_to_warderd(const Envelope& order) {
+  if (carried_.size() >= kMostConnections) return fail(Code::exhausted, "the node carries too many connections");
+  TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
+  const EnvelopeTenant& tenant = *order.tenant;
+  const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
+  send_line(made.get(), {{"act", write_acting(acting)}});
+  return AsyncFd::adopt(loop_, std::move(made));
+}
+
+// An order that is not accepted gets no answer: its sender may be anybody.
+Task<> Carrier::take_order(BusMessage message) {
+  const auto accepted = checker_.accept(message.bytes, read_clocks());
+  if (!accepted) {
+    log_warning("cluster: an order is refused: {}", accepted.error().error.what);
+    co_return;
+  }
+  const Envelope& order = *accepted;
+  if (order.kind != "open" || !order.tenant) co_return;
+  if (read_clocks().wall_ms - order.issued_at_ms > kOldestOrderMs) co_return;  // its sender has given up
+  const auto greeting = read_greeting(order);
+  if (!greeting) co_return refuse(message, order, {}, greeting.error());
+  const std::string& boot = greeting->boot;
+  const FrameCipher::Keys keys;
+  auto cipher = FrameCipher::make(keys, FrameCipher::Side::asked, greeting->key);
+  if (!cipher) co_return refuse(message, order, boot, cipher.error());
+  auto local = connect_to_warderd(order);
+  if (!local) co_return refuse(message, order, boot, std::move(local).error().within("warderd of " + identity_.node));
+  const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
+  auto frames = bus_.subscribe(inbox, {}, kFrames);
+  if (!frames) co_return refuse(message, order, boot, frames.error());
+  const auto ready = co_await bus_.flush(kOpenLimit);  // the server knows the subscription before the first frame
+  if (!ready) co_return;
+  Envelope opened{.kind = "opened", .id = random_hex(16), .to = order.from, .boot = boot};
+  opened.body = write_greeting({keys.public_text(), inbox, identity_.boot, order.id});
+  auto answer = seal(std::move(opened));
+  if (!answer || !respond(bus_, message, *std::move(answer))) co_return;
+  add(*std::move(cipher), Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
+}
+
+Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
+                                           const std::string& inbox) {
+  CO_TRY(auto frames, bus_.subscribe(inbox, {}, kFrames));
+  const std::string id = random_hex(16);
+  Envelope order{.kind = "open", .id = id, .to = node.name, .boot = node.boot};
+  order.tenant = EnvelopeTenant{acting.principal, {acting.account}, acting.policy, acting.policy_hash};
+  order.body = write_greeting({keys.public_text(), inbox, identity_.boot, {}});
+  CO_TRY(std::string sealed, seal(std::move(order)));
+  CO_TRY(const BusMessage message, co_await bus_.request("w1.node." + node.name, std::move(sealed), kOpenLimit));
+  const auto accepted = checker_.accept(message.bytes, read_clocks());
+  if (!accepted) co_return tl::unexpected<Error>(accepted.error().error);
+  if (accepted->from != node.name) co_return fail(Code::denied, "another node answered");
+  if (accepted->kind == "refused") {
+    CO_TRY(const Json body, parse_json(accepted->body));
+    if (text_in(body, "order") != id) co_return fail(Code::denied, "the answer is for another order");
+    co_return fail(Code::unavailable, text_in(body, "why"), text_in(body, "remedy"));
+  }
+  CO_TRY(const Greeting greeting, read_greeting(*accepted));
+  if (accepted->kind != "opened" || greeting.order != id)
+    co_return fail(Code::denied, "the answer is for another order");
+  CO_TRY(FrameCipher cipher, FrameCipher::make(keys, FrameCipher::Side::asking, greeting.key));
+  Opened opened{std::move(cipher), std::move(frames), greeting.inbox, greeting.boot};
+  co_return opened;
+}
+
+Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
+  const FrameCipher::Keys keys;
+  const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
+  Error why{Code::exhausted, 0, "the node carries too many connections", "send the request again later", {}};
+  if (carried_.size() < kMostConnections) {
+    auto opened = co_await ask(node, acting, keys, inbox);
+    if (opened) {
+      send_line(local.get(), {{"opened", {{"boot", opened->boot}}}});
+      add(std::move(opened->cipher), Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
+      co_return;
+    }
+    why = std::move(opened).error();
+    if (no_responders(why)) why.what = "the node is not connected to the cluster";
+  }
+  if (why.hint.empty()) why.hint = "ask the administrator: warder nodes";
+  send_line(local.get(), {{"refused", {{"why", why.what}, {"remedy", why.hint}}}});
+}
+
+void Carrier::add(FrameCipher cipher, Carried::Ends ends) {
+  const auto place = carried_.emplace(carried_.end());
+  auto ended = [this, place] { loop_.defer([this, place] { carried_.erase(place); }); };
+  *place = std::make_unique<Carried>(loop_, bus_, std::move(cipher), std::move(ends), std::move(ended));
+  (*place)->begin();
+}
+
+}  // namespace cluster

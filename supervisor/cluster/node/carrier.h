@@ -1,0 +1,67 @@
+// Carrier: opens connections between the warderd of this node and those of other nodes, and owns them.
+//   asking  open(): sends the order "open" to the other node, signed, and waits for its signed answer
+//   asked   serve(): checks each order that comes, connects to the warderd of this node, and answers
+// No order begins work by itself: that comes later over the connection. An order that is older than a few seconds is
+// refused, since its sender has given up.
+// Used by: node_service.h. Errors: unavailable, with the other node's reason.
+#pragma once
+#include <list>
+#include <memory>
+#include <string>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/cluster/bus.h"
+#include "supervisor/cluster/envelope_checker.h"
+#include "supervisor/cluster/node/carried.h"
+#include "supervisor/cluster/node_messages.h"
+
+namespace cluster {
+
+class Carrier {
+ public:
+  struct Identity {
+    std::string node;
+    std::string boot;  // of this start of warder-node
+    PrivateKey key;
+    TrustRecord trust;
+    std::string warderd;  // path of the socket of this node's warderd
+  };
+  // Loop and bus must outlive the object.
+  Carrier(Loop& loop, Bus& bus, Identity identity);
+
+  // Answers the orders of other nodes. Call it once. Errors: those of Bus::subscribe().
+  Result<> begin();
+  struct OtherNode {
+    std::string name;
+    std::string boot;  // of its warder-node; empty: not known
+  };
+  // Opens a connection to the warderd of `node`, for a client of this node, and carries `local` over it. `local` gets
+  // the lines {"opened"} or {"refused"} (node_messages.h).
+  Task<> carry(AsyncFd local, OtherNode node, Acting acting);
+  size_t connections() const { return carried_.size(); }
+
+ private:
+  struct Opened {
+    FrameCipher cipher;
+    std::unique_ptr<BusSubscription> frames;
+    std::string inbox;  // of the other side
+    std::string boot;   // of the other warder-node
+  };
+  Task<> serve(std::unique_ptr<BusSubscription> orders);
+  Task<> take_order(BusMessage message);
+  Task<Result<Opened>> ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
+                           const std::string& inbox);
+  Result<std::string> seal(Envelope envelope) const;
+  Result<AsyncFd> connect_to_warderd(const Envelope& order);
+  void refuse(const BusMessage& message, const Envelope& order, const std::string& boot, const Error& why);
+  void add(FrameCipher cipher, Carried::Ends ends);
+
+  Loop& loop_;
+  Bus& bus_;
+  const Identity identity_;
+  EnvelopeChecker checker_;
+  std::list<std::unique_ptr<Carried>> carried_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace cluster

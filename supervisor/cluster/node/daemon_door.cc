@@ -1,0 +1,155 @@
+#include "supervisor/cluster/node/daemon_door.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/cluster/first_line.h"
+#include "supervisor/mcp/framing.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kFirstLineLimit = 5s;
+constexpr size_t kMostClients = 4096;
+constexpr size_t kMostQuestions = 2000;  // of one control connection
+constexpr auto kPause = 100ms;           // after accept() failed
+
+struct OpenRequest {
+  std::string node;
+  Acting acting;
+};
+
+Result<OpenRequest> read_open(const Json& message) {
+  Fields in(message, "open");
+  OpenRequest request;
+  TRY(request.node, in.string("node", kMostNodeName));
+  if (!is_node_name(request.node)) return fail(Code::invalid, "open.node: not the name of a node");
+  const Json* acting = in.find("for");
+  CHECKED(in.done());
+  if (!acting) return fail(Code::invalid, "open.for: missing");
+  TRY(request.acting, read_acting(*acting, "open.for"));
+  return request;
+}
+
+struct Question {
+  uint64_t id = 0;
+  tenants::TenantId workspace;
+};
+
+Result<Question> read_question(const Json& find) {
+  Fields in(find, "find");
+  Question question;
+  TRY(const int64_t id, in.integer("id", 0, int64_t{1} << 53));
+  question.id = static_cast<uint64_t>(id);
+  TRY(question.workspace.account, in.string("account", 64));
+  TRY(question.workspace.workspace, in.string("workspace", 64));
+  CHECKED(in.done());
+  return question;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DaemonDoor>> DaemonDoor::open(Loop& loop, Fd socket, std::set<uid_t> users, Service& service) {
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "fcntl");
+  TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
+  std::unique_ptr<DaemonDoor> door(new DaemonDoor(loop, std::move(watched), std::move(users), service));
+  door->tasks_.spawn(door->accept_all());
+  return door;
+}
+
+Task<> DaemonDoor::accept_all() {
+  for (;;) {
+    co_await socket_.readable();
+    Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!client) {
+      const int error = errno;
+      if (error != EAGAIN && error != EINTR && error != ECONNABORTED) co_await sleep_for(loop_, kPause);
+      continue;
+    }
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    const bool is_known = ::getsockopt(client.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    if (is_known && users_.contains(peer.uid) && tasks_.live() < kMostClients) tasks_.spawn(serve(std::move(client)));
+  }
+}
+
+Task<> DaemonDoor::serve(Fd client) {
+  auto socket = AsyncFd::adopt(loop_, std::move(client));
+  if (!socket) co_return;
+  const auto line = co_await read_first_line(loop_, *socket, kMostLine, kFirstLineLimit);
+  const auto message = line ? parse_json(*line) : Result<Json>(Json());
+  if (!message || !message->is_object()) co_return;
+  if (message->contains("hello")) {
+    co_await serve_control(*std::move(socket));
+  } else if (message->contains("open")) {
+    auto request = read_open((*message)["open"]);
+    if (!request) co_return log_warning("cluster: a message of warderd is not used: {}", request.error().what);
+    co_await service_.carry(*std::move(socket), std::move(request->node), std::move(request->acting));
+  }
+}
+
+Task<> DaemonDoor::serve_control(AsyncFd socket) {
+  const auto place = controls_.emplace(controls_.end(), loop_, std::move(socket));
+  struct Removed {
+    std::list<Control>& from;
+    std::list<Control>::iterator place;
+    ~Removed() { from.erase(place); }
+  } const removed{controls_, place};
+  Control& control = *place;
+  log_notice("cluster: warderd is connected");
+  send(control, {{"lease", service_.lease()}});
+  mcp::LineSplitter lines(kMostLine);
+  for (;;) {
+    const auto space = lines.space();
+    const ssize_t got = ::recv(control.socket.get(), space.data(), space.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      co_await control.socket.readable();
+      continue;
+    }
+    if (got <= 0) break;
+    lines.commit(static_cast<size_t>(got));
+    while (const auto item = lines.next()) {
+      if (item->kind != mcp::LineSplitter::Kind::line || control.asking.live() > kMostQuestions) continue;
+      auto message = parse_json(item->text);
+      if (message && message->is_object() && message->contains("find"))
+        control.asking.spawn(find(control, std::move((*message)["find"])));
+    }
+    co_await next_turn(loop_);
+  }
+  log_notice("cluster: warderd has gone");
+}
+
+Task<> DaemonDoor::find(Control& control, Json asked) {
+  const auto question = read_question(asked);
+  if (!question) co_return log_warning("cluster: a message of warderd is not used: {}", question.error().what);
+  const auto home = co_await service_.home_of(question->workspace);
+  if (home) {
+    send(control,
+         {{"found", {{"id", question->id}, {"node", home->node}, {"epoch", home->epoch}, {"here", home->is_here}}}});
+  } else {
+    send(control, {{"failed", {{"id", question->id}, {"why", home.error().what}, {"remedy", home.error().hint}}}});
+  }
+}
+
+void DaemonDoor::tell(const Json& message) {
+  for (Control& control : controls_) send(control, message);
+}
+
+// The socket's buffer takes thousands of messages. A warderd that does not read them is stopped: it asks again when it
+// connects again.
+void DaemonDoor::send(Control& control, const Json& message) {
+  const std::string line = dump_json(message) + "\n";
+  const ssize_t sent = ::send(control.socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent != static_cast<ssize_t>(line.size())) ::shutdown(control.socket.get(), SHUT_RDWR);
+}
+
+}  // namespace cluster

@@ -1,0 +1,56 @@
+// DaemonDoor: the socket of warder-node for the warderd of the same machine (node_messages.h): control connections,
+// which ask for homes and hear of the lease, and connections to other nodes. Only root, this program's user and the
+// user of warderd may connect. Used by: node_service.h. Errors of open(): invalid, no listening Unix stream socket.
+#pragma once
+#include <list>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/cluster/node_messages.h"
+
+namespace cluster {
+
+class DaemonDoor {
+ public:
+  // The parts of warder-node that answer.
+  class Service {
+   public:
+    virtual ~Service() = default;
+    virtual Task<Result<Home>> home_of(tenants::TenantId id) = 0;
+    virtual Json lease() = 0;  // the content of the message "lease"
+    virtual Task<> carry(AsyncFd local, std::string node, Acting acting) = 0;
+  };
+  // Loop and service must outlive the object.
+  static Result<std::unique_ptr<DaemonDoor>> open(Loop& loop, Fd socket, std::set<uid_t> users, Service& service);
+  DaemonDoor(const DaemonDoor&) = delete;
+  DaemonDoor& operator=(const DaemonDoor&) = delete;
+
+  // Sends a message on every control connection.
+  void tell(const Json& message);
+
+ private:
+  struct Control {
+    Control(Loop& loop, AsyncFd connected) : socket(std::move(connected)), asking(loop) {}
+    AsyncFd socket;
+    Scope asking;  // last: cancelled first
+  };
+  DaemonDoor(Loop& loop, AsyncFd socket, std::set<uid_t> users, Service& service)
+      : loop_(loop), socket_(std::move(socket)), users_(std::move(users)), service_(service), tasks_(loop) {}
+  Task<> accept_all();
+  Task<> serve(Fd client);
+  Task<> serve_control(AsyncFd socket);
+  Task<> find(Control& control, Json question);
+  static void send(Control& control, const Json& message);
+
+  Loop& loop_;
+  AsyncFd socket_;
+  const std::set<uid_t> users_;
+  Service& service_;
+  std::list<Control> controls_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace cluster

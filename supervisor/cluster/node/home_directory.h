@@ -1,0 +1,50 @@
+// HomeDirectory: which node is the home of each workspace, by the bucket `homes` ({"node", "epoch"} at the workspace's
+// key). A workspace without a home gets one with its first request: the compare-and-set of the bucket decides between
+// nodes that choose at the same time.
+// Used by: node_service.h. Errors: unavailable: the cluster cannot be reached, or no node may be a home.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/cluster/bus.h"
+#include "supervisor/cluster/homes.h"
+#include "supervisor/cluster/node/node_directory.h"
+
+namespace cluster {
+
+class HomeDirectory {
+ public:
+  // References must outlive the object. `moved` is called when a home has changed.
+  HomeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings, const NodeDirectory& nodes, const NodeLease& lease,
+                std::function<void()> moved);
+  void begin() { tasks_.spawn(follow()); }
+
+  struct Found {
+    HomeRecord record;
+    bool is_here = false;  // this node is the home, and may act as such while its lease lasts
+  };
+  Task<Result<Found>> find(tenants::TenantId id);
+
+ private:
+  Task<> follow();
+  Task<> read_all(KvBucket& bucket);
+  void take(const KvChange& change);
+  Task<Result<HomeRecord>> choose(KvBucket& bucket, const tenants::TenantId& id, const std::string& key);
+
+  Loop& loop_;
+  Bus& bus_;
+  const NodeSettings& settings_;
+  const NodeDirectory& nodes_;
+  const NodeLease& lease_;
+  const std::function<void()> moved_;
+  std::unique_ptr<KvBucket> bucket_;           // nullptr: not open yet
+  std::map<std::string, HomeRecord> records_;  // by key
+  bool is_current_ = false;                    // records_ has all that existed
+  HeldHomes held_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace cluster

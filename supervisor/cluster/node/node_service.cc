@@ -1,0 +1,107 @@
+#include "supervisor/cluster/node/node_service.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/random.h"
+#include "supervisor/cluster/nats_bus.h"
+#include "supervisor/cluster/own_keys.h"
+#include "supervisor/cluster/rule_store.h"
+
+namespace cluster {
+namespace {
+
+int64_t microseconds(BootClock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+}
+
+BusSettings bus_settings(const NodeSettings& settings) {
+  BusSettings bus;
+  bus.servers = settings.servers;
+  bus.name = settings.node;
+  bus.inbox_prefix = fmt::format("{}{}", kInboxRoot, settings.node);
+  bus.nkey_seed_file = settings.nats_seed;
+  bus.authorities_file = settings.authorities;
+  return bus;
+}
+
+}  // namespace
+
+Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSettings settings, Fd socket,
+                                                             std::set<uid_t> users) {
+  CO_TRY(const RuleStore rules, RuleStore::open(settings.trust, settings.state));
+  const TrustedNode* self = rules.trust().find(settings.node);
+  if (!self)
+    co_return fail(Code::invalid, fmt::format("{} does not name the node {}", settings.trust, settings.node),
+                   "copy the trust record that warder cluster add wrote for this node");
+  if (rules.trust().cluster != settings.cluster)
+    co_return fail(Code::invalid, fmt::format("{} is of the cluster {}", settings.trust, rules.trust().cluster));
+  CO_TRY(PrivateKey key, load_own_key(settings.node_key, *self));
+  CO_TRY(std::unique_ptr<Bus> bus, co_await connect_nats(loop, bus_settings(settings)));
+  std::unique_ptr<NodeService> service(
+      new NodeService(loop, std::move(settings), std::move(bus), rules.trust(), std::move(key)));
+  CO_CHECKED(service->begin(std::move(socket), std::move(users)));
+  co_return service;
+}
+
+NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus> bus, TrustRecord trust, PrivateKey key)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      boot_(random_hex(16)),
+      trust_(std::move(trust)),
+      bus_(std::move(bus)),
+      nodes_(loop, *bus_, settings_, boot_, trust_),
+      lease_(loop, *bus_, settings_.node, boot_, settings_.replicas,
+             [this](BootClock::time_point since) {
+               renewed_ = since;
+               if (door_) door_->tell({{"lease", lease()}});
+             }),
+      homes_(loop, *bus_, settings_, nodes_, lease_.lease(),
+             [this] {
+               if (door_) door_->tell({{"moved", Json::object()}});
+             }),
+      carrier_(loop, *bus_, {settings_.node, boot_, std::move(key), trust_, settings_.warderd}) {}
+
+NodeService::~NodeService() { door_.reset(); }
+
+Result<> NodeService::begin(Fd socket, std::set<uid_t> users) {
+  noted_ = bus_->observers().add([this](const BusNotice& notice) { note(notice); });
+  note({BusNotice::Kind::state, bus_->state(), "at the start"});
+  CHECKED(carrier_.begin());
+  nodes_.begin();
+  lease_.begin();
+  homes_.begin();
+  TRY(door_, DaemonDoor::open(loop_, std::move(socket), std::move(users), *this));
+  return {};
+}
+
+void NodeService::note(const BusNotice& notice) {
+  if (notice.kind == BusNotice::Kind::refusal) return log_warning("cluster: the bus refuses: {}", notice.text);
+  if (notice.state == BusState::connected) return log_notice("cluster: connected to the bus: {}", notice.text);
+  log_warning("cluster: the bus is {}: {}", bus_state_name(notice.state), notice.text);
+}
+
+Task<Result<Home>> NodeService::home_of(tenants::TenantId id) {
+  auto found = co_await homes_.find(std::move(id));
+  if (!found) co_return tl::unexpected<Error>(std::move(found).error());
+  Home home{found->record.node, found->record.epoch, found->is_here};
+  co_return home;
+}
+
+// A node without a lease tells times of the past.
+Json NodeService::lease() {
+  const int64_t since = renewed_ ? microseconds(*renewed_) : 0;
+  const auto after = [&](std::chrono::seconds time) {
+    return renewed_ ? since + microseconds(BootClock::time_point(time)) : 0;
+  };
+  return {{"node", settings_.node}, {"starts_until_us", after(kFencedAfter)}, {"runs_until_us", after(kEndedAfter)}};
+}
+
+Task<> NodeService::carry(AsyncFd local, std::string node, Acting acting) {
+  Carrier::OtherNode other{node, nodes_.boot_of(node)};
+  return carrier_.carry(std::move(local), std::move(other), std::move(acting));
+}
+
+}  // namespace cluster

@@ -1,0 +1,50 @@
+// NodeService: warder-node: the bus, the lease, the nodes, the homes, and the connections between the warderd of this
+// node and those of others. It reads no MCP.
+// Used by: main.cc. Errors of open(): those of its files, and of the first connection to the bus.
+#pragma once
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/cluster/bus.h"
+#include "supervisor/cluster/node/carrier.h"
+#include "supervisor/cluster/node/daemon_door.h"
+#include "supervisor/cluster/node/home_directory.h"
+#include "supervisor/cluster/node/lease_keeper.h"
+#include "supervisor/cluster/node/node_directory.h"
+#include "supervisor/cluster/node/node_settings.h"
+
+namespace cluster {
+
+class NodeService : private DaemonDoor::Service {
+ public:
+  // Reads keys and the trust record, connects to the bus, and serves `socket`. The loop must outlive the service.
+  static Task<Result<std::unique_ptr<NodeService>>> open(Loop& loop, NodeSettings settings, Fd socket,
+                                                         std::set<uid_t> users);
+  ~NodeService() override;
+
+ private:
+  NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus> bus, TrustRecord trust, PrivateKey key);
+  Result<> begin(Fd socket, std::set<uid_t> users);
+  Task<Result<Home>> home_of(tenants::TenantId id) override;
+  Json lease() override;
+  Task<> carry(AsyncFd local, std::string node, Acting acting) override;
+  void note(const BusNotice& notice);
+
+  Loop& loop_;
+  const NodeSettings settings_;
+  const std::string boot_;
+  const TrustRecord trust_;
+  std::unique_ptr<Bus> bus_;
+  ObserverList<BusObserver>::Place noted_;
+  std::unique_ptr<DaemonDoor> door_;  // set by begin()
+  std::optional<BootClock::time_point> renewed_;
+  NodeDirectory nodes_;
+  LeaseKeeper lease_;
+  HomeDirectory homes_;
+  Carrier carrier_;
+};
+
+}  // namespace cluster

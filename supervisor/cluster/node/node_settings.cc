@@ -1,0 +1,68 @@
+#include "supervisor/cluster/node/node_settings.h"
+
+#include <fcntl.h>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/path.h"
+#include "supervisor/cluster/node_messages.h"
+
+namespace cluster {
+namespace {
+
+constexpr size_t kMostBytes = 64 << 10;
+constexpr size_t kMostLabels = 32, kMostServers = 16;
+
+Result<NodeLabels> read_labels(const Json* object) {
+  NodeLabels labels;
+  if (!object) return labels;
+  if (!object->is_object() || object->size() > kMostLabels)
+    return fail(Code::invalid, "labels: not an object of at most 32");
+  for (const auto& [key, value] : object->items()) {
+    if (!value.is_string()) return fail(Code::invalid, "labels." + key + ": not a text");
+    labels[key] = value.get<std::string>();
+  }
+  return labels;
+}
+
+Result<NodeSettings> read_settings(const Json& document) {
+  Fields in(document, "");
+  NodeSettings settings;
+  TRY(settings.node, in.string("node", kMostNodeName));
+  if (!is_node_name(settings.node)) return fail(Code::invalid, "node: not 1 to 32 of a-z, 0-9 and '-'");
+  TRY(settings.cluster, in.string("cluster", kMostNodeName));
+  TRY(settings.labels, read_labels(in.find("labels")));
+  TRY(const int64_t slots, in.integer_or("slots", 0, 4096, settings.slots));
+  settings.slots = static_cast<uint32_t>(slots);
+  TRY(const int64_t replicas, in.integer_or("replicas", 1, 5, settings.replicas));
+  settings.replicas = static_cast<int>(replicas);
+  TRY(settings.servers, in.strings_or("servers", {}));
+  if (settings.servers.empty() || settings.servers.size() > kMostServers)
+    return fail(Code::invalid, "servers: name 1 to 16 servers of NATS, as tls://HOST:4222");
+  TRY(settings.authorities, in.string_or("ca", ""));
+  TRY(settings.node_key, in.string("node_key"));
+  TRY(settings.nats_seed, in.string("nats_seed"));
+  TRY(settings.trust, in.string("trust"));
+  TRY(settings.state, in.string_or("state", settings.state));
+  TRY(settings.socket, in.string_or("socket", settings.socket));
+  TRY(settings.warderd, in.string_or("warderd", settings.warderd));
+  CHECKED(in.done());
+  return settings;
+}
+
+}  // namespace
+
+Result<NodeSettings> read_node_settings(const std::string& file) {
+  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!opened) return fail_errno(errno, "open '" + file + "'", Code::invalid);
+  auto text = read_whole(opened.get(), kMostBytes);
+  if (!text) return tl::unexpected<Error>(std::move(text).error().within(file));
+  auto document = parse_json(*text);
+  if (!document) return tl::unexpected<Error>(std::move(document).error().within(file));
+  auto settings = read_settings(*document);
+  if (!settings) return tl::unexpected<Error>(std::move(settings).error().within(file));
+  return settings;
+}
+
+}  // namespace cluster

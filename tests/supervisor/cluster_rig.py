@@ -1,0 +1,154 @@
+"""A cluster on this machine: a real nats-server with the users that `warder cluster` writes, and for each node a
+warder-node and a warderd. All on loopback and Unix sockets, in a temporary folder; all processes end with the scope.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from harness import PATIENCE, Daemon
+from node_double import id_range
+
+NATS_SERVER = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin:/sbin")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def warder(*words):
+    done = subprocess.run([os.environ["WARDER"], *map(str, words)], capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        raise AssertionError(f"warder {words} failed: {done.stderr}")
+    return done.stdout
+
+
+class Process:
+    """A program that writes its log into a file."""
+
+    def __init__(self, log, *command):
+        self.log, self.command, self.process = log, [str(word) for word in command], None
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def stop(self, number=signal.SIGTERM):
+        if self.process is None:
+            return 0
+        self.process.send_signal(signal.SIGCONT)
+        self.process.send_signal(number)
+        process, self.process = self.process, None
+        try:
+            return process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"{self.command[0]} did not end:\n{self.log_text()[-3000:]}") from None
+
+    def log_text(self):
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+
+class Rig:
+    def __init__(self, policies, *names):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-cluster-"))
+        self.folder.chmod(0o755)
+        self.names, self.policies, self.port = names, policies, free_port()
+        self.nodes, self.daemons = {}, {}
+
+    def __enter__(self):
+        try:
+            self.make_files()
+            self.bus = Process(self.folder / "nats.log", NATS_SERVER, "-c", self.folder / "n1/server.conf")
+            self.bus.start()
+            self.wait(lambda: self.is_listening(), "nats-server listens")
+            for name in self.names:
+                folder = self.folder / name
+                self.nodes[name] = Process(folder / "node.log", os.environ["WARDER_NODE"], "--config", folder / "node.json")
+                self.daemons[name] = Daemon(policies=self.policies, arguments=("--config", folder / "warderd.json"))
+                self.nodes[name].start()
+                self.daemons[name].__enter__()
+            for name in self.names:
+                self.wait(lambda name=name: "acts as a home" in self.daemons[name].log_text(), f"{name} has its lease")
+            return self
+        except BaseException:
+            for name, node in self.nodes.items():
+                print(f"--- {name}\n{node.log_text()[-2000:]}\n{self.daemons[name].log_text()[-2000:]}")
+            self.end()
+            raise
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            for name, node in self.nodes.items():
+                print(f"--- warder-node of {name}\n{node.log_text()[-2000:]}")
+        self.end(kind is None)
+
+    def end(self, is_good=False):
+        failures = []
+        for daemon in self.daemons.values():
+            try:
+                daemon.__exit__(None, None, None)
+            except Exception as e:  # noqa: BLE001, told below
+                failures.append(e)
+        for name, node in self.nodes.items():
+            status = node.stop()
+            if status != 0 or "ERROR: AddressSanitizer" in node.log_text() or "runtime error:" in node.log_text():
+                failures.append(AssertionError(f"warder-node of {name} ended with {status}:\n{node.log_text()[-4000:]}"))
+        self.bus.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if is_good and failures:
+            raise failures[0]
+
+    @staticmethod
+    def wait(holds, what):
+        until = time.monotonic() + PATIENCE
+        while not holds():
+            if time.monotonic() > until:
+                raise AssertionError(f"still not after {PATIENCE} s: {what}")
+            time.sleep(0.05)
+
+    def is_listening(self):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def make_files(self):
+        first, server = self.folder / self.names[0], f"nats://127.0.0.1:{self.port}"
+        for number, name in enumerate(self.names):
+            folder = self.folder / name
+            if number == 0:
+                warder("cluster", "init", "--name", "test", "--node", name, "--server", server, "--folder", folder)
+            else:
+                request = json.loads(warder("--json", "cluster", "join", "--cluster", "test", "--node", name, "--server", server,
+                                            "--folder", folder))["request"]
+                warder("cluster", "add", request, "--folder", first)
+            (folder / "state").mkdir()
+            self.change(folder / "node.json", state=str(folder / "state"), socket=str(folder / "node.sock"),
+                        warderd=str(folder / "in.sock"), ca="")
+            ids = {"id_range": id_range(number)} if id_range(number) else {}
+            (folder / "warderd.json").write_text(json.dumps(
+                {"cluster": {"socket": str(folder / "node.sock"), "listen": str(folder / "in.sock")}, **ids}))
+        for name in self.names[1:]:
+            shutil.copy(first / "trust.record", self.folder / name)
+        (first / "server.conf").write_text(
+            f'listen: "127.0.0.1:{self.port}"\nserver_name: test\njetstream {{ store_dir: "{self.folder}/jetstream" }}\n'
+            'include "nats-nodes.conf"\n')
+        for path in [self.folder, *self.folder.rglob("*")]:
+            if path.is_dir():
+                path.chmod(0o755)
+
+    @staticmethod
+    def change(file, **values):
+        file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
