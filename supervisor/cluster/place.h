@@ -20,11 +20,11 @@ constexpr auto kSilentAfter = std::chrono::seconds(15);
 // anywhere go to other nodes while there are others.
 constexpr auto kDoubtedAfter = std::chrono::milliseconds(3'500);
 // Load becomes old: reports are compared with a random error that grows with their age, up to this age and this width
-// (executions per slot, half of it in each direction). Exact when fresh; from half a second on it distinguishes only
+// (executions per slot, half of it in each direction). Exact when fresh; older than this it distinguishes only
 // overloaded nodes, as the homes of hot tenants. Without the error all askers would send their runs to the few nodes
 // with the lowest reports, until the next report: with 1,000 nodes at 95 % load, reports of each second and an error
 // of 1 made the p99 wait 1.8 times as long as this one.
-constexpr auto kLoadStaleAfter = std::chrono::milliseconds(500);
+constexpr auto kLoadStaleAfter = std::chrono::milliseconds(50);
 constexpr double kStaleError = 8;
 constexpr size_t kMaxTries = 4;
 // Occupancy at which a node refuses a run that may go anywhere. Above 1, since a short wait here takes less time than a

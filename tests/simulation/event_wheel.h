@@ -1,5 +1,6 @@
-// EventWheel: events by their time. Near ones in a ring of short lists, one for each microsecond, so that an event costs
-// some nanoseconds however many there are; far ones in a heap. Events of one microsecond come in the order of add().
+// EventWheel: events by their time. Near ones in a ring of short lists, one for each microsecond, so that an event
+// costs some nanoseconds however many there are; far ones in a heap. Events of one microsecond come in the order of
+// add().
 #pragma once
 #include <cstddef>
 #include <cstdint>

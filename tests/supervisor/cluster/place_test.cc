@@ -184,10 +184,10 @@ TEST_CASE("the older a report, the less its load decides, but an overloaded node
     return count / 10'000.0;
   };
   CHECK(share_of_idle(4, 0s) == 1.0);
-  CHECK(share_of_idle(4, 15ms) == 1.0);
-  CHECK(share_of_idle(4, 31'250us) == Approx(0.875).margin(0.02));
-  CHECK(share_of_idle(4, 500ms) == Approx(0.531).margin(0.02));
-  CHECK(share_of_idle(4, 3s) == Approx(0.531).margin(0.02));  // no worse than after half a second
+  CHECK(share_of_idle(4, 1500us) == 1.0);
+  CHECK(share_of_idle(4, 3'125us) == Approx(0.875).margin(0.02));
+  CHECK(share_of_idle(4, 50ms) == Approx(0.531).margin(0.02));
+  CHECK(share_of_idle(4, 3s) == Approx(0.531).margin(0.02));  // no worse than after 50 ms
   CHECK(share_of_idle(16 * 8, 3s) == 1.0);                    // 8 executions per slot more
 }
 
