@@ -319,7 +319,7 @@ class LoadModel {
   void drain(uint16_t i) {
     nodes_[i].is_drained = true;
     report(i, now_us_);  // this record is written, and not lost
-    double at_us = now_us_ + kReportEveryUs;
+    double at_us = now_us_;
     for (uint32_t tenant = 0; tenant < home_.size(); ++tenant)
       if (home_[tenant] == i) events_.add(at_us += kMoveUs, {tenant, i, Step::move});
   }

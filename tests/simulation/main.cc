@@ -35,7 +35,7 @@ std::vector<LoadScenario> load_scenarios() {
       {.name = "  95 %", .load = 0.95, .anywhere = 0.5, .lighter_homes = true},
       {.name = "all anywhere, 80 %", .anywhere = 1},
       {.name = "  80 %, times exponential", .anywhere = 1, .exponential_service = true},
-      {.name = "  95 %", .load = 0.95, .anywhere = 1, .warm_up_seconds = 1},
+      {.name = "  95 %", .load = 0.95, .anywhere = 1, .warm_up_seconds = 0.5},
       {.name = "  95 %, a report each 10 ms", .load = 0.95, .anywhere = 1, .report_every_us = 10'000},
       {.name = "  95 %, no reports (election)", .load = 0.95, .anywhere = 1, .seconds = 1, .no_reports = true},
       {.name = "hot tenants, all at home", .hot_load = 0.5, .tenants_per_node = 10, .lighter_homes = true},
@@ -45,14 +45,14 @@ std::vector<LoadScenario> load_scenarios() {
        .tenants_per_node = 10,
        .lighter_homes = true},
       {.name = "5 % of nodes lost, anywhere", .anywhere = 1, .seconds = 4, .lost_nodes = 0.05},
-      {.name = "a rack of 40 lost, half",
+      {.name = "a rack (4 %) lost, half",
        .anywhere = 0.5,
        .lighter_homes = true,
        .lost_nodes = 0.04,
        .lost_as_rack = true},
       {.name = "10 % of nodes drained, half",
        .anywhere = 0.5,
-       .seconds = 2.5,
+       .seconds = 1.5,
        .lighter_homes = true,
        .drained_nodes = 0.1},
       {.name = "two wire versions, anywhere", .anywhere = 1, .mixed_versions = true},
@@ -72,9 +72,14 @@ std::vector<LeaseScenario> lease_scenarios() {
        .is_restart = true,
        .replayed_records = 2'000,
        .homes_per_node = 0},
-      {.name = "rack of 40 dead", .cut_nodes = 0.04, .cut_s = 1e6},
-      {.name = "rack of 40 cut off for 60 s", .cut_nodes = 0.04, .cut_s = 60},
+      {.name = "rack (4 %) dead", .cut_nodes = 0.04, .cut_s = 1e6},
+      {.name = "rack (4 %) cut off for 60 s", .cut_nodes = 0.04, .cut_s = 60},
   };
+}
+
+uint64_t report_broken(uint64_t count, const char* rule) {
+  if (count > 0) fmt::print("    BROKEN: {} {}\n", count, rule);
+  return count;
 }
 
 uint64_t print_load(const Options& options) {
@@ -101,45 +106,48 @@ uint64_t print_load(const Options& options) {
     if (scenario.hot_load > 0 && figures.first_refusal_us >= 0)
       fmt::print("    first refusal {:.0f} ms after the start\n",
                  (figures.first_refusal_us / 1e6 + scenario.warm_up_seconds) * 1e3);
-    const uint64_t of_this = figures.on_drained + figures.on_foreign_version + figures.asked_twice;
-    if (of_this > 0)
-      fmt::print("    BROKEN: {} runs on drained nodes, {} without a common version, {} asked a node twice\n",
-                 figures.on_drained, figures.on_foreign_version, figures.asked_twice);
-    broken += of_this;
-    // Only where no tenant makes more than a node can do: no tenant's time may be far from the others'.
-    if (scenario.anywhere == 1 && scenario.lost_nodes == 0 && !scenario.exponential_service && figures.fairness < 0.9) {
-      fmt::print("    BROKEN: fairness below 0.9\n");
-      ++broken;
-    }
+    broken += report_broken(figures.on_drained, "runs and homes were placed on drained nodes");
+    broken += report_broken(figures.on_foreign_version, "runs were placed on nodes without a common version");
+    broken += report_broken(figures.asked_twice, "runs asked the same node twice");
+    // Only where a small time is not a matter of chance, and no tenant makes more work than its home can do.
+    const bool is_even = scenario.anywhere == 1 && scenario.lost_nodes == 0 && !scenario.exponential_service;
+    broken += report_broken(is_even && figures.fairness < 0.9 ? 1 : 0, "scenario with a fairness below 0.9");
     std::fflush(stdout);
   }
+  fmt::print(
+      "wait: from the request to the start of its program, the hop to its node included; quiet: of the tenants that "
+      "are\n"
+      "not hot; queue: the part at that node. tried on: another node was asked after a refusal. busiest: node, by "
+      "runs.\n"
+      "fair: Jain's index of the tenants' mean times (1: all equal, 1/tenants: one has all of the delay).\n");
   return broken;
 }
 
 uint64_t print_leases(const Options& options) {
-  fmt::print("\n{:32}{:>8}{:>8}{:>12}{:>12}{:>8}{:>14}{:>14}{:>8}\n", "leases", "fenced", "ended", "oldest lease",
-             "settled", "taken", "first taken", "last taken", "lost");
-  fmt::print("{:32}{:>8}{:>8}{:>12}{:>12}{:>8}{:>14}{:>14}{:>8}\n", "", "nodes", "nodes", "s", "s", "homes", "s", "s",
-             "homes");
+  constexpr const char* kRow = "{:32}{:>8}{:>8}{:>14}{:>10}{:>12}{:>9}{:>14}{:>13}{:>8}\n";
+  fmt::print("\n");
+  fmt::print(kRow, "leases", "fenced", "ended", "oldest lease", "settled", "sent again", "taken", "first taken",
+             "last taken", "lost");
+  fmt::print(kRow, "", "nodes", "nodes", "s", "s", "MB", "homes", "s", "s", "homes");
   uint64_t broken = 0;
   for (const LeaseScenario& scenario : lease_scenarios()) {
     const LeaseFigures figures = run_leases(scenario, options.nodes, options.seed);
-    fmt::print("{:32}{:>8}{:>8}{:>12.2f}{:>12.2f}{:>8}{:>14.1f}{:>14.1f}{:>8}\n", scenario.name, figures.fenced,
-               figures.ended, figures.oldest_s, figures.settled_s, figures.taken, figures.first_taken_s,
-               figures.last_taken_s, figures.lost_homes);
-    if (figures.records_bytes > 0) fmt::print("    {:.0f} MB of records sent again\n", figures.records_bytes / 1e6);
-    const uint64_t of_this = figures.fenced + figures.held_by_two + figures.taken_wrongly + figures.usable_again;
-    if (of_this > 0)
-      fmt::print("    BROKEN: {} nodes fenced, {} homes held by two, {} taken from a node in order, {} used after\n",
-                 figures.fenced, figures.held_by_two, figures.taken_wrongly, figures.usable_again);
     const bool must_take = scenario.cut_nodes > 0;
+    // A figure that says nothing in this scenario is a dash.
+    const auto cell = [](bool counts, double figure, int digits) {
+      return counts ? fmt::format("{:.{}f}", figure, digits) : std::string("-");
+    };
+    fmt::print(kRow, scenario.name, figures.fenced, figures.ended, cell(true, figures.oldest_s, 2),
+               cell(!must_take, figures.settled_s, 2), cell(scenario.is_restart, figures.records_bytes / 1e6, 0),
+               cell(must_take, static_cast<double>(figures.taken), 0), cell(must_take, figures.first_taken_s, 1),
+               cell(must_take, figures.last_taken_s, 1), cell(must_take, static_cast<double>(figures.lost_homes), 0));
+    broken += report_broken(figures.fenced, "nodes that NATS still served were fenced");
+    broken += report_broken(figures.held_by_two, "homes were taken while the old node might still have used them");
+    broken += report_broken(figures.taken_wrongly, "homes were taken from a node that renewed its lease");
+    broken += report_broken(figures.usable_again, "homes were used by the old node after they were taken");
     const auto expected =
         static_cast<uint64_t>(scenario.cut_nodes * static_cast<double>(options.nodes)) * scenario.homes_per_node;
-    if (must_take && figures.taken != expected) {
-      fmt::print("    BROKEN: {} homes were to be taken\n", expected);
-      ++broken;
-    }
-    broken += of_this;
+    broken += report_broken(must_take ? expected - figures.taken : 0, "homes of lost nodes were not taken");
   }
   return broken;
 }
@@ -192,9 +200,9 @@ std::optional<Options> parse(int argc, char** argv) {
     const auto value = has_value && i + 1 < argc ? number_in(argv[++i]) : std::nullopt;
     if (has_value && !value) return std::nullopt;
     if (argument == "--nodes")
-      options.nodes = *value;
+      options.nodes = value.value_or(0);
     else if (argument == "--seed")
-      options.seed = *value;
+      options.seed = value.value_or(0);
     else if (argument == "--smoke")
       options.smoke = true;
     else if (argument == "--places")
@@ -223,6 +231,10 @@ int main(int argc, char** argv) {
       options->nodes, kSlots, options->seed, kServiceUs / 1e3, kHopUs / 1e3, kStoreUs / 1e3);
   const auto start = Monotonic::now();
   const uint64_t broken = print_load(*options) + print_leases(*options);
-  fmt::print("\n{} rules broken; {:.0f} s\n", broken == 0 ? "no" : std::to_string(broken), ms_since(start) / 1e3);
+  fmt::print(
+      "oldest lease: 20 s would be fenced. settled: after the fault, each node had a new renewal. lost: homes that the "
+      "old\n"
+      "node found taken when it was back.\n\n{} rules broken; {:.0f} s\n",
+      broken == 0 ? "no" : std::to_string(broken), ms_since(start) / 1e3);
   return broken == 0 ? 0 : 1;
 }
