@@ -162,7 +162,7 @@ double RunPlacement::blurred_occupancy(const NodeReport& node, BootClock::time_p
   using Seconds = std::chrono::duration<double>;
   const double age = std::clamp(Seconds(now - node.heard) / Seconds(kLoadStaleAfter), 0.0, 1.0);
   const double uniform = static_cast<double>(random_() >> 11U) * 0x1p-53;  // 0 to 1
-  return node.occupancy() + age * (uniform - 0.5);
+  return node.occupancy() + age * kStaleError * (uniform - 0.5);
 }
 
 // Multiply and shift. `limit` is at most kMaxNodes, so the probabilities differ by less than 1 in 30,000.

@@ -1,6 +1,8 @@
-// EventWheel: events by their time. Near ones in a ring of short lists, one for each microsecond, so that an event costs
-// some nanoseconds however many there are; far ones in a heap. Events of one microsecond come in the order of add().
+// EventWheel: events by their time. Near ones in a ring of short lists, one for each microsecond, so that an event
+// costs some nanoseconds however many there are; far ones in a heap. Events of one microsecond come in the order of
+// add().
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <queue>
@@ -19,7 +21,7 @@ class EventWheel {
     if (tick >= now_ + kTicks)
       far_.push({at_us, order_++, event});
     else
-      ring_[tick % kTicks].push_back({at_us, event});
+      add_near(at_us, event);
   }
 
   // The next event with its time; false: there is none before `end_us`.
@@ -28,14 +30,16 @@ class EventWheel {
       Slot& slot = ring_[now_ % kTicks];
       if (taken_ < slot.size()) {
         std::tie(at_us, event) = slot[taken_++];
+        --near_;
         return true;
       }
       slot.clear();
       taken_ = 0;
-      ++now_;
+      // With an empty ring straight to the next far event, or to the end.
+      now_ = near_ > 0 ? now_ + 1 : far_.empty() ? end : std::max(now_ + 1, static_cast<uint64_t>(far_.top().at_us));
       while (!far_.empty() && static_cast<uint64_t>(far_.top().at_us) < now_ + kTicks) {
         const Far& due = far_.top();
-        ring_[static_cast<uint64_t>(due.at_us) % kTicks].push_back({due.at_us, due.event});
+        add_near(due.at_us, due.event);
         far_.pop();
       }
     }
@@ -43,6 +47,11 @@ class EventWheel {
   }
 
  private:
+  void add_near(double at_us, const Event& event) {
+    ring_[static_cast<uint64_t>(at_us) % kTicks].push_back({at_us, event});
+    ++near_;
+  }
+
   static constexpr uint64_t kTicks = 1U << 14U;  // 16 ms: most events are nearer
   using Slot = std::vector<std::pair<double, Event>>;
   struct Far {
@@ -57,6 +66,7 @@ class EventWheel {
   std::vector<Slot> ring_ = std::vector<Slot>(kTicks);
   std::priority_queue<Far> far_;
   uint64_t now_ = 0;
+  size_t near_ = 0;   // events in the ring
   size_t taken_ = 0;  // events of the present microsecond that next() has returned
   uint64_t order_ = 0;
 };

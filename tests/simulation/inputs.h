@@ -22,7 +22,7 @@ constexpr double kGiveUpUs = 2e6;
 constexpr double kReplayedRecordUs = 2;
 constexpr double kRecordBytes = 300;
 
-constexpr uint32_t kSlots = 16;             // the default of `cluster.slots`
+constexpr uint32_t kSlots = 16;               // the default of `cluster.slots`
 constexpr uint32_t kQueuedPerTenant = 2'000;  // admission.queued_executions of policies/default.json
 constexpr double kReportEveryUs = 1e6;
 constexpr double kReportsLost = 0.1;

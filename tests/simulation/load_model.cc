@@ -64,7 +64,11 @@ struct TenantSums {
 class LoadModel {
  public:
   LoadModel(const LoadScenario& scenario, size_t nodes, uint64_t seed)
-      : scenario_(scenario), random_(seed), nodes_(nodes), home_(nodes * scenario.tenants_per_node), sums_(home_.size()) {
+      : scenario_(scenario),
+        random_(seed),
+        nodes_(nodes),
+        home_(nodes * scenario.tenants_per_node),
+        sums_(home_.size()) {
     bits_ = [this] { return random_.bits(); };
     hot_ = scenario.hot_load > 0 ? std::max<size_t>(1, home_.size() / 100) : 0;
     begin_us_ = scenario.warm_up_seconds * 1e6;
@@ -199,9 +203,7 @@ class LoadModel {
     send(id, node_of(*name));
   }
 
-  void send(uint32_t id, uint16_t node) {
-    events_.add(now_us_ + hop_us(id, node), {id, node, Step::arrive});
-  }
+  void send(uint32_t id, uint16_t node) { events_.add(now_us_ + hop_us(id, node), {id, node, Step::arrive}); }
   double hop_us(uint32_t id, uint16_t node) const { return runs_[id].asker == node ? 0 : kHopUs; }
 
   void arrive(const LoadEvent& event) {
@@ -317,7 +319,7 @@ class LoadModel {
   void drain(uint16_t i) {
     nodes_[i].is_drained = true;
     report(i, now_us_);  // this record is written, and not lost
-    double at_us = now_us_ + kReportEveryUs;
+    double at_us = now_us_;
     for (uint32_t tenant = 0; tenant < home_.size(); ++tenant)
       if (home_[tenant] == i) events_.add(at_us += kMoveUs, {tenant, i, Step::move});
   }
@@ -359,7 +361,8 @@ class LoadModel {
       most = std::max(most, node.runs);
       all += node.runs;
     }
-    if (all > 0) figures_.most_to_mean = static_cast<double>(most) * static_cast<double>(nodes_.size()) / static_cast<double>(all);
+    if (all > 0)
+      figures_.most_to_mean = static_cast<double>(most) * static_cast<double>(nodes_.size()) / static_cast<double>(all);
   }
 
   const LoadScenario& scenario_;

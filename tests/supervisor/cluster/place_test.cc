@@ -10,6 +10,7 @@
 using namespace std::chrono_literals;
 using cluster::BootClock;
 using cluster::default_home;
+using cluster::lighter_home;
 using cluster::NodeReport;
 using cluster::NodeTable;
 using cluster::RunPlacement;
@@ -170,10 +171,10 @@ TEST_CASE("a run goes to the better of two nodes when both are freshly heard", "
   for (int i = 0; i < 100; ++i) CHECK(RunPlacement(nodes, {}, random).next(kPlaceNow).value() == "busy");
 }
 
-TEST_CASE("the older a report, the less its load decides", "[cluster]") {
-  const auto share_of_idle = [](BootClock::duration age) {
+TEST_CASE("the older a report, the less its load decides, but an overloaded node stays the worse one", "[cluster]") {
+  const auto share_of_idle = [](uint32_t difference, BootClock::duration age) {
     NodeTable nodes;
-    NodeReport idle = fresh_report("idle", 6), busy = fresh_report("busy", 10);  // 0.25 executions per slot apart
+    NodeReport idle = fresh_report("idle", 4), busy = fresh_report("busy", 4 + difference);
     idle.heard = busy.heard = kPlaceNow - age;
     REQUIRE(nodes.report(idle));
     REQUIRE(nodes.report(busy));
@@ -182,11 +183,35 @@ TEST_CASE("the older a report, the less its load decides", "[cluster]") {
     for (int i = 0; i < 10'000; ++i) count += RunPlacement(nodes, {}, random).next(kPlaceNow).value() == "idle";
     return count / 10'000.0;
   };
-  CHECK(share_of_idle(0s) == 1.0);
-  CHECK(share_of_idle(250ms) == 1.0);
-  CHECK(share_of_idle(500ms) == Approx(0.875).margin(0.02));
-  CHECK(share_of_idle(1s) == Approx(0.719).margin(0.02));
-  CHECK(share_of_idle(10s) == Approx(0.719).margin(0.02));  // no worse than after a second
+  CHECK(share_of_idle(4, 0s) == 1.0);
+  CHECK(share_of_idle(4, 1500us) == 1.0);
+  CHECK(share_of_idle(4, 3'125us) == Approx(0.875).margin(0.02));
+  CHECK(share_of_idle(4, 50ms) == Approx(0.531).margin(0.02));
+  CHECK(share_of_idle(4, 3s) == Approx(0.531).margin(0.02));  // no worse than after 50 ms
+  CHECK(share_of_idle(16 * 8, 3s) == 1.0);                    // 8 executions per slot more
+}
+
+TEST_CASE("a new home goes to the node with fewer homes, of the two with the highest hashes", "[cluster]") {
+  NodeTable nodes = table_of(20), without_default = table_of(20);
+  std::map<std::string, uint32_t> homes;
+  for (size_t i = 0; i < 2'000; ++i) {
+    const auto home = lighter_home(nodes, numbered_workspace(i), {}, kPlaceNow);
+    REQUIRE(home);
+    const std::string first = home_of(nodes, numbered_workspace(i));
+    if (*home != first) {  // then it is the default home without the first
+      NodeTable others = without_default;
+      others.remove(first);
+      REQUIRE(*home == home_of(others, numbered_workspace(i)));
+    }
+    NodeReport report = fresh_report(*home);
+    report.homes = ++homes[*home];
+    REQUIRE(nodes.report(report));
+  }
+  REQUIRE(homes.size() == 20);
+  for (const auto& [node, count] : homes) CHECK(count == Approx(100).margin(6));  // by the hash alone: 80 to 120
+  NodeTable one = table_of(1);
+  CHECK(lighter_home(one, {"acme"}, {}, kPlaceNow).value() == "n1");
+  CHECK(lighter_home(NodeTable(), {"acme"}, {}, kPlaceNow).error().code == Code::unavailable);
 }
 
 TEST_CASE("a node that is doubted is chosen only where both are", "[cluster]") {
@@ -215,7 +240,7 @@ TEST_CASE("a node that is doubted is chosen only where both are", "[cluster]") {
     CHECK(count_of_idle() == 0);
     busy.heard = kPlaceNow - cluster::kDoubtedAfter - 1s;  // and then those of the other: an election
     REQUIRE(nodes.report(busy));
-    CHECK(count_of_idle() == 100);
+    CHECK(count_of_idle() > 20);
   }
 }
 
