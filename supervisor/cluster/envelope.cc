@@ -24,7 +24,7 @@ Json tenant_member(const EnvelopeTenant& of) {
           {"policy_hash", of.policy_hash}};
 }
 
-std::string envelope_header(const Envelope& envelope) {
+std::string envelope_header(const NodeEnvelope& envelope) {
   Json header = {{"v", 1}, {"kind", envelope.kind}, {"id", envelope.id}, {"from", envelope.from}, {"to", envelope.to}};
   if (!envelope.boot.empty()) header["boot"] = envelope.boot;
   if (envelope.tenant) header["for"] = tenant_member(*envelope.tenant);
@@ -51,7 +51,7 @@ Result<> check_tenant(const EnvelopeTenant& of) {
 }
 
 // What both sides check; the types are those of the reader.
-Result<> check_envelope(const Envelope& envelope) {
+Result<> check_envelope(const NodeEnvelope& envelope) {
   if (!is_kind_word(envelope.kind)) return wrong_member("kind: not 1 to 32 of a-z, 0-9 and '_'");
   if (!is_hex(envelope.id, 32)) return wrong_member("id: not 32 hexadecimal digits");
   if (!is_cluster_word(envelope.from)) return wrong_member("from: no name of a node");
@@ -86,7 +86,7 @@ Result<std::optional<EnvelopeTenant>> read_tenant(const Json* value) {
 
 }  // namespace
 
-Result<std::string> seal_envelope(const Envelope& envelope, const PrivateKey& key) {
+Result<std::string> seal_envelope(const NodeEnvelope& envelope, const PrivateKey& key) {
   CHECKED(check_envelope(envelope));
   const std::string header = envelope_header(envelope);
   return join_signed(header, key.sign(kEnvelopePurpose, header), envelope.body);
@@ -99,7 +99,7 @@ Result<OpenedEnvelope> open_envelope(std::string_view bytes) {
   TRY(const Json header, parse_canonical(parts.header));
   Fields in(header, "");
   OpenedEnvelope opened;
-  Envelope& read = opened.envelope;
+  NodeEnvelope& read = opened.envelope;
   CHECKED(in.integer("v", 1, 1));
   TRY(read.kind, in.string("kind", 32));
   TRY(read.id, in.string("id", 32));

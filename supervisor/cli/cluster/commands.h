@@ -6,7 +6,7 @@
 
 namespace admin {
 
-inline constexpr char kClusterSummary[] = "Keys of a cluster's nodes, and the record of who may be a node";
+inline constexpr char kClusterSummary[] = "Keys of a cluster's nodes, and the record of all nodes";
 
 // `commands`, and the commands of this folder.
 std::vector<Command> with_cluster(std::vector<Command> commands);
