@@ -24,7 +24,7 @@ Json tenant_member(const EnvelopeTenant& of) {
           {"policy_hash", of.policy_hash}};
 }
 
-std::string envelope_header(const NodeEnvelope& envelope) {
+std::string envelope_header(const NodeEnvelope& envelope, const std::string& body_hash) {
   Json header = {{"v", 1}, {"kind", envelope.kind}, {"id", envelope.id}, {"from", envelope.from}, {"to", envelope.to}};
   if (!envelope.boot.empty()) header["boot"] = envelope.boot;
   if (envelope.tenant) header["for"] = tenant_member(*envelope.tenant);
@@ -32,7 +32,7 @@ std::string envelope_header(const NodeEnvelope& envelope) {
   header["issued_at"] = envelope.issued_at_ms;
   header["expires"] = envelope.issued_at_ms + kEnvelopeLifeMs;
   header["bytes"] = envelope.body.size();
-  header["sha256"] = sha256_hex(envelope.body);
+  header["sha256"] = body_hash;
   return dump_json(header);
 }
 
@@ -88,7 +88,7 @@ Result<std::optional<EnvelopeTenant>> read_tenant(const Json* value) {
 
 Result<std::string> seal_envelope(const NodeEnvelope& envelope, const PrivateKey& key) {
   CHECKED(check_envelope(envelope));
-  const std::string header = envelope_header(envelope);
+  const std::string header = envelope_header(envelope, sha256_hex(envelope.body));
   return join_signed(header, key.sign(kEnvelopePurpose, header), envelope.body);
 }
 
@@ -118,7 +118,7 @@ Result<OpenedEnvelope> open_envelope(std::string_view bytes) {
   if (hash != sha256_hex(parts.body)) return wrong_member("sha256: the body is another one");
   read.body = parts.body;
   CHECKED(check_envelope(read));
-  if (envelope_header(read) != parts.header) return wrong_member("its first line is not in canonical form");
+  if (envelope_header(read, hash) != parts.header) return wrong_member("its first line is not in canonical form");
   opened.header = parts.header;
   opened.signature = parts.signature;
   return opened;

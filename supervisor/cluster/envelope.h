@@ -38,7 +38,7 @@ struct NodeEnvelope {
   // cannot be replayed to a later start (envelope_checker.h).
   std::string boot;
   std::optional<EnvelopeTenant> tenant;
-  int64_t epoch = 0;         // of the home's ownership; 0: the message names no epoch
+  int64_t epoch = 0;         // of the home's ownership; 0: none, where the receiver needs none
   int64_t issued_at_ms = 0;  // of the sender's wall clock, since 1970
   std::string body;
 

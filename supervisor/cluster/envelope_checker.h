@@ -14,7 +14,8 @@
 // name a high epoch and so have other nodes' messages for that home refused, until the home is forgotten: the owner of
 // the home must check the epoch itself, too.
 //
-// Clocks are arguments. Used by: warder-node, on its loop; a call takes some 0.2 ms for signature and hash.
+// What a kind of message needs, a tenant or an epoch, is checked by its handler. Clocks are arguments.
+// Used by: warder-node, on its loop. A call takes some 0.1 ms for the signature, and 3 ms for a body of 1 MiB.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -24,7 +25,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "supervisor/base/clock.h"
