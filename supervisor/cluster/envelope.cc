@@ -24,7 +24,7 @@ Json tenant_member(const EnvelopeTenant& of) {
           {"policy_hash", of.policy_hash}};
 }
 
-std::string envelope_header(const Envelope& envelope) {
+std::string envelope_header(const NodeEnvelope& envelope, const std::string& body_hash) {
   Json header = {{"v", 1}, {"kind", envelope.kind}, {"id", envelope.id}, {"from", envelope.from}, {"to", envelope.to}};
   if (!envelope.boot.empty()) header["boot"] = envelope.boot;
   if (envelope.tenant) header["for"] = tenant_member(*envelope.tenant);
@@ -32,7 +32,7 @@ std::string envelope_header(const Envelope& envelope) {
   header["issued_at"] = envelope.issued_at_ms;
   header["expires"] = envelope.issued_at_ms + kEnvelopeLifeMs;
   header["bytes"] = envelope.body.size();
-  header["sha256"] = sha256_hex(envelope.body);
+  header["sha256"] = body_hash;
   return dump_json(header);
 }
 
@@ -51,7 +51,7 @@ Result<> check_tenant(const EnvelopeTenant& of) {
 }
 
 // What both sides check; the types are those of the reader.
-Result<> check_envelope(const Envelope& envelope) {
+Result<> check_envelope(const NodeEnvelope& envelope) {
   if (!is_kind_word(envelope.kind)) return wrong_member("kind: not 1 to 32 of a-z, 0-9 and '_'");
   if (!is_hex(envelope.id, 32)) return wrong_member("id: not 32 hexadecimal digits");
   if (!is_cluster_word(envelope.from)) return wrong_member("from: no name of a node");
@@ -86,9 +86,9 @@ Result<std::optional<EnvelopeTenant>> read_tenant(const Json* value) {
 
 }  // namespace
 
-Result<std::string> seal_envelope(const Envelope& envelope, const PrivateKey& key) {
+Result<std::string> seal_envelope(const NodeEnvelope& envelope, const PrivateKey& key) {
   CHECKED(check_envelope(envelope));
-  const std::string header = envelope_header(envelope);
+  const std::string header = envelope_header(envelope, sha256_hex(envelope.body));
   return join_signed(header, key.sign(kEnvelopePurpose, header), envelope.body);
 }
 
@@ -99,7 +99,7 @@ Result<OpenedEnvelope> open_envelope(std::string_view bytes) {
   TRY(const Json header, parse_canonical(parts.header));
   Fields in(header, "");
   OpenedEnvelope opened;
-  Envelope& read = opened.envelope;
+  NodeEnvelope& read = opened.envelope;
   CHECKED(in.integer("v", 1, 1));
   TRY(read.kind, in.string("kind", 32));
   TRY(read.id, in.string("id", 32));
@@ -118,7 +118,7 @@ Result<OpenedEnvelope> open_envelope(std::string_view bytes) {
   if (hash != sha256_hex(parts.body)) return wrong_member("sha256: the body is another one");
   read.body = parts.body;
   CHECKED(check_envelope(read));
-  if (envelope_header(read) != parts.header) return wrong_member("its first line is not in canonical form");
+  if (envelope_header(read, hash) != parts.header) return wrong_member("its first line is not in canonical form");
   opened.header = parts.header;
   opened.signature = parts.signature;
   return opened;

@@ -83,8 +83,8 @@ EnvelopeChecker::EnvelopeChecker(std::string node, std::string boot, TrustRecord
 CheckedEnvelope EnvelopeChecker::accept(std::string_view bytes, ClockReading now) {
   auto opened = open_envelope(bytes);
   if (!opened) return tl::unexpected(misformed(std::move(opened).error()));
-  const Envelope& envelope = opened->envelope;
-  // Who sent it comes first, so that nobody else learns the answer of the later questions, or fills tables.
+  const NodeEnvelope& envelope = opened->envelope;
+  // The sender is checked first: others must not learn the results of later checks, or fill tables.
   if (auto refused = check_sender(*opened)) return tl::unexpected(*std::move(refused));
   if (auto refused = check_time(envelope, now)) return tl::unexpected(*std::move(refused));
   if (auto refused = check_tenant(envelope)) return tl::unexpected(*std::move(refused));
@@ -95,7 +95,7 @@ CheckedEnvelope EnvelopeChecker::accept(std::string_view bytes, ClockReading now
 }
 
 EnvelopeChecker::Refused EnvelopeChecker::check_sender(const OpenedEnvelope& opened) const {
-  const Envelope& envelope = opened.envelope;
+  const NodeEnvelope& envelope = opened.envelope;
   if (envelope.to != node_)
     return refuse(EnvelopeFault::wrong_receiver, Code::denied,
                   fmt::format("it is for the node '{}', not for '{}'", envelope.to, node_),
@@ -113,7 +113,7 @@ EnvelopeChecker::Refused EnvelopeChecker::check_sender(const OpenedEnvelope& ope
   return {};
 }
 
-EnvelopeChecker::Refused EnvelopeChecker::check_time(const Envelope& envelope, ClockReading now) const {
+EnvelopeChecker::Refused EnvelopeChecker::check_time(const NodeEnvelope& envelope, ClockReading now) const {
   const char* const kClocks = "set the clocks of both nodes (chrony, systemd-timesyncd)";
   if (envelope.issued_at_ms > now.wall_ms + kToleranceMs)
     return refuse(
@@ -134,7 +134,7 @@ EnvelopeChecker::Refused EnvelopeChecker::check_time(const Envelope& envelope, C
   return {};
 }
 
-EnvelopeChecker::Refused EnvelopeChecker::check_tenant(const Envelope& envelope) const {
+EnvelopeChecker::Refused EnvelopeChecker::check_tenant(const NodeEnvelope& envelope) const {
   if (!envelope.tenant) return {};
   const EnvelopeTenant& of = *envelope.tenant;
   const TrustedNode* sender = trust_.find(envelope.from);
@@ -154,7 +154,7 @@ EnvelopeChecker::Refused EnvelopeChecker::check_tenant(const Envelope& envelope)
   return {};
 }
 
-EnvelopeChecker::Refused EnvelopeChecker::check_epoch(const Envelope& envelope, ClockReading now) {
+EnvelopeChecker::Refused EnvelopeChecker::check_epoch(const NodeEnvelope& envelope, ClockReading now) {
   if (!envelope.tenant || envelope.epoch == 0) return {};
   const auto found = home_index_.find(envelope.tenant->tenant);
   if (found == home_index_.end()) {
@@ -170,7 +170,7 @@ EnvelopeChecker::Refused EnvelopeChecker::check_epoch(const Envelope& envelope, 
       "look up which node is the home now, then ask again");
 }
 
-EnvelopeChecker::Refused EnvelopeChecker::check_replay(const Envelope& envelope, ClockReading now) {
+EnvelopeChecker::Refused EnvelopeChecker::check_replay(const NodeEnvelope& envelope, ClockReading now) {
   Sender& sender = senders_[envelope.from];
   forget_expired(sender, now);
   if (sender.ids.contains(envelope.id))
@@ -189,7 +189,7 @@ EnvelopeChecker::Refused EnvelopeChecker::check_replay(const Envelope& envelope,
   return {};
 }
 
-// In the order of acceptance, up to the first that is valid: at most the tolerance later than by their own times.
+// In the order of acceptance, up to the first valid id. So an id may be stored longer than its message is valid.
 void EnvelopeChecker::forget_expired(Sender& sender, ClockReading now) {
   while (!sender.in_order.empty()) {
     const SeenId& oldest = sender.in_order.front();

@@ -25,8 +25,8 @@ void add_stream(std::vector<std::string>& subjects, const std::string& stream) {
 
 std::vector<std::string> publish_subjects(const std::string& node) {
   std::vector<std::string> subjects = {
-      "w1.node.*", "w1.node.*.>", "w1.load." + node, "w1.from." + node, "w1.from." + node + ".>",
-      "_INBOX.>",  "$JS.API.INFO"};
+      "w1.node.*", "w1.node.*.>",  "w1.load." + node,     "w1.from." + node, "w1.from." + node + ".>",
+      "_INBOX.>",  "$JS.API.INFO", "$JS.API.STREAM.NAMES" /* libnats looks up the stream of a watch */};
   for (const std::string bucket : kBuckets) {
     add_stream(subjects, "KV_" + bucket);
     const bool own_only = bucket == "nodes" || bucket == "leases";

@@ -3,9 +3,9 @@
 //   publish    to any node (w1.node.NODE), to any inbox, and under its own name (w1.load.NODE, w1.from.NODE)
 //   subscribe  to its own subject and inbox (_INBOX.NODE: the prefix that its client sets), and to all load and from
 //   buckets    reads all; writes its own keys of `nodes` and `leases`, and the others as a whole
-// So a node that is taken over cannot read what is sent to another node, or speak as another node. What it writes to
-// `trust` and `policies` is signed by an authority, or nobody takes it.
-// Source: docs.nats.io, NATS Server configuration (2.9). Used by: `warder cluster`.
+// So a node under an attacker's control cannot read the messages to another node, or send load reports in its name. It
+// can write to `trust` and `policies`, but nodes accept only rules there that an authority has signed. Source:
+// docs.nats.io, NATS Server configuration (2.9). Used by: `warder cluster`.
 #pragma once
 #include <string>
 

@@ -61,7 +61,7 @@ tl::unexpected<Error> no_seed() {
               "restore the file, or make new keys: warder cluster rotate");
 }
 
-// The 32 bytes behind a prefix. Empty: not such a text.
+// The 32 bytes behind a prefix. Empty: the text is no key with that prefix.
 std::optional<std::array<unsigned char, 32>> read_nkey(std::string_view text, std::string_view prefix) {
   auto bytes = from_base32(text);
   if (!bytes) return {};

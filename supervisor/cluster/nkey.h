@@ -6,9 +6,9 @@
 // first. Prefix of a user's public key: the byte 20 << 3. Prefix of its seed: (18 << 3) | (20 << 3 >> 5), then
 // (20 << 3 & 31) << 3.
 //
-// A node's NATS key is not its node key: NATS has a client sign whatever bytes the server sends, so a hostile server
-// could have envelopes signed.
-// Used by: the bus, `warder cluster`. Errors: invalid: what is wrong with a text; those of private_file.h. No error
+// A node's NATS key is not its node key: a NATS client signs the bytes that the server sends, so a hostile server could
+// have envelopes signed.
+// Used by: the bus, `warder cluster`. Errors: invalid: the fault of a text; those of private_file.h. No error
 // contains a seed.
 #pragma once
 #include <array>

@@ -3,11 +3,11 @@
 //
 // Text forms: a public key is "ed25519:" and 44 characters of base64. A private key is one line of a file,
 // "warder-ed25519-seed:" and 44 characters of base64, which are the 32 bytes that both keys are derived from.
-// Each signature is made for one purpose, whose name is signed, too: "warder envelope 1", one NUL, the bytes. So nobody
-// can present a signature that was made for one purpose as one for another.
+// Each signature is made for one purpose. The name of the purpose is signed, too: "warder envelope 1", one NUL, the
+// bytes. So a signature for one purpose is not valid for another.
 //
 // Source: `warder cluster init` and `join` make them. Used by: envelope.h, signed_rule.h, join_request.h. Errors:
-// invalid: what is wrong with a text; denied: another user could have read a file. No error contains a private key.
+// invalid: the fault of a text; denied: another user could have read a file. No error contains a private key.
 #pragma once
 #include <array>
 #include <compare>

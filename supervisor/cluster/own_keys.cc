@@ -5,7 +5,7 @@
 namespace cluster {
 namespace {
 
-// The first of both files for which `fits` holds. The error of FILE.next is told only if it is the reason.
+// The first of both files for which `fits` holds. A missing FILE.next is no error.
 template <class Value, class Load, class Fits>
 Result<Value> load_fitting(const std::string& path, Load load, Fits fits, const char* who) {
   Result<Value> first = load(path);

@@ -1,5 +1,5 @@
-// The keys of this machine: a file, and during a change a second one, FILE.next. The trust record decides which of them
-// is in force, so a node changes its key when it gets the new record, and not before.
+// The keys of this machine: a file, and during a change a second one, FILE.next. The trust record decides which key is
+// in force, so a node changes its key when it gets the new record, and not before.
 // Source: `warder cluster init`, `join`, `rotate`. Used by: warder-node, `warder cluster`. Errors: denied: the record
 // names neither key; those of private_file.h.
 #pragma once

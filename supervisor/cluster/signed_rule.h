@@ -1,5 +1,5 @@
-// Signed rules: what an authority, a key of the administrator, says for all nodes of a cluster: who may be a node
-// (kind "trust", trust_record.h) and what tenants may do ("policy"). Nodes get them over the bus or as files. A bus
+// Signed rules: rules for all nodes of a cluster, signed by an authority, a key of the administrator: the list of nodes
+// (kind "trust", trust_record.h) and the policies of tenants ("policy"). Nodes get them over the bus or as files. A bus
 // under an attacker's control cannot change a rule, make one, or bring an old one back: the serial only grows.
 // Form: signed_text.h, with the header
 //   {"v":1,"kind":"policy","cluster":"c1","name":"strict","serial":7,"by":"ed25519:...","bytes":12,"sha256":"..."}

@@ -1,4 +1,4 @@
-// Signed text: the form of everything that is signed in a cluster, envelopes between nodes and rules of authorities:
+// Signed text: the form of envelopes between nodes and of rules of authorities:
 //   header    one line of JSON in canonical form: members in one order, no blanks, no other escapes than needed
 //   signature one line, 88 characters of base64: Ed25519 over the purpose (node_key.h) and the header
 //   body      bytes; the header has their number and their SHA-256
@@ -25,7 +25,7 @@ struct SignedText {
 Result<SignedText> split_signed(std::string_view text, size_t max_header, size_t max_body);
 std::string join_signed(std::string_view header, const Signature& signature, std::string_view body);
 
-// Reads a header or another line of canonical JSON: an object that is nested at most four levels deep.
+// Reads a header or another line of canonical JSON: an object, nested at most four levels deep.
 Result<Json> parse_canonical(std::string_view line);
 
 // A node or a cluster: 1 to 32 of a-z, 0-9 and '-', not beginning with '-'.

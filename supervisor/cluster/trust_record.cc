@@ -161,7 +161,7 @@ Result<TrustRecord> read_record(std::string_view text) {
   CHECKED(check_record(record));
   if (trust_content(record) != rule.content) return fail(Code::invalid, "its content is not in canonical form");
   if (!record.has_authority(record.by))
-    return fail(Code::denied, "by: the record is signed by a key that is none of its own authorities");
+    return fail(Code::denied, "by: the record is signed by a key that it does not name as authority");
   return record;
 }
 

@@ -1,5 +1,5 @@
-// TrustRecord: who may be a node of a cluster, for which accounts each node may act, and whose rules count. A signed
-// rule of kind "trust" (signed_rule.h) whose content is one line of canonical JSON:
+// TrustRecord: the nodes of a cluster, the accounts that each node may act for, and the authorities that sign rules. A
+// signed rule of kind "trust" (signed_rule.h). Its content is one line of canonical JSON:
 //   {"authorities":["ed25519:..."],
 //    "introductions":[{"key":"ed25519:...","by":"ed25519:...","signature":"..."}],
 //    "nodes":[{"name":"n1","key":"ed25519:...","nats":"U...","may_act_for":"all"},
@@ -27,7 +27,7 @@ struct TrustedNode {
   std::string name;
   PublicKey key;
   std::string nats;  // its public NATS key, nkey.h
-  // The accounts whose requests the node may bring to other nodes. nullopt: all.
+  // The accounts that the node may act for at other nodes. nullopt: all.
   std::optional<std::vector<std::string>> accounts;
 
   bool may_act_for(std::string_view account) const;
@@ -48,12 +48,12 @@ struct TrustRecord {
   std::vector<Introduction> introductions;
   std::vector<TrustedNode> nodes;
 
-  const TrustedNode* find(std::string_view node) const;  // nullptr: no such node
+  const TrustedNode* find(std::string_view node) const;  // nullptr: it is not in the record
   bool has_authority(const PublicKey& key) const;
 };
 
-// A record as the first one that this node knows: its file is trusted, because root wrote it. It must be signed by one
-// of its own authorities.
+// A record as the first one that this node knows: its file is trusted, because root wrote it. It must be signed by an
+// authority that it names.
 Result<TrustRecord> read_trust_anchor(std::string_view text);
 // A record from anywhere, to follow `last`. A record with the same serial is refused, too.
 Result<TrustRecord> read_next_trust(std::string_view text, const TrustRecord& last);

@@ -59,7 +59,7 @@ bool envelope(std::string_view bytes, bool is_signed) {
 }
 
 bool takes_a_good_envelope() {
-  Envelope good;
+  NodeEnvelope good;
   good.kind = "open";
   good.id = std::string(32, 'a');
   good.from = "n1";

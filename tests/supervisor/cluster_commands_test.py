@@ -229,6 +229,37 @@ class Rotation(ClusterTest):
         stolen.unlink()
 
 
+class Signing(ClusterTest):
+    def test_policies_are_signed_with_serials_that_grow(self):
+        self.init()
+        policy = self.root / "strict.json"
+        policy.write_text('{"extends": "default"}')
+        rule = self.root / "one/policy-strict.rule"
+
+        def sign(*words):
+            told = json.loads(self.warder("sign", "strict", *words, "--json").stdout)
+            header, signature, content = rule.read_text().split("\n", 2)
+            header = json.loads(header)
+            self.assertEqual((header["kind"], header["cluster"], header["name"], header["by"]),
+                             ("policy", "main", "strict", self.show()["authorities"][0]))
+            self.assertEqual((told["file"], told["serial"], header["bytes"]), (str(rule), header["serial"], len(content)))
+            self.assertEqual(len(base64.b64decode(signature, validate=True)), 64)
+            return header["serial"], content
+
+        self.assertEqual(sign("--file", policy), (1, policy.read_text()))
+        self.assertEqual(sign("--file", policy), (2, policy.read_text()))
+        self.assertEqual(sign("--withdraw"), (3, ""))
+        self.assertEqual(sign("--file", policy, "--serial", "9"), (9, policy.read_text()))
+        self.assertIn("a number above 9", self.refused("sign", "strict", "--file", policy, "--serial", "9"))
+        self.assertIn("--withdraw", self.refused("sign", "strict"))
+        self.assertIn("name of a policy", self.refused("sign", "../strict", "--file", policy))
+        self.assertIn("does not exist", self.refused("sign", "strict", "--file", self.root / "none", status=1))
+        policy.write_text("[]")
+        self.assertIn("not a JSON object", self.refused("sign", "strict", "--file", policy))
+        rule.write_text(rule.read_text().replace("default", "nothing"))
+        self.assertIn("policy-strict.rule", self.refused("sign", "strict", "--withdraw"))
+
+
 @unittest.skipUnless(NATS, "SKIPPED: the package nats-server is missing, so no configuration of it was checked")
 class NatsServer(ClusterTest):
     def make_certificate(self):

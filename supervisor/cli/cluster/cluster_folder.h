@@ -2,10 +2,11 @@
 //   authority.key   the private key of the authority, 0600; on the administrator's machine only (--authority)
 //   node.key        this node's private key, 0600
 //   nats.seed       the seed of this node's NATS key, 0600
-//   trust.record    who may be a node (supervisor/cluster/trust_record.h)
+//   trust.record    the list of nodes (supervisor/cluster/trust_record.h)
+//   policy-*.rule   signed policies (supervisor/cluster/signed_rule.h)
 //   node.json       the configuration of warder-node
 //   nats.conf       of nats-server, made once; nats-nodes.conf, which it includes, made for each trust record
-// A key that is being changed has a second file, node.key.next (supervisor/cluster/own_keys.h).
+// During its change, a key has a second file, node.key.next (supervisor/cluster/own_keys.h).
 // One command at a time changes the files: a lock on the folder. Used by: the commands of this folder. Errors: invalid,
 // naming the flag or the file; denied: another user could write the folder; those of private_file.h.
 #pragma once
@@ -71,7 +72,7 @@ Result<NodeKeys> read_node_keys(const ClusterFolder& folder, const std::string& 
 
 // The text of node.json. Errors: invalid, naming the flag.
 Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNames& names, const Given& given);
-// A flag with the name of a node or a cluster. Errors: invalid: it is missing, or no such name.
+// A flag with the name of a node or a cluster. Errors: invalid: it is missing, or the text is no name.
 Result<std::string> name_flag(const Given& given, const char* flag);
 
 }  // namespace admin

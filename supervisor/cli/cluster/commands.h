@@ -6,7 +6,7 @@
 
 namespace admin {
 
-inline constexpr char kClusterSummary[] = "Keys of a cluster's nodes, and the record of who may be a node";
+inline constexpr char kClusterSummary[] = "Keys of a cluster's nodes, and the record of all nodes";
 
 // `commands`, and the commands of this folder.
 std::vector<Command> with_cluster(std::vector<Command> commands);
@@ -17,6 +17,7 @@ std::vector<Command> with_cluster(std::vector<Command> commands);
 [[gnu::weak]] CommandProgram add_cluster_node;
 [[gnu::weak]] CommandProgram remove_cluster_node;
 [[gnu::weak]] CommandProgram rotate_cluster_key;
+[[gnu::weak]] CommandProgram sign_cluster_policy;
 [[gnu::weak]] CommandProgram show_cluster;
 
 }  // namespace admin

@@ -26,8 +26,8 @@ struct Receiver {
     now.wall_ms += ms;
     now.monotonic += std::chrono::milliseconds(ms);
   }
-  Envelope message() {
-    Envelope envelope;
+  NodeEnvelope message() {
+    NodeEnvelope envelope;
     envelope.kind = "open";
     envelope.id = fmt::format("{:032x}", ++messages);
     envelope.from = "n1";
@@ -45,7 +45,7 @@ struct Receiver {
     CHECK_FALSE(accepted.error().error.hint.empty());
     return std::string(name_of(accepted.error().fault));
   }
-  std::string accept(const Envelope& envelope, unsigned char key = kN1) {
+  std::string accept(const NodeEnvelope& envelope, unsigned char key = kN1) {
     return accept(seal_envelope(envelope, key_of(key)).value());
   }
 
@@ -63,7 +63,7 @@ struct Receiver {
 }  // namespace
 
 TEST_CASE_METHOD(Receiver, "a message is accepted once", "[cluster]") {
-  const Envelope envelope = message();
+  const NodeEnvelope envelope = message();
   const std::string sealed = seal_envelope(envelope, key_of(kN1)).value();
   CHECK(checker.accept(sealed, now).value() == envelope);
   CHECK(accept(sealed) == "replayed");
@@ -82,45 +82,45 @@ TEST_CASE_METHOD(Receiver, "a message is accepted once", "[cluster]") {
 TEST_CASE_METHOD(Receiver, "a message is refused for its sender, receiver, tenant, policy or epoch", "[cluster]") {
   struct Case {
     const char* outcome;
-    std::function<void(Envelope&)> change;
+    std::function<void(NodeEnvelope&)> change;
     unsigned char key = kN1;
   };
   const Case cases[] = {
-      {"accepted", [](Envelope&) {}},
-      {"accepted", [](Envelope& e) { e.tenant.reset(); }},
-      {"accepted", [](Envelope& e) { e.boot = "b007"; }},
-      {"wrong_boot", [](Envelope& e) { e.boot = "b006"; }},
-      {"forged", [](Envelope&) {}, kN3},  // another trusted node says that it is n1
-      {"forged", [](Envelope&) {}, 77},
-      {"forged", [](Envelope& e) { e.from = "n3"; }},
-      {"forged", [](Envelope& e) { e.from = "n2"; }},  // as if this node had sent it
-      {"unknown_sender", [](Envelope& e) { e.from = "n4"; }},
-      {"wrong_receiver", [](Envelope& e) { e.to = "n3"; }},
-      {"tenant_not_served", [](Envelope& e) { e.from = "n3"; }, kN3},
+      {"accepted", [](NodeEnvelope&) {}},
+      {"accepted", [](NodeEnvelope& e) { e.tenant.reset(); }},
+      {"accepted", [](NodeEnvelope& e) { e.boot = "b007"; }},
+      {"wrong_boot", [](NodeEnvelope& e) { e.boot = "b006"; }},
+      {"forged", [](NodeEnvelope&) {}, kN3},  // another trusted node says that it is n1
+      {"forged", [](NodeEnvelope&) {}, 77},
+      {"forged", [](NodeEnvelope& e) { e.from = "n3"; }},
+      {"forged", [](NodeEnvelope& e) { e.from = "n2"; }},  // as if this node had sent it
+      {"unknown_sender", [](NodeEnvelope& e) { e.from = "n4"; }},
+      {"wrong_receiver", [](NodeEnvelope& e) { e.to = "n3"; }},
+      {"tenant_not_served", [](NodeEnvelope& e) { e.from = "n3"; }, kN3},
       {"accepted",
-       [](Envelope& e) {
+       [](NodeEnvelope& e) {
          e.from = "n3", e.tenant->tenant = {"web", "x"};
        },
        kN3},
-      {"unknown_policy", [](Envelope& e) { e.tenant->policy = "other"; }},
-      {"other_policy", [](Envelope& e) { e.tenant->policy_hash[63] = 'b'; }},
-      {"from_the_future", [](Envelope& e) { e.issued_at_ms += 5001; }},
-      {"accepted", [](Envelope& e) { e.issued_at_ms += 5000; }},
-      {"expired", [](Envelope& e) { e.issued_at_ms -= 35'001; }},
-      {"accepted", [](Envelope& e) { e.issued_at_ms -= 35'000; }},
-      {"accepted", [](Envelope& e) { e.epoch = 4; }},
-      {"old_epoch", [](Envelope& e) { e.epoch = 3; }},
-      {"accepted", [](Envelope& e) { e.tenant->tenant.workspace = "other"; }},  // another home
-      {"accepted", [](Envelope& e) { e.epoch = 0; }},                           // it names no epoch
+      {"unknown_policy", [](NodeEnvelope& e) { e.tenant->policy = "other"; }},
+      {"other_policy", [](NodeEnvelope& e) { e.tenant->policy_hash[63] = 'b'; }},
+      {"from_the_future", [](NodeEnvelope& e) { e.issued_at_ms += 5001; }},
+      {"accepted", [](NodeEnvelope& e) { e.issued_at_ms += 5000; }},
+      {"expired", [](NodeEnvelope& e) { e.issued_at_ms -= 35'001; }},
+      {"accepted", [](NodeEnvelope& e) { e.issued_at_ms -= 35'000; }},
+      {"accepted", [](NodeEnvelope& e) { e.epoch = 4; }},
+      {"old_epoch", [](NodeEnvelope& e) { e.epoch = 3; }},
+      {"accepted", [](NodeEnvelope& e) { e.tenant->tenant.workspace = "other"; }},  // another home
+      {"accepted", [](NodeEnvelope& e) { e.epoch = 0; }},                           // it names no epoch
   };
   for (const auto& one : cases) {
-    Envelope envelope = message();
+    NodeEnvelope envelope = message();
     one.change(envelope);
     INFO(envelope.id << " " << one.outcome);
     CHECK(accept(envelope, one.key) == one.outcome);
   }
   checker.note_epoch({"acme", "reports"}, 9, now);
-  Envelope late = message();
+  NodeEnvelope late = message();
   late.epoch = 8;
   CHECK(accept(late) == "old_epoch");
 }
@@ -158,7 +158,7 @@ TEST_CASE_METHOD(Receiver, "two nodes with one name: the trust record knows one 
 }
 
 TEST_CASE_METHOD(Receiver, "a key that is removed while orders are out", "[cluster]") {
-  const Envelope sent = message();
+  const NodeEnvelope sent = message();
   checker.set_trust(record_of({node_of("n2", kN2), node_of("n3", kN3)}, 2));
   CHECK(accept(sent) == "unknown_sender");
   checker.set_trust(record_of({node_of("n1", 11), node_of("n2", kN2)}, 3));  // n1 has a new key
@@ -178,7 +178,7 @@ TEST_CASE_METHOD(Receiver, "this node's clock is set back by an hour, and nothin
   CHECK(accept(sealed) == "accepted");
   now.wall_ms -= kHour;
   CHECK(accept(sealed) == "from_the_future");
-  Envelope bound = message();  // of a sender whose clock was set back, too
+  NodeEnvelope bound = message();  // of a sender whose clock was set back, too
   CHECK(accept(bound) == "before_start");
   bound.boot = "b007";  // it cannot be of before the start
   CHECK(accept(bound) == "accepted");
@@ -204,8 +204,8 @@ TEST_CASE_METHOD(Receiver, "this node's clock is set forward by an hour and back
 
 TEST_CASE("after a start, messages to an earlier start are refused", "[cluster]") {
   Receiver before;
-  const Envelope sent = before.message();
-  Envelope bound = before.message();
+  const NodeEnvelope sent = before.message();
+  NodeEnvelope bound = before.message();
   bound.boot = "b007";
   CHECK(before.accept(sent) == "accepted");
   CHECK(before.accept(bound) == "accepted");
@@ -213,7 +213,7 @@ TEST_CASE("after a start, messages to an earlier start are refused", "[cluster]"
   before.checker = EnvelopeChecker("n2", "b008", before.checker.trust(), nullptr, before.now);
   CHECK(before.accept(sent) == "before_start");
   CHECK(before.accept(bound) == "wrong_boot");
-  Envelope fresh = before.message();
+  NodeEnvelope fresh = before.message();
   CHECK(before.accept(fresh) == "before_start");  // the sender's clock may be ahead
   fresh.boot = "b008";
   CHECK(before.accept(fresh) == "accepted");
@@ -222,7 +222,7 @@ TEST_CASE("after a start, messages to an earlier start are refused", "[cluster]"
 }
 
 TEST_CASE_METHOD(Receiver, "memory is bounded, and full memory refuses", "[cluster]") {
-  Envelope envelope = message();
+  NodeEnvelope envelope = message();
   for (size_t i = 0; i < EnvelopeChecker::kMaxIdsOfNode; i++) {
     envelope.id = fmt::format("{:032x}", 1000 + i);
     if (i == EnvelopeChecker::kMaxIdsOfNode / 2) {
@@ -233,7 +233,7 @@ TEST_CASE_METHOD(Receiver, "memory is bounded, and full memory refuses", "[clust
   }
   CHECK(checker.stored_ids("n1") == EnvelopeChecker::kMaxIdsOfNode);
   CHECK(accept(message()) == "too_many_ids");
-  Envelope of_other = message();
+  NodeEnvelope of_other = message();
   of_other.from = "n3";
   of_other.tenant.reset();
   CHECK(accept(of_other, kN3) == "accepted");  // one sender does not shut out the others
@@ -249,7 +249,7 @@ TEST_CASE_METHOD(Receiver, "epochs of many homes are bounded, the longest unused
   checker.note_epoch({"acme", "reports"}, 7, now);
   for (size_t i = 1; i < EnvelopeChecker::kMaxHomes; i++) checker.note_epoch({"web", fmt::format("w{}", i)}, 1, now);
   CHECK(checker.stored_homes() == EnvelopeChecker::kMaxHomes);
-  Envelope envelope = message();
+  NodeEnvelope envelope = message();
   envelope.tenant->tenant.workspace = "one-more";
   CHECK(accept(envelope) == "too_many_homes");
   run(59'000);

@@ -11,8 +11,8 @@ using trust_test::key_of;
 
 namespace {
 
-Envelope some_envelope() {
-  Envelope envelope;
+NodeEnvelope some_envelope() {
+  NodeEnvelope envelope;
   envelope.kind = "open";
   envelope.id = std::string(32, 'a');
   envelope.from = "n1";
@@ -42,7 +42,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 TEST_CASE("an envelope comes back as it was sealed", "[cluster]") {
   for (const bool full : {true, false}) {
-    Envelope envelope = some_envelope();
+    NodeEnvelope envelope = some_envelope();
     if (!full) {
       envelope.boot.clear();
       envelope.tenant.reset();
@@ -58,7 +58,7 @@ TEST_CASE("an envelope comes back as it was sealed", "[cluster]") {
 }
 
 TEST_CASE("an envelope's form is the only one, also if a trusted key signed another", "[cluster]") {
-  const Envelope envelope = some_envelope();
+  const NodeEnvelope envelope = some_envelope();
   const std::string sealed = seal_envelope(envelope, key_of(1)).value(), header = header_of(sealed);
   REQUIRE(open_envelope(with_header(header, envelope.body)));
   const std::string hash = sha256_hex(envelope.body);
@@ -112,7 +112,7 @@ TEST_CASE("an envelope's form is the only one, also if a trusted key signed anot
 }
 
 TEST_CASE("an envelope is bounded", "[cluster]") {
-  Envelope envelope = some_envelope();
+  NodeEnvelope envelope = some_envelope();
   envelope.body.assign(kMaxEnvelopeBody, 'x');
   const std::string largest = seal_envelope(envelope, key_of(1)).value();
   CHECK(largest.size() <= kMaxEnvelope);
@@ -138,15 +138,15 @@ TEST_CASE("an envelope is bounded", "[cluster]") {
 
 TEST_CASE("a sender learns which member no receiver would take", "[cluster]") {
   const auto refused = [](auto change) {
-    Envelope envelope = some_envelope();
+    NodeEnvelope envelope = some_envelope();
     change(envelope);
     const auto sealed = seal_envelope(envelope, key_of(1));
     return sealed ? std::string("taken") : sealed.error().what;
   };
-  CHECK(refused([](Envelope& e) { e.kind = "a b"; }).starts_with("kind:"));
-  CHECK(refused([](Envelope& e) { e.id = "x"; }).starts_with("id:"));
-  CHECK(refused([](Envelope& e) { e.to = "N"; }).starts_with("to:"));
-  CHECK(refused([](Envelope& e) { e.tenant->principal = "a\nb"; }).starts_with("for.principal:"));
-  CHECK(refused([](Envelope& e) { e.tenant->policy_hash = "C"; }).starts_with("for.policy_hash:"));
-  CHECK(refused([](Envelope& e) { e.epoch = -1; }).starts_with("epoch:"));
+  CHECK(refused([](NodeEnvelope& e) { e.kind = "a b"; }).starts_with("kind:"));
+  CHECK(refused([](NodeEnvelope& e) { e.id = "x"; }).starts_with("id:"));
+  CHECK(refused([](NodeEnvelope& e) { e.to = "N"; }).starts_with("to:"));
+  CHECK(refused([](NodeEnvelope& e) { e.tenant->principal = "a\nb"; }).starts_with("for.principal:"));
+  CHECK(refused([](NodeEnvelope& e) { e.tenant->policy_hash = "C"; }).starts_with("for.policy_hash:"));
+  CHECK(refused([](NodeEnvelope& e) { e.epoch = -1; }).starts_with("epoch:"));
 }

@@ -1,0 +1,86 @@
+// `warder cluster sign`: a policy as a signed rule, for all nodes of the cluster.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "policies/policy.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/cli/admin/values.h"
+#include "supervisor/cli/cluster/cluster_folder.h"
+#include "supervisor/cli/cluster/commands.h"
+#include "supervisor/cli/terminal.h"
+#include "supervisor/cluster/private_file.h"
+
+namespace admin {
+namespace {
+
+constexpr size_t kMaxRuleFile = cluster::kMaxRuleContent + 2048;  // bytes
+
+// The text of the file, which must be a JSON object; empty for --withdraw.
+Result<std::string> rule_content(const Given& given) {
+  if (given.has("withdraw") == given.has("file"))
+    return fail(Code::invalid, "--file: give the file of the policy, or --withdraw",
+                "for example --file /etc/warder/policies/strict.json");
+  if (given.has("withdraw")) return std::string();
+  const std::string path = given.value("file", "");
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) return fail_path(errno, "read", path);
+  TRY(std::string text, read_whole(file.get(), cluster::kMaxRuleContent));
+  const auto policy = parse_json(text);
+  if (policy && policy->is_object()) return text;
+  return fail(Code::invalid,
+              fmt::format("--file: {}: {}", path, policy ? "it is not a JSON object" : policy.error().what),
+              "warder policy check finds each mistake");
+}
+
+// One more than that of the rule in the folder, or the one of --serial. Errors: invalid: not larger than the last one.
+Result<int64_t> next_serial(const std::string& path, const Given& given) {
+  int64_t last = 0;
+  auto text = cluster::read_trusted_file(path, kMaxRuleFile);
+  if (!text && text.error().code != Code::not_found) return tl::unexpected<Error>(std::move(text).error());
+  if (text) {
+    auto rule = cluster::read_signed_rule(*text);
+    if (!rule) return tl::unexpected<Error>(std::move(rule).error().within(path));
+    last = rule->serial;
+  }
+  if (!given.has("serial")) return last + 1;
+  const std::string asked = given.value("serial", "");
+  int64_t serial = 0;
+  const auto read = std::from_chars(asked.data(), asked.data() + asked.size(), serial);
+  if (read.ec == std::errc() && read.ptr == asked.data() + asked.size() && serial > last &&
+      serial <= cluster::kMaxSerial)
+    return serial;
+  return fail(Code::invalid, fmt::format("--serial: '{}' is not a number above {}", printable(asked, 32), last),
+              "nodes take only a larger serial than that of the rule that they have");
+}
+
+}  // namespace
+
+Result<int> sign_cluster_policy(const Given& given) {
+  cluster::SignedRule rule;
+  rule.kind = "policy";
+  rule.name = given.words.front();
+  if (!policies::valid_name(rule.name))
+    return fail(Code::invalid, fmt::format("'{}' is no name of a policy", printable(rule.name, 64)),
+                "1 to 64 of a-z, 0-9, '_', '.' and '-', not beginning with a dot");
+  TRY(rule.content, rule_content(given));
+  TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
+  TRY(const cluster::TrustRecord record, folder.read_trust());
+  TRY(const cluster::PrivateKey authority, folder.load_authority(record));
+  const std::string path = folder.file("policy-" + rule.name + ".rule");
+  TRY(rule.serial, next_serial(path, given));
+  rule.cluster = record.cluster;
+  TRY(const std::string text, cluster::sign_rule(rule, authority));
+  CHECKED(cluster::write_whole_file(path, text, 0644, Existing::replace));
+  if (given.json) {
+    print_json({{"policy", rule.name}, {"serial", rule.serial}, {"withdrawn", rule.content.empty()}, {"file", path}});
+    return 0;
+  }
+  cli::print_text(stdout, fmt::format("{}: {} with the serial {}, in {}{}\n", rule.name,
+                                      rule.content.empty() ? "withdrawn" : "signed", rule.serial, path,
+                                      rule.serial > 1 ? ", in place of an older rule" : ""));
+  return 0;
+}
+
+}  // namespace admin
