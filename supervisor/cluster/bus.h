@@ -143,6 +143,8 @@ class Bus {
  public:
   virtual ~Bus() = default;
   virtual BusState state() const = 0;
+  // One line: the server, or the last error.
+  virtual std::string status() const = 0;
   virtual ObserverList<BusObserver>& observers() = 0;
   virtual BusStats stats() const = 0;
   // The most bytes of one message, as the server says; 1 MiB before the first connection.

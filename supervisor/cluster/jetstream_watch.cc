@@ -18,6 +18,7 @@ constexpr auto kSilence = 5s;       // after which the consumer is taken for los
 constexpr auto kFirstRetry = 50ms;  // until the next attempt to reach the bucket
 constexpr auto kLongestRetry = 2'000ms;
 constexpr auto kAskLimit = 2'000ms;     // for the answer about a new consumer
+constexpr int kMessagesInTurn = 500;    // then other work of the loop is done
 constexpr size_t kMaxUnread = 1 << 20;  // messages
 
 // Numbers in the reply subject of a consumer's message: "$JS.ACK.<stream>.<consumer>.<deliveries>.<revision>.<number>.
@@ -86,7 +87,9 @@ class ConsumerRun {
   Task<bool> run();
 
  private:
-  bool take_messages();  // false: the consumer is lost
+  // What take_messages() left: no message, perhaps some, or the consumer is lost.
+  enum class Taken { all, some, lost };
+  Taken take_messages();
   bool take_message(BusMessage message);
   void finish_initial();
 
@@ -123,18 +126,25 @@ Task<bool> ConsumerRun::run() {
   state.changes->begin_all();
   if (initial_ == 0) finish_initial();
   while (!state.changes->ended() && state.core->state() != BusState::closed) {
-    if (!take_messages() || state.connects != connects || Monotonic::now() - heard_ > kSilence) break;
+    const Taken taken = take_messages();
+    if (taken == Taken::lost || state.connects != connects || Monotonic::now() - heard_ > kSilence) break;
+    if (taken == Taken::some) {
+      co_await next_turn(state.core->loop());
+      continue;
+    }
     co_await wait_for_news(subscribed_.feed, state.core->loop(), 1s);
   }
   co_return is_current_;
 }
 
-bool ConsumerRun::take_messages() {
-  while (std::optional<BusMessage> message = subscribed_.feed->take()) {
-    if (message->bytes.empty() || !take_message(*std::move(message))) return false;
+ConsumerRun::Taken ConsumerRun::take_messages() {
+  for (int i = 0; i < kMessagesInTurn; i++) {
+    std::optional<BusMessage> message = subscribed_.feed->take();
+    if (!message) return Taken::all;
+    if (message->bytes.empty() || !take_message(*std::move(message))) return Taken::lost;
     heard_ = Monotonic::now();
   }
-  return true;
+  return Taken::some;
 }
 
 bool ConsumerRun::take_message(BusMessage message) {

@@ -30,6 +30,7 @@ Result<LibNats> load_nats_functions() {
   take(nats.options_create, "natsOptions_Create");
   take(nats.options_destroy, "natsOptions_Destroy");
   take(nats.set_servers, "natsOptions_SetServers");
+  take(nats.ignore_discovered_servers, "natsOptions_SetIgnoreDiscoveredServers");
   take(nats.set_name, "natsOptions_SetName");
   take(nats.set_timeout, "natsOptions_SetTimeout");
   take(nats.set_send_asap, "natsOptions_SetSendAsap");
@@ -40,7 +41,6 @@ Result<LibNats> load_nats_functions() {
   take(nats.set_ping_interval, "natsOptions_SetPingInterval");
   take(nats.set_max_pings_out, "natsOptions_SetMaxPingsOut");
   take(nats.set_write_deadline, "natsOptions_SetWriteDeadline");
-  take(nats.set_no_echo, "natsOptions_SetNoEcho");
   take(nats.use_one_delivery_thread, "natsOptions_UseGlobalMessageDelivery");
   take(nats.set_nkey, "natsOptions_SetNKey");
   take(nats.set_secure, "natsOptions_SetSecure");

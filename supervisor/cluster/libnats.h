@@ -17,6 +17,7 @@ struct LibNats {
   decltype(&::natsOptions_Create) options_create;
   decltype(&::natsOptions_Destroy) options_destroy;
   decltype(&::natsOptions_SetServers) set_servers;
+  decltype(&::natsOptions_SetIgnoreDiscoveredServers) ignore_discovered_servers;
   decltype(&::natsOptions_SetName) set_name;
   decltype(&::natsOptions_SetTimeout) set_timeout;
   decltype(&::natsOptions_SetSendAsap) set_send_asap;
@@ -27,7 +28,6 @@ struct LibNats {
   decltype(&::natsOptions_SetPingInterval) set_ping_interval;
   decltype(&::natsOptions_SetMaxPingsOut) set_max_pings_out;
   decltype(&::natsOptions_SetWriteDeadline) set_write_deadline;
-  decltype(&::natsOptions_SetNoEcho) set_no_echo;
   decltype(&::natsOptions_UseGlobalMessageDelivery) use_one_delivery_thread;
   decltype(&::natsOptions_SetNKey) set_nkey;
   decltype(&::natsOptions_SetSecure) set_secure;

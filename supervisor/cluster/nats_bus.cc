@@ -71,6 +71,7 @@ class NatsBus : public Bus {
   ~NatsBus() override { core_->end("this node has closed it"); }
 
   BusState state() const override { return core_->state(); }
+  std::string status() const override { return core_->status(); }
   ObserverList<BusObserver>& observers() override { return core_->observers(); }
   BusStats stats() const override { return core_->stats(); }
   size_t max_payload() const override { return core_->max_payload(); }

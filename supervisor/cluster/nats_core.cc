@@ -67,7 +67,8 @@ Task<Result<>> NatsCore::connect(std::shared_ptr<NatsCore> core) {
   target->feed = core->replies_;
   target->mark = NatsTarget::Mark::reply;
   void* const number = enter_target(std::move(target));
-  auto connected = std::make_shared<MessageFeed>(core->loop_, SubscriptionBounds());
+  auto connected = std::make_shared<NatsTarget>();
+  connected->feed = std::make_shared<MessageFeed>(core->loop_, SubscriptionBounds());
   core->sender_->post_always([outcome, connected, settings = core->settings_, number, inbox = core->inbox_ + ".*",
                               handover = core->handover_](NatsSession& session) {
     Result<> result = session.connect(settings);
@@ -76,10 +77,10 @@ Task<Result<>> NatsCore::connect(std::shared_ptr<NatsCore> core) {
       const std::lock_guard lock(outcome->mutex);
       outcome->result = std::move(result);
     }
-    connected->push(BusMessage());
+    connected->feed->push(BusMessage());
     handover->arrived(connected);
   });
-  const auto told = co_await MessageFeed::next(connected);
+  const auto told = co_await MessageFeed::next(connected->feed);
   if (!told) co_return tl::unexpected<Error>(told.error());
   const std::lock_guard lock(outcome->mutex);
   co_return *outcome->result;
@@ -89,6 +90,7 @@ void NatsCore::end(std::string why) {
   if (!sender_) return;
   why_ended_ = std::move(why);
   state_ = BusState::closed;
+  status_ = why_ended_;
   sender_.reset();
   handover_->close();
   const Error error = closed_error(why_ended_).value();
@@ -199,14 +201,15 @@ void NatsCore::on_news() {
   const auto self = shared_from_this();
   const NatsNews news = handover_->take();
   apply(news);
-  for (const auto& feed : news.arrivals)
-    if (feed != replies_) feed->wake();
+  for (const auto& target : news.arrivals)
+    if (target->feed != replies_) target->feed->wake();
   read_replies();
 }
 
 void NatsCore::apply(const NatsNews& news) {
   stats_.unsent += news.unsent;
   max_payload_ = news.max_payload;
+  if (!news.text.empty()) status_ = news.text;
   for (const uint64_t token : news.failed_requests)
     if (const auto found = waiting_.find(token); found != waiting_.end())
       found->second.resolve(fail(Code::unavailable, "the request could not be sent", kConnectionRemedy));

@@ -23,6 +23,7 @@ class NatsCore : public std::enable_shared_from_this<NatsCore> {
 
   Loop& loop() { return loop_; }
   BusState state() const { return state_; }
+  const std::string& status() const { return status_; }
   size_t max_payload() const { return max_payload_; }
   BusStats stats() const;
   ObserverList<BusObserver>& observers() { return observers_; }
@@ -64,6 +65,7 @@ class NatsCore : public std::enable_shared_from_this<NatsCore> {
   std::shared_ptr<NatsHandover> handover_;
   std::unique_ptr<NatsSender> sender_;  // nullptr: ended
   BusState state_ = BusState::reconnecting;
+  std::string status_ = "connecting";
   std::string why_ended_;
   std::string last_refusal_;
   size_t max_payload_ = 1 << 20;  // bytes

@@ -1,7 +1,7 @@
 #include "supervisor/cluster/nats_handover.h"
 
-#include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace cluster {
 namespace {
@@ -41,10 +41,9 @@ void NatsHandover::change(const std::function<void(NatsNews&)>& how) {
   uv_async_send(&wake_->handle);
 }
 
-void NatsHandover::arrived(const std::shared_ptr<MessageFeed>& feed) {
-  change([&feed](NatsNews& news) {
-    if (std::find(news.arrivals.begin(), news.arrivals.end(), feed) == news.arrivals.end())
-      news.arrivals.push_back(feed);
+void NatsHandover::arrived(const std::shared_ptr<NatsTarget>& target) {
+  change([&target](NatsNews& news) {
+    if (!std::exchange(target->is_announced, true)) news.arrivals.push_back(target);
   });
 }
 
@@ -55,6 +54,7 @@ NatsNews NatsHandover::take() {
   news_.refusals.clear();
   news_.failed_requests.clear();
   news_.arrivals.clear();
+  for (const auto& target : taken.arrivals) target->is_announced = false;
   return taken;
 }
 

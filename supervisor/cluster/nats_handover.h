@@ -17,6 +17,8 @@
 
 namespace cluster {
 
+struct NatsTarget;
+
 struct NatsNews {
   bool is_connected = false;
   bool is_closed = false;
@@ -26,7 +28,7 @@ struct NatsNews {
   uint64_t unsent = 0;                    // since the last take()
   std::vector<std::string> refusals;      // since the last take(), at most kMaxRefusals
   std::vector<uint64_t> failed_requests;  // tokens of requests that could not be sent, since the last take()
-  std::vector<std::shared_ptr<MessageFeed>> arrivals;  // feeds with new messages, since the last take(), each once
+  std::vector<std::shared_ptr<NatsTarget>> arrivals;  // with new messages, since the last take(), each once
 };
 constexpr size_t kMaxRefusals = 16;
 
@@ -39,7 +41,7 @@ class NatsHandover {
 
   // Any thread: changes the news, and wakes the loop. Without effect after close().
   void change(const std::function<void(NatsNews&)>& how);
-  void arrived(const std::shared_ptr<MessageFeed>& feed);
+  void arrived(const std::shared_ptr<NatsTarget>& target);
   // On the loop.
   NatsNews take();
   void close();
@@ -62,6 +64,7 @@ struct NatsTarget {
   std::shared_ptr<MessageFeed> feed;  // of a subscription; nullptr for a connection's target
   Mark mark = Mark::none;
   std::string seed_file;           // of a connection: read for each signature
+  bool is_announced = false;       // among the arrivals; by the handover's mutex
   int64_t dropped_in_library = 0;  // on the thread that delivers messages
 };
 // First bytes of marked messages.

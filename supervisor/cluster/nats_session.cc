@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <sodium.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -79,13 +81,19 @@ int64_t pause_before(natsConnection*, int attempts, void* closure) {
   return pause / 2 + std::stol(random_hex(3), nullptr, 16) % (pause / 2 + 1);
 }
 
+// What `use` makes of the seed in the file; the seed does not stay in memory.
+Result<std::string> with_seed(const std::string& file,
+                              const std::function<Result<std::string>(const std::string&)>& use) {
+  TRY(std::string seed, read_nkey_seed(file));
+  Result<std::string> made = use(seed);
+  sodium_memzero(seed.data(), seed.size());
+  return made;
+}
+
 natsStatus sign_nonce(char** error, unsigned char** signature, int* size, const char* nonce, void* closure) {
   const auto target = find_target(closure);
   Result<std::string> signed_nonce = fail(Code::internal, "the bus has ended");
-  if (target) {
-    signed_nonce =
-        read_nkey_seed(target->seed_file).and_then([nonce](const std::string& seed) { return nkey_sign(seed, nonce); });
-  }
+  if (target) signed_nonce = with_seed(target->seed_file, [nonce](const auto& seed) { return nkey_sign(seed, nonce); });
   if (!signed_nonce) {
     *error = ::strdup(signed_nonce.error().what.c_str());
     return NATS_ERR;
@@ -120,7 +128,7 @@ void on_message(natsConnection*, natsSubscription* subscription, natsMsg* messag
     BusMessage received{nats.subject(message), reply ? reply : "", mark_of(message, target->mark)};
     received.bytes.append(nats.data(message), static_cast<size_t>(nats.data_length(message)));
     target->feed->push(std::move(received));
-    target->handover->arrived(target->feed);
+    target->handover->arrived(target);
   }
   nats.message_destroy(message);
 }
@@ -147,6 +155,8 @@ Result<natsOptions*> NatsSession::make_options(const BusSettings& settings) {
   set("max_reconnect_bytes",
       nats_->set_reconnect_buffer(options, static_cast<int>(settings.max_reconnect_bytes) + kSpareBytes));
   set("delay", nats_->set_reconnect_delay(options, pause_before, reinterpret_cast<void*>(longest_pause_)));
+  // A server must not send this node to servers that are not in its settings.
+  set("servers", nats_->ignore_discovered_servers(options, true));
   set("delivery", nats_->use_one_delivery_thread(options, true));
   set("errors", nats_->set_error_handler(options, on_problem, target_));
   set("closed", nats_->set_closed(options, on_closed, target_));
@@ -159,8 +169,7 @@ Result<natsOptions*> NatsSession::make_options(const BusSettings& settings) {
     set("certificate_file and key_file",
         nats_->load_certificate(options, settings.certificate_file.c_str(), settings.key_file.c_str()));
   if (!settings.nkey_seed_file.empty()) {
-    const auto key =
-        read_nkey_seed(settings.nkey_seed_file).and_then([](const std::string& seed) { return nkey_public_key(seed); });
+    const auto key = with_seed(settings.nkey_seed_file, [](const auto& seed) { return nkey_public_key(seed); });
     if (!key) {
       nats_->options_destroy(options);
       return tl::unexpected<Error>(Error(key.error()).within("nkey"));

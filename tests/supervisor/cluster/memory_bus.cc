@@ -109,6 +109,7 @@ class MemoryBus : public Bus {
     core_->change_state(*client_, BusState::closed, client_->why_closed);
   }
   BusState state() const override { return client_->state; }
+  std::string status() const override { return client_->status; }
   ObserverList<BusObserver>& observers() override { return client_->observers; }
   BusStats stats() const override {
     BusStats stats = client_->stats;
@@ -233,6 +234,7 @@ std::shared_ptr<MemoryClient> MemoryBroker::Core::client(const std::string& name
 
 void MemoryBroker::Core::change_state(MemoryClient& client, BusState state, const std::string& text) {
   client.state = state;
+  client.status = text;
   if (state == BusState::closed) {
     const Error error = closed_error(text).value();
     for (const auto& one : client.subscriptions) one.feed->end(error);

@@ -16,6 +16,7 @@ struct MemoryClient {
   std::string name;
   BusState state = BusState::connected;
   bool stalled = false;
+  std::string status = "connected to the broker";
   std::string why_closed;
   BusStats stats;
   ObserverList<BusObserver> observers;

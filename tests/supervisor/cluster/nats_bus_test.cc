@@ -116,6 +116,67 @@ TEST_CASE("a server accepts a node by its key, and refuses others", "[nats]") {
   CHECK((*bus)->publish("w1.x", "").error().code == Code::unavailable);
 }
 
+TEST_CASE("over TLS, both sides' certificates are checked", "[nats]") {
+  ServerScene scene;
+  const std::string folder = scene.folder.path();
+  const std::string make = fmt::format(
+      "cd {} && new() {{ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout $1.key "
+      "-out $1.pem -subj /CN=$1 -addext subjectAltName=$2 >openssl.log 2>&1; }} && new good IP:127.0.0.1 && "
+      "new wrong DNS:elsewhere && new node DNS:n1",
+      folder);
+  REQUIRE(std::system(make.c_str()) == 0);
+  const auto tls = [&folder](const std::string& name) {
+    return fmt::format(
+        "tls: {{cert_file: \"{0}/{1}.pem\", key_file: \"{0}/{1}.key\", ca_file: \"{0}/node.pem\", verify: true, "
+        "timeout: 5}}",
+        folder, name);
+  };
+  NatsServerProcess server(tls("good"));
+  BusSettings settings = ServerScene::settings(server);
+  settings.servers = {server.url("tls")};
+  settings.authorities_file = folder + "/good.pem";
+  settings.certificate_file = folder + "/node.pem";
+  settings.key_file = folder + "/node.key";
+  {
+    const auto bus = scene.connect(settings);
+    REQUIRE(bus);
+    CHECK((*bus)->state() == BusState::connected);
+    CHECK(scene.runner->run((*bus)->flush(5s)));
+    CHECK((*bus)->status() == "connected to " + server.url("tls"));
+  }
+  const auto is_refused = [&scene](const BusSettings& with) {
+    const auto bus = scene.connect(with);
+    return !bus || (*bus)->state() != BusState::connected;
+  };
+  BusSettings anonymous = settings;
+  anonymous.certificate_file = anonymous.key_file = "";
+  CHECK(is_refused(anonymous));
+  BusSettings distrusting = settings;
+  distrusting.authorities_file = folder + "/wrong.pem";
+  CHECK(scene.connect(distrusting).error().code == Code::denied);
+  BusSettings unencrypted = ServerScene::settings(server);
+  CHECK(is_refused(unencrypted));
+  server.set_configuration(tls("wrong"));  // the certificate of another host
+  server.restart();
+  BusSettings elsewhere = settings;
+  elsewhere.authorities_file = folder + "/wrong.pem";
+  CHECK(is_refused(elsewhere));
+}
+
+TEST_CASE("the server's bound of messages counts", "[nats]") {
+  ServerScene scene;
+  NatsServerProcess server("max_payload: 2048");
+  auto bus = *scene.connect(ServerScene::settings(server));
+  CHECK(bus->max_payload() == 2048);
+  CHECK(bus->publish("w1.x", std::string(2048, 'x')));
+  CHECK_FALSE(bus->publish("w1.x", std::string(2049, 'x')));
+  REQUIRE(scene.runner->run(bus->flush(5s)));
+  server.set_configuration("max_payload: 1024");
+  server.restart();
+  scene.runner->until([&] { return bus->max_payload() == 1024; }, "the other bound");
+  CHECK_FALSE(bus->publish("w1.x", std::string(2048, 'x')));
+}
+
 TEST_CASE("a missing permission is told, once", "[nats]") {
   ServerScene scene;
   const std::string seed = new_nkey_seed();
