@@ -65,7 +65,7 @@ class Rig:
     def __init__(self, policies, *names):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-cluster-"))
         self.folder.chmod(0o755)
-        self.names, self.policies, self.port = names, policies, free_port()
+        self.names, self.policies, self.port, self.bus = names, policies, free_port(), None
         self.nodes, self.daemons = {}, {}
 
     def __enter__(self):
@@ -76,7 +76,8 @@ class Rig:
             self.wait(lambda: self.is_listening(), "nats-server listens")
             for name in self.names:
                 folder = self.folder / name
-                self.nodes[name] = Process(folder / "node.log", os.environ["WARDER_NODE"], "--config", folder / "node.json")
+                self.nodes[name] = Process(folder / "node.log", os.environ["WARDER_NODE"], "--config", folder / "node.json",
+                                           "--daemon-user", (folder / "user").read_text())
                 self.daemons[name] = Daemon(policies=self.policies, arguments=("--config", folder / "warderd.json"))
                 self.nodes[name].start()
                 self.daemons[name].__enter__()
@@ -84,6 +85,8 @@ class Rig:
                 self.wait(lambda name=name: "acts as a home" in self.daemons[name].log_text(), f"{name} has its lease")
             return self
         except BaseException:
+            if self.bus:
+                print(self.bus.log_text()[-2000:])
             for name, node in self.nodes.items():
                 print(f"--- {name}\n{node.log_text()[-2000:]}\n{self.daemons[name].log_text()[-2000:]}")
             self.end()
@@ -106,7 +109,8 @@ class Rig:
             status = node.stop()
             if status != 0 or "ERROR: AddressSanitizer" in node.log_text() or "runtime error:" in node.log_text():
                 failures.append(AssertionError(f"warder-node of {name} ended with {status}:\n{node.log_text()[-4000:]}"))
-        self.bus.stop()
+        if self.bus:
+            self.bus.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         if is_good and failures:
             raise failures[0]
@@ -131,20 +135,23 @@ class Rig:
             if number == 0:
                 warder("cluster", "init", "--name", "test", "--node", name, "--server", server, "--folder", folder)
             else:
-                request = json.loads(warder("--json", "cluster", "join", "--cluster", "test", "--node", name, "--server", server,
-                                            "--folder", folder))["request"]
+                request = warder("cluster", "join", "--cluster", "test", "--node", name, "--server", server,
+                                 "--folder", folder).strip()
                 warder("cluster", "add", request, "--folder", first)
             (folder / "state").mkdir()
             self.change(folder / "node.json", state=str(folder / "state"), socket=str(folder / "node.sock"),
                         warderd=str(folder / "in.sock"), ca="")
             ids = {"id_range": id_range(number)} if id_range(number) else {}
+            # Without a user "warder", a daemon of root becomes the last id of its range.
+            last = ids["id_range"]["first"] + ids["id_range"]["count"] - 1 if ids else os.geteuid()
+            (folder / "user").write_text(str(last))
             (folder / "warderd.json").write_text(json.dumps(
                 {"cluster": {"socket": str(folder / "node.sock"), "listen": str(folder / "in.sock")}, **ids}))
         for name in self.names[1:]:
             shutil.copy(first / "trust.record", self.folder / name)
         (first / "server.conf").write_text(
             f'listen: "127.0.0.1:{self.port}"\nserver_name: test\njetstream {{ store_dir: "{self.folder}/jetstream" }}\n'
-            'include "nats-nodes.conf"\n')
+            'accounts { WARDER { jetstream: enabled, include "nats-nodes.conf" } }\n')
         for path in [self.folder, *self.folder.rglob("*")]:
             if path.is_dir():
                 path.chmod(0o755)

@@ -38,7 +38,7 @@ std::string write_greeting(const Greeting& greeting) {
 }
 
 // The inbox must be one of the sender's: frames for this connection go there.
-Result<Greeting> read_greeting(const Envelope& envelope) {
+Result<Greeting> read_greeting(const NodeEnvelope& envelope) {
   TRY(const Json body, parse_json(envelope.body));
   Fields in(body, envelope.kind);
   Greeting greeting;
@@ -86,19 +86,19 @@ Task<> Carrier::serve(std::unique_ptr<BusSubscription> orders) {
   }
 }
 
-Result<std::string> Carrier::seal(Envelope envelope) const {
+Result<std::string> Carrier::seal(NodeEnvelope envelope) const {
   envelope.from = identity_.node;
   envelope.issued_at_ms = read_clocks().wall_ms;
   return seal_envelope(envelope, identity_.key);
 }
 
-void Carrier::refuse(const BusMessage& message, const Envelope& order, const std::string& boot, const Error& why) {
-  Envelope answer{.kind = "refused", .id = random_hex(16), .to = order.from, .boot = boot};
+void Carrier::refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why) {
+  NodeEnvelope answer{.kind = "refused", .id = random_hex(16), .to = order.from, .boot = boot};
   answer.body = dump_json({{"why", why.what}, {"remedy", why.hint}, {"order", order.id}});
   if (auto sealed = seal(std::move(answer))) (void)respond(bus_, message, *std::move(sealed));
 }
 
-Result<AsyncFd> Carrier::connect_to_warderd(const Envelope& order) {
+Result<AsyncFd> Carrier::connect_to_warderd(const NodeEnvelope& order) {
   if (carried_.size() >= kMostConnections) return fail(Code::exhausted, "the node carries too many connections");
   TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
   const EnvelopeTenant& tenant = *order.tenant;
@@ -114,7 +114,7 @@ Task<> Carrier::take_order(BusMessage message) {
     log_warning("cluster: an order is refused: {}", accepted.error().error.what);
     co_return;
   }
-  const Envelope& order = *accepted;
+  const NodeEnvelope& order = *accepted;
   if (order.kind != "open" || !order.tenant) co_return;
   if (read_clocks().wall_ms - order.issued_at_ms > kOldestOrderMs) co_return;  // its sender has given up
   const auto greeting = read_greeting(order);
@@ -130,7 +130,7 @@ Task<> Carrier::take_order(BusMessage message) {
   if (!frames) co_return refuse(message, order, boot, frames.error());
   const auto ready = co_await bus_.flush(kOpenLimit);  // the server knows the subscription before the first frame
   if (!ready) co_return;
-  Envelope opened{.kind = "opened", .id = random_hex(16), .to = order.from, .boot = boot};
+  NodeEnvelope opened{.kind = "opened", .id = random_hex(16), .to = order.from, .boot = boot};
   opened.body = write_greeting({keys.public_text(), inbox, identity_.boot, order.id});
   auto answer = seal(std::move(opened));
   if (!answer || !respond(bus_, message, *std::move(answer))) co_return;
@@ -141,7 +141,7 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& 
                                            const std::string& inbox) {
   CO_TRY(auto frames, bus_.subscribe(inbox, {}, kFrames));
   const std::string id = random_hex(16);
-  Envelope order{.kind = "open", .id = id, .to = node.name, .boot = node.boot};
+  NodeEnvelope order{.kind = "open", .id = id, .to = node.name, .boot = node.boot};
   order.tenant = EnvelopeTenant{acting.principal, {acting.account}, acting.policy, acting.policy_hash};
   order.body = write_greeting({keys.public_text(), inbox, identity_.boot, {}});
   CO_TRY(std::string sealed, seal(std::move(order)));

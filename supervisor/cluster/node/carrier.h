@@ -51,9 +51,9 @@ class Carrier {
   Task<> take_order(BusMessage message);
   Task<Result<Opened>> ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
                            const std::string& inbox);
-  Result<std::string> seal(Envelope envelope) const;
-  Result<AsyncFd> connect_to_warderd(const Envelope& order);
-  void refuse(const BusMessage& message, const Envelope& order, const std::string& boot, const Error& why);
+  Result<std::string> seal(NodeEnvelope envelope) const;
+  Result<AsyncFd> connect_to_warderd(const NodeEnvelope& order);
+  void refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why);
   void add(FrameCipher cipher, Carried::Ends ends);
 
   Loop& loop_;

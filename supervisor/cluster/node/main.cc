@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 
 #include "supervisor/base/ending_signals.h"
@@ -19,16 +20,23 @@ namespace {
 
 constexpr int kExitError = 1, kExitUsage = 2;
 
-// The socket from systemd, or a new one, for this user alone.
+// The socket from systemd, or a new one: the peer's credentials decide (DaemonDoor).
 Result<Fd> open_node_socket(const std::string& path) {
   if (::sd_listen_fds(1) == 1 && ::sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_STREAM, 1) > 0)
     return Fd(SD_LISTEN_FDS_START);
-  return mcp::listen_at(path, 0600);
+  return mcp::listen_at(path, 0666);
 }
 
+// `name`: a user's name or id. Without such a user, only root and this program's user may connect.
 std::set<uid_t> daemon_users(const std::string& name) {
   std::set<uid_t> users{0, ::geteuid()};
-  if (const passwd* entry = ::getpwnam(name.c_str())) users.insert(entry->pw_uid);
+  uid_t id = 0;
+  const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), id);
+  if (wrong == std::errc() && end == name.data() + name.size()) {
+    users.insert(id);
+  } else if (const passwd* entry = ::getpwnam(name.c_str())) {
+    users.insert(entry->pw_uid);
+  }
   return users;
 }
 
@@ -76,7 +84,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("warder-node ") + kWarderVersion);
   std::string file = "/etc/warder/cluster/node.json", user = "warder";
   app.add_option("--config", file, "Configuration, as warder cluster init or join writes it")->type_name("FILE");
-  app.add_option("--daemon-user", user, "The user of warderd, who may connect")->type_name("NAME");
+  app.add_option("--daemon-user", user, "The user of warderd, who may connect: name or id")->type_name("USER");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
