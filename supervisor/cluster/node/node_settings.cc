@@ -1,6 +1,10 @@
 #include "supervisor/cluster/node/node_settings.h"
 
 #include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
@@ -26,6 +30,14 @@ Result<NodeLabels> read_labels(const Json* object) {
   return labels;
 }
 
+// A secret that systemd passes to this service (LoadCredential= of its unit) has the name of its file.
+std::string passed_secret(const std::string& file) {
+  const char* folder = std::getenv("CREDENTIALS_DIRECTORY");
+  if (!folder) return file;
+  const std::string passed = std::filesystem::path(folder) / std::filesystem::path(file).filename();
+  return ::access(passed.c_str(), F_OK) == 0 ? passed : file;
+}
+
 Result<NodeSettings> read_settings(const Json& document) {
   Fields in(document, "");
   NodeSettings settings;
@@ -48,6 +60,8 @@ Result<NodeSettings> read_settings(const Json& document) {
   TRY(settings.socket, in.string_or("socket", settings.socket));
   TRY(settings.warderd, in.string_or("warderd", settings.warderd));
   CHECKED(in.done());
+  settings.node_key = passed_secret(settings.node_key);
+  settings.nats_seed = passed_secret(settings.nats_seed);
   return settings;
 }
 
