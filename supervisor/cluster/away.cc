@@ -96,7 +96,7 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
     if (link_.may_start()) co_return std::nullopt;
     co_return write_far_failure(
         {"fenced", "it cannot reach the cluster, so another node may take over its workspaces; nothing was started",
-         "send the request again when the node is back: warder nodes", link_.node(), false},
+         "send the request again when the node is back", link_.node(), false},
         form);
   }
   form.node = home->node;

@@ -25,7 +25,7 @@ constexpr size_t kMostHomes = 10'000;  // in memory
 constexpr size_t kMostAsked = 1000;    // questions without an answer
 
 Error unavailable(std::string why) {
-  return {Code::unavailable, 0, std::move(why), "ask the administrator: systemctl status warder-node", {}};
+  return {Code::unavailable, 0, std::move(why), "ask the administrator: journalctl --unit=warder-node", {}};
 }
 
 std::string text_in(const Json& object, const char* key, size_t most) {

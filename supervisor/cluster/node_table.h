@@ -1,5 +1,5 @@
 // NodeTable: the last report of each node, as one node knows them. Plain data without I/O.
-// Source: the bucket `nodes` and the load in answers of other nodes. Used by: place.h, `warder nodes`.
+// Source: the bucket `nodes` and the load in answers of other nodes. Used by: place.h, node_directory.h.
 // A report is checked for its form and its signature before it comes here.
 #pragma once
 #include <cstdint>

@@ -51,7 +51,7 @@ tl::unexpected<Error> no_node(const NodeTable& nodes, const PlacementNeeds& need
   add(label, "without the needed labels");
   if (nodes.size() == 0) reasons = ": no node is known";
   return fail(Code::unavailable, "no node of the cluster can take this work" + reasons,
-              "see `warder nodes`; try again later, or ask the administrator");
+              "try again later, or ask the administrator");
 }
 
 // The finalizer of splitmix64: every bit of the result depends on every bit of `hash`. FNV alone leaves names that

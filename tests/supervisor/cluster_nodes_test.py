@@ -2,55 +2,19 @@
 and stopped. Each program writes its number into a file of the shared workspace. The judge is this file at the home, not
 the answers: no number twice, none that was told not to have run, all that were told done.
 """
-import json
 import os
-import pathlib
 import signal
-import socket
 import sys
-import threading
 import time
 import unittest
 
+from cluster_agents import DONE, Work
 from cluster_rig import NATS_SERVER, Rig
-from harness import Client, Policies, body_of, eventually
+from harness import Client, Policies, eventually
 
 ACCOUNT = f"uid-{os.geteuid()}"
 if NATS_SERVER is None:
     sys.stderr.write("*** NOT TESTED: nodes of a cluster, because nats-server is missing: apt-get install nats-server ***\n")
-
-
-class Agent(threading.Thread):
-    """Calls a node's daemon without a pause; connects again when the daemon has gone."""
-
-    def __init__(self, rig, node, first):
-        super().__init__(daemon=True)
-        self.rig, self.node, self.next = rig, node, first
-        self.told = {}  # number -> "done", "not run", "may have run"
-        self.slowest_failure = 0
-        self.is_over = False
-
-    def run(self):
-        client = None
-        while not self.is_over:
-            number, self.next = self.next, self.next + 1
-            begun = time.monotonic()
-            try:
-                client = client or Client(self.rig.daemons[self.node].socket, timeout=60)
-                body = body_of(client.call("execute_code", {"code": f"open('runs', 'a').write('{number}\\n')"}))
-            except (OSError, EOFError, RuntimeError, ValueError):  # the agent's own daemon has gone
-                self.told[number] = "may have run"
-                client = None
-                time.sleep(0.1)
-                continue
-            if body["success"]:
-                self.told[number] = "done"
-            else:
-                self.told[number] = "may have run" if body.get("may_have_run", True) else "not run"
-                self.slowest_failure = max(self.slowest_failure, time.monotonic() - begun)
-                time.sleep(0.05)
-        if client:
-            client.close()
 
 
 @unittest.skipIf(NATS_SERVER is None, "nats-server is missing")
@@ -67,10 +31,6 @@ class Nodes(unittest.TestCase):
 
     def workspace(self, node):
         return self.rig.daemons[node].state / "tenants" / ACCOUNT / "workspace"
-
-    def runs(self):
-        file = self.workspace(self.home) / "runs"
-        return file.read_text().split() if file.exists() else []
 
     def test_a_session_and_files_are_one_on_all_nodes(self):
         with Client(self.rig.daemons[self.others[0]].socket) as one, Client(self.rig.daemons[self.others[1]].socket) as two:
@@ -99,37 +59,21 @@ class Nodes(unittest.TestCase):
 
     def after_fault(self, fault, seconds=3.0):
         """Two agents work at each node while `fault` happens. Returns what each was told."""
-        with Client(self.rig.daemons[self.home].socket) as client:
-            client.execute("import os\nif os.path.exists('runs'): os.remove('runs')")
-        agents = [Agent(self.rig, node, 1_000_000 * number) for number, node in enumerate(self.rig.names * 2)]
-        for agent in agents:
-            agent.start()
+        work = Work(self.rig, self.home)
+        work.begin()
         time.sleep(0.5)
         fault()
         time.sleep(seconds)
-        for agent in agents:
-            agent.is_over = True
-        for agent in agents:
-            agent.join(60)
-            self.assertFalse(agent.is_alive(), "a call has no answer")
-        time.sleep(0.5)  # what was told to have ended must not begin later
-        runs = self.runs()
-        told = {number: what for agent in agents for number, what in agent.told.items()}
-        self.assertEqual(sorted({run for run in runs if runs.count(run) > 1}), [], "started twice")
-        done = {str(number) for number, what in told.items() if what == "done"}
-        not_run = {str(number) for number, what in told.items() if what == "not run"}
-        self.assertEqual(sorted(done - set(runs)), [], "told done, and not kept")
-        self.assertEqual(sorted(not_run & set(runs)), [], "told not run, and ran")
-        self.assertGreater(len(done), 20)
-        works = {node: sum(agent.told[n] == "done" for agent in agents if agent.node == node for n in list(agent.told)[-3:])
-                 for node in self.rig.names}
-        for node in self.rig.names:
-            self.assertGreater(works[node], 0, f"{node} works again: {works}")
+        work.end()
+        self.assertEqual(work.faults(ACCOUNT), [])
+        self.assertEqual(work.works(), set(self.rig.names))
+        told = work.told()
+        self.assertGreater(sum(what == DONE for what in told.values()), 20)
         return told
 
     def test_without_a_fault_all_is_done(self):
         told = self.after_fault(lambda: None, 1.5)
-        self.assertEqual(set(told.values()), {"done"})
+        self.assertEqual(set(told.values()), {DONE})
 
     def test_the_home_is_killed_and_starts_again(self):
         def fault():

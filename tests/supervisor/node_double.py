@@ -125,7 +125,7 @@ class NodeDouble:
             find = json.loads(line)["find"]
             home = self.cluster.home(find["account"], find["workspace"])
             if home is None:
-                self.tell({"failed": {"id": find["id"], "why": "no node of the cluster answers", "remedy": "warder nodes"}})
+                self.tell({"failed": {"id": find["id"], "why": "no node of the cluster answers", "remedy": "ask the administrator"}})
             else:
                 self.tell({"found": {"id": find["id"], "node": home, "epoch": 1, "here": home == self.name}})
 
@@ -137,7 +137,7 @@ class NodeDouble:
                     raise OSError("the node does not answer")
                 far.connect(str(self.cluster.nodes[order["node"]].warderd))
             except OSError as e:
-                client.sendall(json.dumps({"refused": {"why": str(e), "remedy": "warder nodes"}}).encode() + b"\n")
+                client.sendall(json.dumps({"refused": {"why": str(e), "remedy": "ask the administrator"}}).encode() + b"\n")
                 return
             far.sendall(json.dumps({"act": order["for"]}).encode() + b"\n")
             client.sendall(json.dumps({"opened": {"boot": "double"}}).encode() + b"\n")

@@ -176,7 +176,7 @@ Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
     why = std::move(opened).error();
     if (no_responders(why)) why.what = "the node is not connected to the cluster";
   }
-  if (why.hint.empty()) why.hint = "ask the administrator: warder nodes";
+  if (why.hint.empty()) why.hint = "ask the administrator: journalctl --unit=warder-node";
   send_line(local.get(), {{"refused", {{"why", why.what}, {"remedy", why.hint}}}});
 }
 

@@ -106,7 +106,7 @@ Task<Result<HomeRecord>> HomeDirectory::choose(KvBucket& bucket, const tenants::
 Task<Result<HomeDirectory::Found>> HomeDirectory::find(tenants::TenantId id) {
   const std::string key = tenant_key(id.account, id.workspace);
   if (!bucket_ || !is_current_)
-    co_return fail(Code::unavailable, "this node cannot reach the cluster", "ask the administrator: warder nodes");
+    co_return fail(Code::unavailable, "this node cannot reach the cluster", "ask the administrator: journalctl --unit=warder-node");
   Found found;
   const uint64_t period = lease_.period();
   if (const auto known = records_.find(key); known != records_.end()) {
@@ -124,7 +124,7 @@ Task<Result<HomeDirectory::Found>> HomeDirectory::find(tenants::TenantId id) {
   if (found.record.node != settings_.node) co_return found;
   if (held_.state(id, BootClock::now()) == HomeState::lost)
     co_return fail(Code::unavailable, "the workspace was at another node in between, and its files are there",
-                   "ask the administrator: warder nodes move");
+                   "ask the administrator");
   found.is_here = true;
   co_return found;
 }

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""What a cluster costs and what it holds, on this machine: three warderd, three warder-node, one nats-server.
+
+    python3 tests/bench/cluster.py --build build/release [--rounds 400] [--calls 10000]
+
+First, in turns: `pass` in a waiting jail of a daemon without a cluster, of a home, of a home while NATS is down, and from
+another node; beside it the round trip of a bare request over the same kind of server (bus-bench prints more of these).
+Then agents at all nodes work while processes are killed and stopped, until they have made --calls calls: how often a
+program started twice, was told done and is not there, or was told not to have run and ran; and the time until a failure
+was told. Prints figures and judges none. Loopback and Unix sockets only. Bounded by its arguments.
+"""
+import argparse
+import os
+import pathlib
+import signal
+import statistics
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(TOP / "tests"), str(TOP / "tests/supervisor")]
+
+
+def pass_ms(client):
+    begun = time.perf_counter()
+    result = client.call("execute_code", {"code": "pass"})
+    spent = (time.perf_counter() - begun) * 1e3
+    assert not result.get("isError"), result
+    time.sleep(0.02)  # the pool builds the next jail
+    return spent
+
+
+def of(values, part):
+    return statistics.quantiles(values, n=100)[part - 1]
+
+
+def costs(rounds, rig, plain, clients, home, away):
+    spent = {"without a cluster": [], "at the home": [], "from another node": []}
+    for _ in range(rounds):
+        spent["without a cluster"].append(pass_ms(plain))
+        spent["at the home"].append(pass_ms(clients[home]))
+        spent["from another node"].append(pass_ms(clients[away]))
+    rig.bus.stop(signal.SIGKILL)
+    down = {"without a cluster, NATS down": [], "at the home, NATS down": []}
+    until = time.monotonic() + 12  # the lease lasts 20 s
+    while time.monotonic() < until:
+        down["without a cluster, NATS down"].append(pass_ms(plain))
+        down["at the home, NATS down"].append(pass_ms(clients[home]))
+    rig.bus.start()
+    bare, bare_down = of(spent["without a cluster"], 50), of(down["without a cluster, NATS down"], 50)
+    for name, values in {**spent, **down}.items():
+        print(f"{name}: p50 {of(values, 50):.2f} ms, p95 {of(values, 95):.2f} ms, "
+              f"x{of(values, 50) / (bare_down if 'down' in name else bare):.3f}")
+    print(f"remote minus local: {of(spent['from another node'], 50) - of(spent['at the home'], 50):.2f} ms")
+
+
+def faults_of(rig, home):
+    others = [name for name in rig.names if name != home]
+
+    def restart(process, number=signal.SIGKILL, pause=0.0):
+        process.stop(number)
+        time.sleep(pause)
+        process.start()
+
+    def pause(send, seconds=4):
+        send(signal.SIGSTOP)
+        time.sleep(seconds)
+        send(signal.SIGCONT)
+
+    def kill_daemon(name):
+        rig.daemons[name].kill()
+        rig.daemons[name].start()
+    return {
+        "the home's warderd killed": lambda: kill_daemon(home),
+        "another warderd killed": lambda: kill_daemon(others[0]),
+        "the home's warder-node killed": lambda: restart(rig.nodes[home]),
+        "another warder-node killed": lambda: restart(rig.nodes[others[1]]),
+        "another warder-node stopped 4 s": lambda: pause(rig.nodes[others[0]].send),
+        "the home's warderd stopped 4 s": lambda: pause(rig.daemons[home].process.send_signal),
+        "NATS killed for 0.7 s": lambda: restart(rig.bus, pause=0.7),
+        "NATS stopped 4 s": lambda: pause(rig.bus.send),
+    }
+
+
+def chaos(calls, rig, home, account):
+    from cluster_agents import MAY_HAVE_RUN, NOT_RUN, Work
+    made, wrong, failures, told_what = 0, [], [], {}
+    while made < calls:
+        for name, fault in faults_of(rig, home).items():
+            work = Work(rig, home)
+            work.begin()
+            time.sleep(0.5)
+            fault()
+            time.sleep(8)
+            work.end()
+            told = work.told()
+            made += len(told)
+            wrong += [f"{name}: {one}" for one in work.faults(account)]
+            failures += [one for agent in work.agents for one in agent.failures]
+            for what in (NOT_RUN, MAY_HAVE_RUN):
+                told_what[what] = told_what.get(what, 0) + sum(one == what for one in told.values())
+            print(f"  {name}: {len(told)} calls, {sum(one == NOT_RUN for one in told.values())} told not run, "
+                  f"{sum(one == MAY_HAVE_RUN for one in told.values())} told may have run, {len(wrong)} wrong so far", flush=True)
+            if made >= calls:
+                break
+    print(f"{made} calls: {len(wrong)} started twice, lost or told wrongly; {told_what}")
+    for one in wrong[:20]:
+        print("  " + one)
+    if len(failures) > 10:
+        print(f"a failure was told after: p50 {of(failures, 50):.2f} s, p99 {of(failures, 99):.2f} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--rounds", type=int, default=400)
+    parser.add_argument("--calls", type=int, default=0)
+    options = parser.parse_args()
+    build = pathlib.Path(options.build).absolute()
+    os.environ.update(WARDERD=str(build / "supervisor/warderd"), WARDER=str(build / "supervisor/cli/warder"),
+                      WARDER_NODE=str(build / "supervisor/cluster/node/warder-node"))
+    from cluster_rig import NATS_SERVER, Rig
+    from harness import Client, Daemon, Policies
+    if NATS_SERVER is None:
+        sys.exit("nats-server is missing: apt-get install nats-server")
+    print(f"load {os.getloadavg()[0]:.1f}")
+    pool = {"min_idle": 3, "max_idle": 6}
+    account = f"uid-{os.geteuid()}"
+    with Policies(pool=pool) as bare, Policies(cluster={"home": "cluster"}, pool=pool) as shared, Daemon(policies=bare) as plain, \
+            Rig(shared, "n1", "n2", "n3") as rig:
+        clients = {name: Client(rig.daemons[name].socket) for name in rig.names}
+        result = clients["n1"].request("tools/call", name="execute_code", arguments={"code": "pass"})
+        home = result["_meta"].get("org.warder/node", "n1")
+        away = next(name for name in rig.names if name != home)
+        if options.rounds:
+            with Client(plain.socket) as unclustered:
+                for client in (unclustered, clients[home], clients[away]):
+                    for _ in range(20):
+                        pass_ms(client)
+                costs(options.rounds, rig, unclustered, clients, home, away)
+        for client in clients.values():
+            client.close()
+        if options.calls:
+            time.sleep(10)
+            chaos(options.calls, rig, home, account)
+
+
+main()

@@ -1,0 +1,90 @@
+"""Agents that work at the nodes of a cluster while something happens to it, and the judge of what they were told: the
+file at the home into which each program writes its number.
+"""
+import collections
+import threading
+import time
+
+from harness import Client, body_of
+
+DONE, NOT_RUN, MAY_HAVE_RUN = "done", "not run", "may have run"
+
+
+class Agent(threading.Thread):
+    """Calls a node's daemon without a pause; connects again when the daemon has gone."""
+
+    def __init__(self, daemon, node, first):
+        super().__init__(daemon=True)
+        self.daemon_of_node, self.node, self.next = daemon, node, first
+        self.told = {}      # number -> DONE, NOT_RUN or MAY_HAVE_RUN
+        self.failures = []  # seconds until a failure was told
+        self.is_over = False
+
+    def run(self):
+        client = None
+        while not self.is_over:
+            number, self.next = self.next, self.next + 1
+            begun = time.monotonic()
+            try:
+                client = client or Client(self.daemon_of_node.socket, timeout=60)
+                body = body_of(client.call("execute_code", {"code": f"open('runs', 'a').write('{number}\\n')"}))
+            except (OSError, EOFError, RuntimeError, ValueError):  # the agent's own daemon has gone
+                self.told[number] = MAY_HAVE_RUN
+                if client:
+                    client.close()
+                client = None
+                time.sleep(0.1)
+                continue
+            if body["success"]:
+                self.told[number] = DONE
+            else:
+                self.told[number] = MAY_HAVE_RUN if body.get("may_have_run", True) else NOT_RUN
+                self.failures.append(time.monotonic() - begun)
+                time.sleep(0.05)
+        if client:
+            client.close()
+
+
+class Work:
+    """Two agents at each node, from begin() to end()."""
+
+    def __init__(self, rig, home):
+        self.rig, self.home, self.agents = rig, home, []
+
+    def file(self, account):
+        return self.rig.daemons[self.home].state / "tenants" / account / "workspace/runs"
+
+    def begin(self):
+        with Client(self.rig.daemons[self.home].socket) as client:
+            client.execute("import os\nif os.path.exists('runs'): os.remove('runs')")
+        self.agents = [Agent(self.rig.daemons[node], node, 1_000_000 * number)
+                       for number, node in enumerate(self.rig.names * 2)]
+        for agent in self.agents:
+            agent.start()
+
+    def end(self):
+        for agent in self.agents:
+            agent.is_over = True
+        for agent in self.agents:
+            agent.join(90)
+        time.sleep(0.5)  # what was told to have ended must not begin later
+
+    def told(self):
+        return {number: what for agent in self.agents for number, what in agent.told.items()}
+
+    def faults(self, account):
+        """What the judge finds: a list of texts, empty if all is well."""
+        file = self.file(account)
+        runs = collections.Counter(file.read_text().split() if file.exists() else [])
+        told = self.told()
+        found = [f"{number} was started {times} times" for number, times in runs.items() if times > 1]
+        found += [f"{number} was told done, and its line is not there" for number, what in told.items()
+                  if what == DONE and str(number) not in runs]
+        found += [f"{number} was told not to have run, and ran" for number, what in told.items()
+                  if what == NOT_RUN and str(number) in runs]
+        found += [f"a call at {agent.node} has no answer" for agent in self.agents if agent.is_alive()]
+        return found
+
+    def works(self):
+        """The nodes at which the last calls were done."""
+        return {agent.node for agent in self.agents if DONE in list(agent.told.values())[-3:]}
