@@ -52,7 +52,7 @@ std::vector<LoadScenario> load_scenarios() {
        .lost_as_rack = true},
       {.name = "10 % of nodes drained, half",
        .anywhere = 0.5,
-       .seconds = 1.5,
+       .seconds = 1.2,
        .lighter_homes = true,
        .drained_nodes = 0.1},
       {.name = "two wire versions, anywhere", .anywhere = 1, .mixed_versions = true},
