@@ -38,7 +38,7 @@ struct Run {
   uint32_t next = 0;  // in a tenant's line
   uint16_t asker = 0;
   bool is_anywhere = false;
-  bool was_refused = false;
+  bool is_waiting = false;  // its program did not start yet
 };
 
 constexpr uint32_t kNoRun = ~0U;
@@ -169,7 +169,7 @@ class LoadModel {
     while (nodes_[asker].is_lost) asker = static_cast<uint16_t>(random_.below(static_cast<uint32_t>(nodes_.size())));
     const uint32_t id = new_run();
     Run& run = runs_[id];
-    run = {now_us_, now_us_, random_tenant(), kNoRun, asker, random_.uniform() < scenario_.anywhere, false};
+    run = {now_us_, now_us_, random_tenant(), kNoRun, asker, random_.uniform() < scenario_.anywhere, true};
     figures_.asked += is_measured(run);
     if (!run.is_anywhere) return send_home(id);
     cluster::RunPlacement::Request request;
@@ -250,15 +250,20 @@ class LoadModel {
     Node& node = nodes_[at];
     Run& run = runs_[id];
     ++node.used;
+    run.is_waiting = false;
     const double service_us = scenario_.exponential_service
                                   ? random_.exponential(kServiceUs)
                                   : kServiceFixedUs + random_.exponential(kServiceUs - kServiceFixedUs);
     events_.add(now_us_ + service_us, {id, at, Step::end});
     if (!is_measured(run)) return;
     ++node.runs;
+    figures_.queue.add(now_us_ - run.arrived_us);
+    count_wait(run, service_us);
+  }
+
+  void count_wait(const Run& run, double service_us) {
     const double wait_us = now_us_ - run.asked_us;
     figures_.wait.add(wait_us);
-    figures_.queue.add(now_us_ - run.arrived_us);
     if (run.tenant < home_.size() - hot_) figures_.wait_quiet.add(wait_us);
     sums_[run.tenant].response_us += wait_us + service_us;
     ++sums_[run.tenant].count;
@@ -343,10 +348,14 @@ class LoadModel {
   }
   void free_run(uint32_t id) {
     placements_[id].reset();
+    runs_[id].is_waiting = false;
     free_.push_back(id);
   }
 
+  // Runs that still wait count with the wait that they had so far.
   void finish() {
+    for (const Run& run : runs_)
+      if (run.is_waiting && is_measured(run)) count_wait(run, kServiceUs);
     double sum = 0, squares = 0, tenants = 0;
     for (const TenantSums& tenant : sums_) {
       if (tenant.count == 0) continue;
