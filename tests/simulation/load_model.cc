@@ -51,7 +51,6 @@ struct Node {
   std::deque<Line> lines;
   uint32_t used = 0, waiting = 0;
   uint64_t runs = 0;
-  uint32_t homes = 0;
   bool is_lost = false, is_drained = false;
   cluster::WireVersions wire;
 };
@@ -114,7 +113,6 @@ class LoadModel {
     report.waiting = node.waiting;
     report.wire = node.wire;
     report.drained = node.is_drained;
-    report.homes = node.homes;
     return report;
   }
 
@@ -125,13 +123,13 @@ class LoadModel {
     (void)table_.report(std::move(report));  // fewer than kMaxNodes
   }
 
-  // The number of homes is in the table at once: the records of homes are not lost, as reports of load may be.
   void give_home(uint32_t tenant, double at_us) {
     const tenants::TenantId id{"t" + std::to_string(tenant)};
-    const auto choose = scenario_.lighter_homes ? cluster::lighter_home : cluster::default_home;
-    home_[tenant] = node_of(choose(table_, id, {{}, {1, 2}}, clock_at(at_us)).value());
-    ++nodes_[home_[tenant]].homes;
-    if (scenario_.lighter_homes) report(home_[tenant], at_us);
+    const cluster::PlacementNeeds needs{{}, {1, 2}};
+    const auto home = scenario_.lighter_homes ? cluster::lighter_home(table_, homes_, id, needs, clock_at(at_us))
+                                              : cluster::default_home(table_, id, needs, clock_at(at_us));
+    home_[tenant] = node_of(home.value());
+    ++homes_[*home];
   }
 
   void handle(const LoadEvent& event) {
@@ -330,6 +328,7 @@ class LoadModel {
   }
 
   void move_home(uint32_t tenant) {
+    --homes_[name_of(home_[tenant])];
     give_home(tenant, now_us_);
     moving_until_us_[tenant] = now_us_ + kMoveUs;
     ++figures_.moved_homes;
@@ -379,6 +378,7 @@ class LoadModel {
   cluster::RandomBits bits_;
   cluster::NodeTable table_;
   std::vector<Node> nodes_;
+  cluster::HomeCounts homes_;
   std::vector<uint16_t> home_;  // of each tenant; the hot tenants are the last
   std::vector<double> moving_until_us_;
   std::vector<TenantSums> sums_;
