@@ -30,7 +30,6 @@ struct NodeReport {
   uint32_t slots = 0;    // executions that may run at the same time; a node with 0 gets no work
   uint32_t used = 0;     // executions that run; not limited by `slots`: work of homes may exceed it
   uint32_t waiting = 0;  // executions that wait for a slot
-  uint32_t homes = 0;    // workspaces that have their home there
   std::string version;   // of the program, for people: "0.1.0"
   WireVersions wire;
   bool drained = false;              // an administrator asked for no new work

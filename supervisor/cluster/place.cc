@@ -101,12 +101,16 @@ Result<std::string> default_home(const NodeTable& nodes, const tenants::TenantId
   return highest.first->name;
 }
 
-Result<std::string> lighter_home(const NodeTable& nodes, const tenants::TenantId& workspace,
+Result<std::string> lighter_home(const NodeTable& nodes, const HomeCounts& homes, const tenants::TenantId& workspace,
                                  const PlacementNeeds& needs, BootClock::time_point now) {
   const HighestNodes highest = highest_nodes(nodes, workspace, needs, now);
   if (!highest.first) return no_node(nodes, needs, {}, now);
-  const bool second_is_lighter = highest.second && highest.second->homes < highest.first->homes;
-  return second_is_lighter ? highest.second->name : highest.first->name;
+  if (!highest.second) return highest.first->name;
+  const auto count_at = [&](const NodeReport& node) {
+    const auto found = homes.find(node.name);
+    return found == homes.end() ? size_t{0} : found->second;
+  };
+  return count_at(*highest.second) < count_at(*highest.first) ? highest.second->name : highest.first->name;
 }
 
 bool takes_run(const NodeReport& self) { return !self.drained && self.slots > 0 && self.occupancy() < kRefuseAbove; }

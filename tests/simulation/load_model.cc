@@ -38,7 +38,7 @@ struct Run {
   uint32_t next = 0;  // in a tenant's line
   uint16_t asker = 0;
   bool is_anywhere = false;
-  bool was_refused = false;
+  bool is_waiting = false;  // its program did not start yet
 };
 
 constexpr uint32_t kNoRun = ~0U;
@@ -51,7 +51,6 @@ struct Node {
   std::deque<Line> lines;
   uint32_t used = 0, waiting = 0;
   uint64_t runs = 0;
-  uint32_t homes = 0;
   bool is_lost = false, is_drained = false;
   cluster::WireVersions wire;
 };
@@ -114,7 +113,6 @@ class LoadModel {
     report.waiting = node.waiting;
     report.wire = node.wire;
     report.drained = node.is_drained;
-    report.homes = node.homes;
     return report;
   }
 
@@ -125,13 +123,13 @@ class LoadModel {
     (void)table_.report(std::move(report));  // fewer than kMaxNodes
   }
 
-  // The number of homes is in the table at once: the records of homes are not lost, as reports of load may be.
   void give_home(uint32_t tenant, double at_us) {
     const tenants::TenantId id{"t" + std::to_string(tenant)};
-    const auto choose = scenario_.lighter_homes ? cluster::lighter_home : cluster::default_home;
-    home_[tenant] = node_of(choose(table_, id, {{}, {1, 2}}, clock_at(at_us)).value());
-    ++nodes_[home_[tenant]].homes;
-    if (scenario_.lighter_homes) report(home_[tenant], at_us);
+    const cluster::PlacementNeeds needs{{}, {1, 2}};
+    const auto home = scenario_.lighter_homes ? cluster::lighter_home(table_, homes_, id, needs, clock_at(at_us))
+                                              : cluster::default_home(table_, id, needs, clock_at(at_us));
+    home_[tenant] = node_of(home.value());
+    ++homes_[*home];
   }
 
   void handle(const LoadEvent& event) {
@@ -169,7 +167,7 @@ class LoadModel {
     while (nodes_[asker].is_lost) asker = static_cast<uint16_t>(random_.below(static_cast<uint32_t>(nodes_.size())));
     const uint32_t id = new_run();
     Run& run = runs_[id];
-    run = {now_us_, now_us_, random_tenant(), kNoRun, asker, random_.uniform() < scenario_.anywhere, false};
+    run = {now_us_, now_us_, random_tenant(), kNoRun, asker, random_.uniform() < scenario_.anywhere, true};
     figures_.asked += is_measured(run);
     if (!run.is_anywhere) return send_home(id);
     cluster::RunPlacement::Request request;
@@ -250,15 +248,20 @@ class LoadModel {
     Node& node = nodes_[at];
     Run& run = runs_[id];
     ++node.used;
+    run.is_waiting = false;
     const double service_us = scenario_.exponential_service
                                   ? random_.exponential(kServiceUs)
                                   : kServiceFixedUs + random_.exponential(kServiceUs - kServiceFixedUs);
     events_.add(now_us_ + service_us, {id, at, Step::end});
     if (!is_measured(run)) return;
     ++node.runs;
+    figures_.queue.add(now_us_ - run.arrived_us);
+    count_wait(run, service_us);
+  }
+
+  void count_wait(const Run& run, double service_us) {
     const double wait_us = now_us_ - run.asked_us;
     figures_.wait.add(wait_us);
-    figures_.queue.add(now_us_ - run.arrived_us);
     if (run.tenant < home_.size() - hot_) figures_.wait_quiet.add(wait_us);
     sums_[run.tenant].response_us += wait_us + service_us;
     ++sums_[run.tenant].count;
@@ -325,6 +328,7 @@ class LoadModel {
   }
 
   void move_home(uint32_t tenant) {
+    --homes_[name_of(home_[tenant])];
     give_home(tenant, now_us_);
     moving_until_us_[tenant] = now_us_ + kMoveUs;
     ++figures_.moved_homes;
@@ -343,10 +347,14 @@ class LoadModel {
   }
   void free_run(uint32_t id) {
     placements_[id].reset();
+    runs_[id].is_waiting = false;
     free_.push_back(id);
   }
 
+  // Runs that still wait count with the wait that they had so far.
   void finish() {
+    for (const Run& run : runs_)
+      if (run.is_waiting && is_measured(run)) count_wait(run, kServiceUs);
     double sum = 0, squares = 0, tenants = 0;
     for (const TenantSums& tenant : sums_) {
       if (tenant.count == 0) continue;
@@ -370,6 +378,7 @@ class LoadModel {
   cluster::RandomBits bits_;
   cluster::NodeTable table_;
   std::vector<Node> nodes_;
+  cluster::HomeCounts homes_;
   std::vector<uint16_t> home_;  // of each tenant; the hot tenants are the last
   std::vector<double> moving_until_us_;
   std::vector<TenantSums> sums_;

@@ -19,7 +19,7 @@ struct LoadScenario {
   double load = 0.8;             // of all slots, when no node is lost or drained
   double anywhere = 0;           // share of the runs that may go anywhere; the others go home
   double hot_load = 0;           // share of the load that 1 % of the tenants make; 0: all make the same
-  double seconds = 0.5;          // measured, after `warm_up_seconds`
+  double seconds = 0.25;         // measured, after `warm_up_seconds`
   double warm_up_seconds = 0.1;  // and the event, if any, comes at its end
   size_t tenants_per_node = 100;
   bool lighter_homes = false;   // by lighter_home() instead of default_home()

@@ -7,7 +7,6 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/node_messages.h"
-#include "supervisor/cluster/place.h"
 #include "supervisor/cluster/subjects.h"
 
 namespace cluster {
@@ -75,31 +74,45 @@ void HomeDirectory::take(const KvChange& change) {
   const auto known = records_.find(change.key);
   if (change.kind == KvChange::Kind::removed) {
     if (known == records_.end()) return;
-    records_.erase(known);
+    remove_record(change.key);
     return moved_();
   }
   const auto record = read_record(change.bytes);
   if (!record) return log_warning("cluster: a home is not used: {}: {}", change.key, record.error().what);
   if (known != records_.end() && known->second == *record) return;
   const bool has_moved = known != records_.end();
-  records_[change.key] = *record;
+  set_record(change.key, *record);
   if (has_moved) moved_();
 }
 
+void HomeDirectory::set_record(const std::string& key, const HomeRecord& record) {
+  remove_record(key);
+  records_.emplace(key, record);
+  ++counts_[record.node];
+}
+
+void HomeDirectory::remove_record(const std::string& key) {
+  const auto known = records_.find(key);
+  if (known == records_.end()) return;
+  const auto count = counts_.find(known->second.node);
+  if (--count->second == 0) counts_.erase(count);
+  records_.erase(known);
+}
+
 Task<Result<HomeRecord>> HomeDirectory::choose(KvBucket& bucket, const tenants::TenantId& id, const std::string& key) {
-  CO_TRY(const std::string node, lighter_home(nodes_.table(), id, {}, BootClock::now()));
+  CO_TRY(const std::string node, lighter_home(nodes_.table(), counts_, id, {}, BootClock::now()));
   const HomeRecord chosen{node, 1};
   const uint64_t period = lease_.period();
   CO_TRY(const KvWrite write, co_await bucket.create(key, write_record(chosen)));
   if (write.written) {
-    records_[key] = chosen;
+    set_record(key, chosen);
     if (chosen.node == settings_.node) held_.confirm(id, chosen, period, true);
     co_return chosen;
   }
   CO_TRY(const auto entry, co_await bucket.get(key));
   if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
   CO_TRY(const HomeRecord present, read_record(entry->bytes));
-  records_[key] = present;
+  set_record(key, present);
   co_return present;
 }
 

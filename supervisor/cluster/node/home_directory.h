@@ -12,6 +12,7 @@
 #include "supervisor/cluster/bus.h"
 #include "supervisor/cluster/homes.h"
 #include "supervisor/cluster/node/node_directory.h"
+#include "supervisor/cluster/place.h"
 
 namespace cluster {
 
@@ -32,6 +33,8 @@ class HomeDirectory {
   Task<> follow();
   Task<> read_all(KvBucket& bucket);
   void take(const KvChange& change);
+  void set_record(const std::string& key, const HomeRecord& record);
+  void remove_record(const std::string& key);
   Task<Result<HomeRecord>> choose(KvBucket& bucket, const tenants::TenantId& id, const std::string& key);
 
   Loop& loop_;
@@ -42,6 +45,7 @@ class HomeDirectory {
   const std::function<void()> moved_;
   std::unique_ptr<KvBucket> bucket_;           // nullptr: not open yet
   std::map<std::string, HomeRecord> records_;  // by key
+  HomeCounts counts_;                          // of records_, by node
   bool is_current_ = false;                    // records_ has all that existed
   HeldHomes held_;
   Scope tasks_;  // last: cancelled first
