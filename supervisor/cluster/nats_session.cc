@@ -112,12 +112,18 @@ std::string header_of(natsMsg* message, const char* name) {
   return callback_functions().header_get(message, name, &value) == NATS_OK && value ? value : "";
 }
 
-std::string mark_of(natsMsg* message, NatsTarget::Mark mark) {
+// The headers of values are their writers': only a message of the consumer itself, which has no number, is a heartbeat.
+std::string mark_of(natsMsg* message, std::string_view reply, NatsTarget::Mark mark) {
   if (mark == NatsTarget::Mark::none) return {};
   const std::string status = header_of(message, "Status");
-  if (mark == NatsTarget::Mark::reply) return {status == "503" ? kMarkNoResponders : kMarkPlain};
-  if (!status.empty()) return kMarkHeartbeat + header_of(message, "Nats-Last-Consumer");
-  return {header_of(message, "KV-Operation").empty() ? kMarkPlain : kMarkRemoved};
+  if (mark == NatsTarget::Mark::reply) {
+    const bool nobody = status == "503" && callback_functions().data_length(message) == 0;
+    return {nobody ? kMarkNoResponders : kMarkPlain};
+  }
+  if (status == "100" && !reply.starts_with("$JS.ACK."))
+    return kMarkHeartbeat + header_of(message, "Nats-Last-Consumer");
+  const std::string operation = header_of(message, "KV-Operation");
+  return {operation == "DEL" || operation == "PURGE" ? kMarkRemoved : kMarkPlain};
 }
 
 void on_message(natsConnection*, natsSubscription* subscription, natsMsg* message, void* closure) {
@@ -126,8 +132,9 @@ void on_message(natsConnection*, natsSubscription* subscription, natsMsg* messag
     int64_t dropped = 0;
     if (nats.dropped(subscription, &dropped) == NATS_OK && dropped > target->dropped_in_library)
       target->feed->add_dropped(static_cast<uint64_t>(dropped - std::exchange(target->dropped_in_library, dropped)));
-    const char* reply = nats.reply(message);
-    BusMessage received{nats.subject(message), reply ? reply : "", mark_of(message, target->mark)};
+    const char* sent_reply = nats.reply(message);
+    const std::string reply = sent_reply ? sent_reply : "";
+    BusMessage received{nats.subject(message), reply, mark_of(message, reply, target->mark)};
     received.bytes.append(nats.data(message), static_cast<size_t>(nats.data_length(message)));
     target->feed->push(std::move(received));
     target->handover->arrived(target);
