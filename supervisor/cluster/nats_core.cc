@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <utility>
 
 #include "supervisor/base/random.h"
@@ -25,15 +24,15 @@ size_t outgoing_bytes(const OutgoingMessage& message) {
 // One request's place among those that wait.
 class NatsCore::Waiting {
  public:
-  Waiting(NatsCore& core, uint64_t token, Answer::Resolver resolver) : core_(core), token_(token) {
-    core_.waiting_.emplace(token, std::move(resolver));
+  Waiting(NatsCore& core, std::string token, Answer::Resolver resolver) : core_(core), token_(std::move(token)) {
+    core_.waiting_.emplace(token_, std::move(resolver));
   }
   ~Waiting() { core_.waiting_.erase(token_); }
   Waiting(const Waiting&) = delete;
 
  private:
   NatsCore& core_;
-  const uint64_t token_;
+  const std::string token_;
 };
 
 NatsCore::NatsCore(Loop& loop, BusSettings settings)
@@ -157,16 +156,14 @@ void NatsCore::unsubscribe(const Subscribed& subscribed) {
     sender_->post_always([number = subscribed.target](NatsSession& session) { session.unsubscribe(number); });
 }
 
-std::string NatsCore::inbox_of(uint64_t token) const { return fmt::format("{}.{}", inbox_, token); }
-std::string NatsCore::new_inbox() { return fmt::format("{}.{}.{}", inbox_, ++last_token_, random_hex(8)); }
+std::string NatsCore::new_inbox() { return inbox_ + ".watch." + random_hex(16); }
 
 Task<Result<BusMessage>> NatsCore::exchange(std::shared_ptr<NatsCore> core, OutgoingMessage message, std::string action,
                                             std::chrono::milliseconds timeout) {
   if (core->waiting_.size() >= kMaxRequests)
     co_return fail(Code::exhausted, fmt::format("{} requests wait for answers", kMaxRequests), "wait for one to end");
   Answer answer(core->loop_, closed_error("the bus has ended"));
-  const uint64_t token = message.request;
-  const Waiting waiting(*core, token, answer.resolver());
+  const Waiting waiting(*core, message.request, answer.resolver());
   CO_CHECKED(core->publish(std::move(message)));
   const Deadline deadline(core->loop_, timeout, [resolver = answer.resolver(), action, timeout] {
     resolver.resolve_now(timeout_error(action, timeout));
@@ -179,8 +176,8 @@ Task<Result<BusMessage>> NatsCore::request(std::shared_ptr<NatsCore> core, Outgo
   if (core->state_ == BusState::reconnecting)
     co_return fail(Code::unavailable, fmt::format("{}: the bus is reconnecting; nothing was sent", action),
                    kConnectionRemedy);
-  message.request = ++core->last_token_;
-  message.reply = core->inbox_of(message.request);
+  message.request = random_hex(16);  // a node that got one request cannot answer others
+  message.reply = core->inbox_ + "." + message.request;
   const std::string subject = message.subject;
   CO_TRY(BusMessage answer, co_await exchange(core, std::move(message), std::move(action), timeout));
   if (answer.bytes.starts_with(kMarkNoResponders)) co_return no_responders_error(subject);
@@ -191,8 +188,8 @@ Task<Result<BusMessage>> NatsCore::request(std::shared_ptr<NatsCore> core, Outgo
 // The server returns a message to this client's own inbox after it has taken all that was sent before.
 Task<Result<>> NatsCore::flush(std::shared_ptr<NatsCore> core, std::chrono::milliseconds timeout) {
   OutgoingMessage probe;
-  probe.request = ++core->last_token_;
-  probe.subject = core->inbox_of(probe.request);
+  probe.request = random_hex(16);
+  probe.subject = core->inbox_ + "." + probe.request;
   CO_TRY(const BusMessage seen, co_await exchange(core, std::move(probe), "flush", timeout));
   co_return Result<>();
 }
@@ -210,7 +207,7 @@ void NatsCore::apply(const NatsNews& news) {
   stats_.unsent += news.unsent;
   max_payload_ = news.max_payload;
   if (!news.text.empty()) status_ = news.text;
-  for (const uint64_t token : news.failed_requests)
+  for (const std::string& token : news.failed_requests)
     if (const auto found = waiting_.find(token); found != waiting_.end())
       found->second.resolve(fail(Code::unavailable, "the request could not be sent", kConnectionRemedy));
   if (news.connects > connects_) {
@@ -246,10 +243,7 @@ void NatsCore::read_replies() {
   if (!replies_) return;
   while (std::optional<BusMessage> reply = replies_->take()) {
     const std::string_view subject = reply->subject;
-    const std::string_view text = subject.substr(subject.rfind('.') + 1);
-    uint64_t token = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), token);
-    const auto found = error == std::errc() && end == text.data() + text.size() ? waiting_.find(token) : waiting_.end();
+    const auto found = waiting_.find(subject.substr(subject.rfind('.') + 1));
     if (found == waiting_.end() || !found->second.is_wanted()) {
       stats_.unknown_replies++;
       continue;

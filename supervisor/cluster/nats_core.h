@@ -57,7 +57,6 @@ class NatsCore : public std::enable_shared_from_this<NatsCore> {
   void change_state(BusState state, const std::string& text);
   static Task<Result<BusMessage>> exchange(std::shared_ptr<NatsCore> core, OutgoingMessage message, std::string action,
                                            std::chrono::milliseconds timeout);
-  std::string inbox_of(uint64_t token) const;
 
   Loop& loop_;
   const BusSettings settings_;
@@ -71,14 +70,13 @@ class NatsCore : public std::enable_shared_from_this<NatsCore> {
   size_t max_payload_ = 1 << 20;  // bytes
   size_t bytes_while_lost_ = 0;   // accepted since the connection was lost
   uint64_t connects_ = 0;
-  uint64_t last_token_ = 0;
   uint64_t ended_dropped_ = 0;  // of subscriptions that have ended
   BusStats stats_;
   ObserverList<BusObserver> observers_;
   ObserverList<BusObserver> inner_observers_;
   std::shared_ptr<MessageFeed> replies_;
-  std::map<uint64_t, Answer::Resolver> waiting_;                 // requests, by token
-  std::map<void*, std::shared_ptr<MessageFeed>> subscriptions_;  // by target
+  std::map<std::string, Answer::Resolver, std::less<>> waiting_;  // requests, by token
+  std::map<void*, std::shared_ptr<MessageFeed>> subscriptions_;   // by target
 };
 
 }  // namespace cluster

@@ -22,12 +22,12 @@ struct NatsTarget;
 struct NatsNews {
   bool is_connected = false;
   bool is_closed = false;
-  uint64_t connects = 0;                  // successful connects and reconnects so far
-  size_t max_payload = 1 << 20;           // bytes, as the last server said
-  std::string text;                       // one line about the last change
-  uint64_t unsent = 0;                    // since the last take()
-  std::vector<std::string> refusals;      // since the last take(), at most kMaxRefusals
-  std::vector<uint64_t> failed_requests;  // tokens of requests that could not be sent, since the last take()
+  uint64_t connects = 0;                     // successful connects and reconnects so far
+  size_t max_payload = 1 << 20;              // bytes, as the last server said
+  std::string text;                          // one line about the last change
+  uint64_t unsent = 0;                       // since the last take()
+  std::vector<std::string> refusals;         // since the last take(), at most kMaxRefusals
+  std::vector<std::string> failed_requests;  // tokens of requests that could not be sent, since the last take()
   std::vector<std::shared_ptr<NatsTarget>> arrivals;  // with new messages, since the last take(), each once
 };
 constexpr size_t kMaxRefusals = 16;

@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "supervisor/base/log.h"
@@ -20,12 +21,13 @@ constexpr int kPingsOut = 2;
 constexpr int kSpareBytes = 4 << 20;  // what may be under way when the loop hears of a lost connection
 constexpr size_t kLongestServerText = 300;
 
-// Set before the first callback can come, then read by all threads.
-const LibNats* callback_functions = nullptr;
+// For the callbacks: set before the first one can come.
+std::atomic<const LibNats*> loaded_functions = nullptr;
+const LibNats& callback_functions() { return *loaded_functions; }
 
 std::string connection_error_of(natsConnection* connection) {
   const char* text = nullptr;
-  callback_functions->connection_error(connection, &text);
+  callback_functions().connection_error(connection, &text);
   return text ? printable(text, kLongestServerText) : std::string();
 }
 
@@ -33,8 +35,8 @@ void on_connected(natsConnection* connection, void* closure) {
   const auto target = find_target(closure);
   if (!target) return;
   char url[256] = "";
-  callback_functions->connected_url(connection, url, sizeof url);
-  const int64_t max_payload = callback_functions->max_payload(connection);
+  callback_functions().connected_url(connection, url, sizeof url);
+  const int64_t max_payload = callback_functions().max_payload(connection);
   target->handover->change([&](NatsNews& news) {
     news.is_connected = true;
     news.connects++;
@@ -107,25 +109,32 @@ natsStatus sign_nonce(char** error, unsigned char** signature, int* size, const 
 
 std::string header_of(natsMsg* message, const char* name) {
   const char* value = nullptr;
-  return callback_functions->header_get(message, name, &value) == NATS_OK && value ? value : "";
+  return callback_functions().header_get(message, name, &value) == NATS_OK && value ? value : "";
 }
 
-std::string mark_of(natsMsg* message, NatsTarget::Mark mark) {
+// The headers of values are their writers': only a message of the consumer itself, which has no number, is a heartbeat.
+std::string mark_of(natsMsg* message, std::string_view reply, NatsTarget::Mark mark) {
   if (mark == NatsTarget::Mark::none) return {};
   const std::string status = header_of(message, "Status");
-  if (mark == NatsTarget::Mark::reply) return {status == "503" ? kMarkNoResponders : kMarkPlain};
-  if (!status.empty()) return kMarkHeartbeat + header_of(message, "Nats-Last-Consumer");
-  return {header_of(message, "KV-Operation").empty() ? kMarkPlain : kMarkRemoved};
+  if (mark == NatsTarget::Mark::reply) {
+    const bool nobody = status == "503" && callback_functions().data_length(message) == 0;
+    return {nobody ? kMarkNoResponders : kMarkPlain};
+  }
+  if (status == "100" && !reply.starts_with("$JS.ACK."))
+    return kMarkHeartbeat + header_of(message, "Nats-Last-Consumer");
+  const std::string operation = header_of(message, "KV-Operation");
+  return {operation == "DEL" || operation == "PURGE" ? kMarkRemoved : kMarkPlain};
 }
 
 void on_message(natsConnection*, natsSubscription* subscription, natsMsg* message, void* closure) {
-  const LibNats& nats = *callback_functions;
+  const LibNats& nats = callback_functions();
   if (const auto target = find_target(closure)) {
     int64_t dropped = 0;
     if (nats.dropped(subscription, &dropped) == NATS_OK && dropped > target->dropped_in_library)
       target->feed->add_dropped(static_cast<uint64_t>(dropped - std::exchange(target->dropped_in_library, dropped)));
-    const char* reply = nats.reply(message);
-    BusMessage received{nats.subject(message), reply ? reply : "", mark_of(message, target->mark)};
+    const char* sent_reply = nats.reply(message);
+    const std::string reply = sent_reply ? sent_reply : "";
+    BusMessage received{nats.subject(message), reply, mark_of(message, reply, target->mark)};
     received.bytes.append(nats.data(message), static_cast<size_t>(nats.data_length(message)));
     target->feed->push(std::move(received));
     target->handover->arrived(target);
@@ -187,7 +196,7 @@ Result<natsOptions*> NatsSession::make_options(const BusSettings& settings) {
 
 Result<> NatsSession::connect(const BusSettings& settings) {
   TRY(nats_, load_libnats());
-  callback_functions = nats_;
+  loaded_functions = nats_;
   longest_pause_ = settings.longest_pause.count();
   auto target = std::make_shared<NatsTarget>();
   target->handover = handover_;
@@ -243,7 +252,7 @@ void NatsSession::publish(const OutgoingMessage& message) {
   if (status == NATS_OK) return;
   handover_->change([&message](NatsNews& news) {
     news.unsent++;
-    if (message.request != 0) news.failed_requests.push_back(message.request);
+    if (!message.request.empty()) news.failed_requests.push_back(message.request);
   });
 }
 

@@ -18,7 +18,7 @@ struct OutgoingMessage {
   std::string reply;
   std::string bytes;
   std::vector<std::pair<std::string, std::string>> headers = {};
-  uint64_t request = 0;  // token of a request, which fails if it cannot be sent; 0: not a request
+  std::string request = {};  // token of a request, which fails if it cannot be sent; empty: not a request
 };
 
 class NatsSession {

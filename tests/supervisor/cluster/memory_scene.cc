@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "bus_scene.h"
 #include "memory_bus.h"
 
@@ -19,7 +21,7 @@ class MemoryScene : public BusScene {
   void stall(std::chrono::milliseconds time) override {
     for (const std::string& name : names_) broker_.stall(name);
     bool over = false;
-    const Deadline deadline(loop, time, [&over] { over = true; });
+    const Deadline deadline(loop, std::min(time, std::chrono::milliseconds(100)), [&over] { over = true; });
     until([&over] { return over; }, "the end of the stall");
     for (const std::string& name : names_) broker_.resume(name);
   }

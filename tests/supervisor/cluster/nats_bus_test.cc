@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
 #include "bus_scene.h"
 #include "nats_server.h"
 #include "supervisor/cluster/nkey.h"
+#include "supervisor/cluster/subjects.h"
 #include "tests/catch.h"
 
 namespace cluster {
@@ -161,6 +163,43 @@ TEST_CASE("over TLS, both sides' certificates are checked", "[nats]") {
   BusSettings elsewhere = settings;
   elsewhere.authorities_file = folder + "/wrong.pem";
   CHECK(is_refused(elsewhere));
+}
+
+TEST_CASE("what other clients of the server send does no harm", "[nats]") {
+  ServerScene scene;
+  NatsServerProcess server;
+  auto bus = *scene.connect(ServerScene::settings(server));
+  auto orders = *bus->subscribe("w1.node.n1");
+  auto bucket = *scene.runner->run(bus->open_bucket("homes", {.max_value_bytes = 100}, 5s));
+  auto watch = *bucket->watch(">");
+  CHECK(scene.runner->run(watch->next())->kind == KvChange::Kind::current);
+  const std::string large(2000, 'x');
+  server.send_raw(
+      "PUB w1.node.n1 $JS.API.STREAM.DELETE.KV_homes 1\r\nx\r\n"
+      "PUB w1.node.n1 $KV.homes.owner 1\r\nx\r\n"
+      "PUB $KV.homes.a/b 1\r\n1\r\n"  // no key of ours
+      "PUB $KV.homes.caf\xc3\xa9 1\r\n1\r\n"
+      "HPUB $KV.homes.k 25 26\r\nNATS/1.0\r\nStatus: 503\r\n\r\n1\r\n"
+      "HPUB $KV.homes.h 25 26\r\nNATS/1.0\r\nStatus: 100\r\n\r\n1\r\n"
+      "PUB _INBOX.n1.0.1 1\r\nx\r\n" +
+      fmt::format("PUB $KV.homes.large {}\r\n{}\r\n", large.size(), large));
+  for (int i = 0; i < 2; i++) {
+    const auto order = scene.runner->run(orders->next(), "an order");
+    REQUIRE(order);
+    CHECK(order->reply.starts_with("$"));
+    CHECK_FALSE(respond(*bus, *order, "answer"));
+  }
+  REQUIRE(scene.runner->run(bucket->put("mine", "1")));
+  std::string seen;
+  for (int i = 0; i < 20 && seen.find("mine") == seen.npos; i++)
+    if (const auto change = scene.runner->run(watch->next(), "a change"); change) seen += change->key + " ";
+  CHECK(seen.find("mine") != seen.npos);
+  CHECK(seen.find('/') == seen.npos);
+  CHECK(seen.find("large") == seen.npos);  // the server's bound of the bucket
+  const auto keys = scene.runner->run(bucket->keys());
+  REQUIRE(keys);
+  CHECK(std::find(keys->begin(), keys->end(), "mine") != keys->end());
+  for (const std::string& key : *keys) CHECK(check_subject(key));
 }
 
 TEST_CASE("the server's bound of messages counts", "[nats]") {

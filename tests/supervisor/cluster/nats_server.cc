@@ -93,6 +93,18 @@ void NatsServerProcess::restart() {
 
 void NatsServerProcess::stop() { ::kill(pid_, SIGSTOP); }
 void NatsServerProcess::go_on() { ::kill(pid_, SIGCONT); }
+void NatsServerProcess::send_raw(const std::string& lines) const {
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = loopback_address(port_);
+  const std::string text = "CONNECT {\"verbose\":false,\"headers\":true}\r\n" + lines + "PING\r\n";
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0 ||
+      ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+    throw std::system_error(errno, std::generic_category(), "send to nats-server");
+  std::string answer;
+  for (char c = 0; !answer.ends_with("PONG\r\n"); answer += c)
+    if (::recv(socket.get(), &c, 1, 0) != 1) throw std::runtime_error("nats-server refuses the lines: " + answer);
+}
+
 void NatsServerProcess::forget_buckets() { std::filesystem::remove_all(folder() / "store"); }
 
 }  // namespace cluster

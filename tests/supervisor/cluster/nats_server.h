@@ -25,6 +25,8 @@ class NatsServerProcess {
   void restart();  // on the same port, with the same folder; returns when it listens
   void stop();     // SIGSTOP
   void go_on();    // SIGCONT
+  // Sends lines of NATS's protocol, as any client may. Returns when the server has read them.
+  void send_raw(const std::string& lines) const;
   // The next restart() finds no buckets.
   void forget_buckets();
   void set_configuration(std::string configuration) { configuration_ = std::move(configuration); }
