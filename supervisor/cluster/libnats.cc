@@ -25,6 +25,7 @@ Result<LibNats> load_nats_functions() {
   LibNats nats{};
   take(nats.open, "nats_Open");
   take(nats.release_thread_memory, "nats_ReleaseThreadMemory");
+  take(nats.close_and_wait, "nats_CloseAndWait");
   take(nats.status_text, "natsStatus_GetText");
   take(nats.last_error, "nats_GetLastError");
   take(nats.options_create, "natsOptions_Create");
@@ -76,13 +77,34 @@ Result<LibNats> load_nats_functions() {
 
 }  // namespace
 
+namespace {
+
+struct Loaded {
+  std::mutex mutex;
+  Result<LibNats> nats = fail(Code::unavailable, "not loaded");
+};
+
+Loaded& loaded_nats() {
+  static Loaded loaded;
+  return loaded;
+}
+
+}  // namespace
+
 Result<const LibNats*> load_libnats() {
-  static std::mutex mutex;
-  static Result<LibNats> loaded = fail(Code::unavailable, "not loaded");
-  const std::lock_guard lock(mutex);
-  if (!loaded) loaded = load_nats_functions();
-  if (!loaded) return tl::unexpected<Error>(loaded.error());
-  return &*loaded;
+  Loaded& loaded = loaded_nats();
+  const std::lock_guard lock(loaded.mutex);
+  if (!loaded.nats) loaded.nats = load_nats_functions();
+  if (!loaded.nats) return tl::unexpected<Error>(loaded.nats.error());
+  return &*loaded.nats;
+}
+
+void end_libnats(std::chrono::milliseconds limit) {
+  Loaded& loaded = loaded_nats();
+  const std::lock_guard lock(loaded.mutex);
+  if (!loaded.nats) return;
+  loaded.nats->release_thread_memory();  // of this thread
+  (void)loaded.nats->close_and_wait(limit.count());
 }
 
 }  // namespace cluster

@@ -3,6 +3,7 @@
 // the structs of nats.h differ between the two.
 // Used by: NatsBus. Errors: unavailable, libnats is missing or lacks a function.
 #pragma once
+#include <chrono>
 #include <nats/nats.h>
 
 #include "supervisor/base/result.h"
@@ -12,6 +13,7 @@ namespace cluster {
 struct LibNats {
   decltype(&::nats_Open) open;
   decltype(&::nats_ReleaseThreadMemory) release_thread_memory;
+  decltype(&::nats_CloseAndWait) close_and_wait;
   decltype(&::natsStatus_GetText) status_text;
   decltype(&::nats_GetLastError) last_error;
   decltype(&::natsOptions_Create) options_create;
@@ -60,5 +62,8 @@ struct LibNats {
 
 // The result is valid until the process ends. After an error, the next call tries again. Any thread.
 Result<const LibNats*> load_libnats();
+// Ends the threads of the library, if it was loaded, for the end of a process: after wait_for_ended_buses(). Waits at most
+// `limit`. The library cannot be used after it.
+void end_libnats(std::chrono::milliseconds limit);
 
 }  // namespace cluster

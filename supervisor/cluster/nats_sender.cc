@@ -125,4 +125,6 @@ bool wait_for_ended_buses(std::chrono::milliseconds limit) {
   return running.ended.wait_for(lock, limit, [&running] { return running.count == 0; });
 }
 
+void end_bus_library(std::chrono::milliseconds limit) { end_libnats(limit); }
+
 }  // namespace cluster

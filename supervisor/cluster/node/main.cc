@@ -73,7 +73,7 @@ Result<> run_node(const std::string& file, const std::string& user) {
   loop.run();
   loop.cancel_all();
   running.service.reset();
-  cluster::wait_for_ended_buses(std::chrono::seconds(5));
+  if (cluster::wait_for_ended_buses(std::chrono::seconds(5))) cluster::end_bus_library(std::chrono::seconds(5));
   return running.ended;
 }
 
