@@ -187,7 +187,7 @@ void Carrier::set_trust(TrustRecord trust) {
     if (!checker_.trust().find(entry.node)) entry.connection->close();
 }
 
-// The node may have been removed while its order was answered: then the end of `ends` closes the local socket.
+// A removed node gets no connection: the local socket is closed.
 void Carrier::add(const std::string& node, FrameCipher cipher, Carried::Ends ends) {
   if (!checker_.trust().find(node)) return;
   const auto place = carried_.insert(carried_.end(), Entry{node, nullptr});

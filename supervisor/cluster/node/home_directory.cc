@@ -119,7 +119,8 @@ Task<Result<HomeRecord>> HomeDirectory::choose(KvBucket& bucket, const tenants::
 Task<Result<HomeDirectory::Found>> HomeDirectory::find(tenants::TenantId id) {
   const std::string key = tenant_key(id.account, id.workspace);
   if (!bucket_ || !is_current_)
-    co_return fail(Code::unavailable, "this node cannot reach the cluster", "ask the administrator: journalctl --unit=warder-node");
+    co_return fail(Code::unavailable, "this node cannot reach the cluster",
+                   "ask the administrator: journalctl --unit=warder-node");
   Found found;
   const uint64_t period = lease_.period();
   if (const auto known = records_.find(key); known != records_.end()) {
