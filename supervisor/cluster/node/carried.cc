@@ -130,6 +130,11 @@ Task<> Carried::stay_alive() {
   end();
 }
 
+void Carried::close() {
+  if (!has_ended_) send(FrameKind::end);
+  end();
+}
+
 void Carried::end() {
   if (std::exchange(has_ended_, true)) return;
   ::shutdown(ends_.local.get(), SHUT_RDWR);

@@ -32,6 +32,8 @@ class Carried {
   Carried& operator=(const Carried&) = delete;
 
   void begin();
+  // Ends the connection on both sides, as if the local socket had ended.
+  void close();
   bool has_ended() const { return has_ended_; }
 
  private:

@@ -134,7 +134,7 @@ Task<> Carrier::take_order(BusMessage message) {
   opened.body = write_greeting({keys.public_text(), inbox, identity_.boot, order.id});
   auto answer = seal(std::move(opened));
   if (!answer || !respond(bus_, message, *std::move(answer))) co_return;
-  add(*std::move(cipher), Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
+  add(order.from, *std::move(cipher), Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
 }
 
 Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
@@ -170,7 +170,8 @@ Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
     auto opened = co_await ask(node, acting, keys, inbox);
     if (opened) {
       send_line(local.get(), {{"opened", {{"boot", opened->boot}}}});
-      add(std::move(opened->cipher), Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
+      add(node.name, std::move(opened->cipher),
+          Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
       co_return;
     }
     why = std::move(opened).error();
@@ -180,11 +181,19 @@ Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
   send_line(local.get(), {{"refused", {{"why", why.what}, {"remedy", why.hint}}}});
 }
 
-void Carrier::add(FrameCipher cipher, Carried::Ends ends) {
-  const auto place = carried_.emplace(carried_.end());
+void Carrier::set_trust(TrustRecord trust) {
+  checker_.set_trust(std::move(trust));
+  for (auto& entry : carried_)
+    if (!checker_.trust().find(entry.node)) entry.connection->close();
+}
+
+// A removed node gets no connection: the local socket is closed.
+void Carrier::add(const std::string& node, FrameCipher cipher, Carried::Ends ends) {
+  if (!checker_.trust().find(node)) return;
+  const auto place = carried_.insert(carried_.end(), Entry{node, nullptr});
   auto ended = [this, place] { loop_.defer([this, place] { carried_.erase(place); }); };
-  *place = std::make_unique<Carried>(loop_, bus_, std::move(cipher), std::move(ends), std::move(ended));
-  (*place)->begin();
+  place->connection = std::make_unique<Carried>(loop_, bus_, std::move(cipher), std::move(ends), std::move(ended));
+  place->connection->begin();
 }
 
 }  // namespace cluster

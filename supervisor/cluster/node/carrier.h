@@ -38,6 +38,8 @@ class Carrier {
   // Opens a connection to the warderd of `node`, for a client of this node, and carries `local` over it. `local` gets
   // the lines {"opened"} or {"refused"} (node_messages.h).
   Task<> carry(AsyncFd local, OtherNode node, Acting acting);
+  // From then on only the nodes of this record count. Connections with other nodes end.
+  void set_trust(TrustRecord trust);
   size_t connections() const { return carried_.size(); }
 
  private:
@@ -54,13 +56,17 @@ class Carrier {
   Result<std::string> seal(NodeEnvelope envelope) const;
   Result<AsyncFd> connect_to_warderd(const NodeEnvelope& order);
   void refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why);
-  void add(FrameCipher cipher, Carried::Ends ends);
+  void add(const std::string& node, FrameCipher cipher, Carried::Ends ends);
 
   Loop& loop_;
   Bus& bus_;
   const Identity identity_;
   EnvelopeChecker checker_;
-  std::list<std::unique_ptr<Carried>> carried_;
+  struct Entry {
+    std::string node;  // the other one
+    std::unique_ptr<Carried> connection;
+  };
+  std::list<Entry> carried_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -31,7 +31,7 @@ BusSettings bus_settings(const NodeSettings& settings) {
 
 Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSettings settings, Fd socket,
                                                              std::set<uid_t> users) {
-  CO_TRY(const RuleStore rules, RuleStore::open(settings.trust, settings.state));
+  CO_TRY(RuleStore rules, RuleStore::open(settings.trust, settings.state));
   const TrustedNode* self = rules.trust().find(settings.node);
   if (!self)
     co_return fail(Code::invalid, fmt::format("{} does not name the node {}", settings.trust, settings.node),
@@ -42,6 +42,10 @@ Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSet
   CO_TRY(std::unique_ptr<Bus> bus, co_await connect_nats(loop, bus_settings(settings)));
   std::unique_ptr<NodeService> service(
       new NodeService(loop, std::move(settings), std::move(bus), rules.trust(), std::move(key)));
+  NodeService* const made = service.get();
+  CO_TRY(service->keeper_,
+         TrustKeeper::make(loop, *made->bus_, made->settings_.replicas, made->settings_.trust, std::move(rules),
+                           [made](const TrustRecord& record) { made->take_trust(record); }));
   CO_CHECKED(service->begin(std::move(socket), std::move(users)));
   co_return service;
 }
@@ -64,7 +68,10 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
              }),
       carrier_(loop, *bus_, {settings_.node, boot_, std::move(key), trust_, settings_.warderd}) {}
 
-NodeService::~NodeService() { door_.reset(); }
+NodeService::~NodeService() {
+  keeper_.reset();
+  door_.reset();
+}
 
 Result<> NodeService::begin(Fd socket, std::set<uid_t> users) {
   noted_ = bus_->observers().add([this](const BusNotice& notice) { note(notice); });
@@ -73,6 +80,7 @@ Result<> NodeService::begin(Fd socket, std::set<uid_t> users) {
   nodes_.begin();
   lease_.begin();
   homes_.begin();
+  keeper_->begin();
   TRY(door_, DaemonDoor::open(loop_, std::move(socket), std::move(users), *this));
   return {};
 }
@@ -81,6 +89,21 @@ void NodeService::note(const BusNotice& notice) {
   if (notice.kind == BusNotice::Kind::refusal) return log_warning("cluster: the bus refuses: {}", notice.text);
   if (notice.state == BusState::connected) return log_notice("cluster: connected to the bus: {}", notice.text);
   log_warning("cluster: the bus is {}: {}", bus_state_name(notice.state), notice.text);
+}
+
+// This node's own keys change at its next start.
+void NodeService::take_trust(const TrustRecord& record) {
+  const TrustedNode* before = trust_.find(settings_.node);
+  const TrustedNode* now = record.find(settings_.node);
+  if (!now)
+    log_warning("cluster: the trust record {} does not name this node: all others refuse it", record.serial);
+  else if (before && before->key != now->key)
+    log_warning(
+        "cluster: the trust record {} has another key of this node: call warder cluster rotate node, then "
+        "restart warder-node",
+        record.serial);
+  trust_ = record;
+  carrier_.set_trust(record);
 }
 
 Task<Result<Home>> NodeService::home_of(tenants::TenantId id) {

@@ -15,6 +15,7 @@
 #include "supervisor/cluster/node/lease_keeper.h"
 #include "supervisor/cluster/node/node_directory.h"
 #include "supervisor/cluster/node/node_settings.h"
+#include "supervisor/cluster/node/trust_keeper.h"
 
 namespace cluster {
 
@@ -32,11 +33,12 @@ class NodeService : private DaemonDoor::Service {
   Json lease() override;
   Task<> carry(AsyncFd local, std::string node, Acting acting) override;
   void note(const BusNotice& notice);
+  void take_trust(const TrustRecord& record);
 
   Loop& loop_;
   const NodeSettings settings_;
   const std::string boot_;
-  const TrustRecord trust_;
+  TrustRecord trust_;
   std::unique_ptr<Bus> bus_;
   ObserverList<BusObserver>::Place noted_;
   std::unique_ptr<DaemonDoor> door_;  // set by begin()
@@ -45,6 +47,7 @@ class NodeService : private DaemonDoor::Service {
   LeaseKeeper lease_;
   HomeDirectory homes_;
   Carrier carrier_;
+  std::unique_ptr<TrustKeeper> keeper_;  // set by open()
 };
 
 }  // namespace cluster

@@ -1,0 +1,149 @@
+#include "supervisor/cluster/node/trust_keeper.h"
+
+#include <utility>
+
+#include "supervisor/base/log.h"
+#include "supervisor/cluster/private_file.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kTrustLimit = 2s;          // of one operation on the bucket
+constexpr auto kTrustAgain = 1s;          // between attempts to open it
+constexpr auto kLookAtFile = 2s;          // between looks at the file of `warder cluster`
+constexpr auto kReplaceAgain = 60s;       // between records that are put in place of others
+constexpr size_t kMaxRecord = 300 << 10;  // bytes
+
+}  // namespace
+
+Result<std::unique_ptr<TrustKeeper>> TrustKeeper::make(Loop& loop, Bus& bus, int replicas, std::string anchor,
+                                                       RuleStore rules,
+                                                       std::function<void(const TrustRecord&)> changed) {
+  TRY(auto worker, WorkerThread::start(loop));
+  return std::unique_ptr<TrustKeeper>(
+      new TrustKeeper(loop, bus, replicas, std::move(anchor), std::move(rules), std::move(changed), std::move(worker)));
+}
+
+TrustKeeper::TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, RuleStore rules,
+                         std::function<void(const TrustRecord&)> changed, std::unique_ptr<WorkerThread> worker)
+    : loop_(loop),
+      bus_(bus),
+      replicas_(replicas),
+      anchor_(std::move(anchor)),
+      changed_(std::move(changed)),
+      key_(rules.trust().cluster),
+      own_text_(rules.trust_text()),
+      rules_(std::move(rules)),
+      worker_(std::move(worker)),
+      tasks_(loop) {}
+
+void TrustKeeper::begin() {
+  tasks_.spawn(follow_bus());
+  tasks_.spawn(follow_file());
+}
+
+// nullptr: the thread could not do it.
+Task<std::shared_ptr<TrustKeeper::Offered>> TrustKeeper::offer(std::string text) {
+  auto offered = std::make_shared<Offered>();
+  WorkerThread::Job job = [this, offered, text = std::move(text)]() -> Result<> {
+    auto accepted = rules_.accept(text);
+    if (accepted) {
+      offered->is_new = *accepted == RuleStore::Accepted::stored;
+    } else {
+      offered->refused = accepted.error().what;
+      const auto other = read_trust_anchor(text);
+      offered->is_behind =
+          !other || (other->cluster == rules_.trust().cluster && other->serial < rules_.trust().serial);
+    }
+    offered->trust = rules_.trust();
+    offered->text = rules_.trust_text();
+    return {};
+  };
+  const auto done = co_await worker_->run(std::move(job));
+  if (!done) co_return nullptr;
+  if (offered->is_new) {
+    own_text_ = offered->text;
+    log_notice("cluster: the trust record {} is in force", offered->trust.serial);
+    changed_(offered->trust);
+  }
+  co_return offered;
+}
+
+Task<> TrustKeeper::follow_file() {
+  std::string last = own_text_;
+  for (;;) {
+    co_await sleep_for(loop_, kLookAtFile);
+    auto text = std::make_shared<std::string>();
+    WorkerThread::Job job = [text, path = anchor_]() -> Result<> {
+      TRY(*text, read_trusted_file(path, kMaxRecord));
+      return {};
+    };
+    const auto read = co_await worker_->run(std::move(job));
+    if (!read || *text == last) continue;  // also while a record is copied there
+    last = *text;
+    const auto offered = co_await offer(last);
+    if (!offered) continue;
+    if (!offered->refused.empty() && !offered->is_behind)
+      log_warning("cluster: {} is not in force: {}", anchor_, offered->refused);
+    if (!offered->is_new) continue;
+    must_put_ = true;
+    if (bucket_) co_await put_own(bucket_);
+  }
+}
+
+Task<> TrustKeeper::follow_bus() {
+  for (;;) {
+    BucketSettings settings;
+    settings.replicas = replicas_;
+    settings.max_value_bytes = kMaxRecord;
+    auto bucket = co_await bus_.open_bucket("trust", settings, kTrustLimit);
+    if (bucket) {
+      bucket_ = *std::move(bucket);
+      co_await read_bucket(bucket_);
+    }
+    co_await sleep_for(loop_, kTrustAgain);
+  }
+}
+
+Task<> TrustKeeper::read_bucket(Bucket bucket) {
+  auto watch = bucket->watch(">");
+  bool has_record = false;
+  while (watch) {
+    auto change = co_await (*watch)->next();
+    if (!change) co_return;
+    if (change->kind == KvChange::Kind::current) {
+      if (!has_record || must_put_) co_await put_own(bucket);
+    } else if (change->key == key_ && change->kind == KvChange::Kind::value) {
+      has_record = true;
+      co_await take(bucket, std::move(change->bytes));
+    }
+  }
+}
+
+Task<> TrustKeeper::take(Bucket bucket, std::string text) {
+  const auto offered = co_await offer(std::move(text));
+  if (!offered) co_return;
+  if (offered->refused.empty()) {
+    must_put_ = false;
+    co_return;
+  }
+  if (!offered->is_behind) {
+    must_put_ = false;
+    log_warning("cluster: a trust record of the bus is refused: {}", offered->refused);
+    co_return;
+  }
+  if (Monotonic::now() < next_put_) co_return;
+  next_put_ = Monotonic::now() + kReplaceAgain;
+  co_await put_own(bucket);
+}
+
+// A write that fails is tried again when the bucket is read anew.
+Task<> TrustKeeper::put_own(Bucket bucket) {
+  const auto put = co_await bucket->put(key_, own_text_);
+  must_put_ = !put;
+  if (!put) log_warning("cluster: the trust record cannot be put on the bus: {}", put.error().what);
+}
+
+}  // namespace cluster

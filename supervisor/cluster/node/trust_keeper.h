@@ -1,0 +1,63 @@
+// TrustKeeper: brings newer trust records into force while warder-node runs: those of the bucket `trust` of the bus,
+// and those that `warder cluster` writes on this machine. A newer one of this machine is put into the bucket. So a
+// removed node is refused everywhere some seconds after `warder cluster remove`, if the machine of that command is a
+// node, too. A record that this node refuses stays in the bucket, unless it is older than its own or damaged: then the
+// own one is put in its place, at most once a minute. Disk waits are on a thread. Used by: node_service.h. Errors of
+// make(): those of WorkerThread.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "supervisor/base/clock.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/worker_thread.h"
+#include "supervisor/cluster/bus.h"
+#include "supervisor/cluster/rule_store.h"
+
+namespace cluster {
+
+class TrustKeeper {
+ public:
+  // `anchor`: the file that `warder cluster` writes. `changed` is called for each record that comes into force.
+  // Loop and bus must outlive the object.
+  static Result<std::unique_ptr<TrustKeeper>> make(Loop& loop, Bus& bus, int replicas, std::string anchor,
+                                                   RuleStore rules, std::function<void(const TrustRecord&)> changed);
+  void begin();
+
+ private:
+  // The result of a text for the rules.
+  struct Offered {
+    bool is_new = false;     // it is in force now
+    bool is_behind = false;  // it is older than the record in force, or no record at all
+    std::string refused;     // the reason, if it is not in force
+    TrustRecord trust;       // in force
+    std::string text;        // of it
+  };
+  TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, RuleStore rules,
+              std::function<void(const TrustRecord&)> changed, std::unique_ptr<WorkerThread> worker);
+  Task<> follow_bus();
+  Task<> follow_file();
+  // The tasks share the bucket: it may be opened anew while they wait.
+  using Bucket = std::shared_ptr<KvBucket>;
+  Task<> read_bucket(Bucket bucket);
+  Task<> take(Bucket bucket, std::string text);
+  Task<> put_own(Bucket bucket);
+  Task<std::shared_ptr<Offered>> offer(std::string text);
+
+  Loop& loop_;
+  Bus& bus_;
+  const int replicas_;
+  const std::string anchor_;
+  std::function<void(const TrustRecord&)> changed_;
+  const std::string key_;                 // in the bucket: the cluster's name
+  std::string own_text_;                  // of the record in force
+  bool must_put_ = true;                  // the bucket may not have it
+  Monotonic::time_point next_put_{};      // of a record that replaces another one
+  RuleStore rules_;                       // of the thread, once begin() was called
+  std::unique_ptr<WorkerThread> worker_;  // behind the rules: its job ends before they do
+  Bucket bucket_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace cluster
