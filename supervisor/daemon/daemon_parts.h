@@ -15,7 +15,7 @@
 #include "jail/pool.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/bus/service.h"
-#include "supervisor/cluster/membership.h"
+#include "supervisor/cluster/link/membership.h"
 #include "supervisor/configuration/reload_exchange.h"
 #include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/daemon/prepared.h"

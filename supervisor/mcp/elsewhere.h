@@ -1,6 +1,6 @@
 // Elsewhere: answers requests for data that lies on another machine. The answer of the other machine is final: this
 // server's response filter does not see it.
-// Made by: the program (supervisor/cluster/away.h). Used by: Server.
+// Made by: the program (supervisor/cluster/link/away.h). Used by: Server.
 #pragma once
 #include <cstddef>
 #include <optional>

@@ -1,6 +1,6 @@
 // SocketTransport: carries each message as one line over a connected stream socket. It ends when the other side closes
 // the socket, or does not read for too long. Destroying it closes the socket.
-// Used by: supervisor/cluster/away.cc.
+// Used by: supervisor/cluster/link/away.cc.
 #pragma once
 #include <string>
 

@@ -13,7 +13,7 @@
 #include <deque>
 
 #include "statistics.h"
-#include "supervisor/cluster/nats_bus.h"
+#include "supervisor/cluster/bus/nats_bus.h"
 #include "tests/supervisor/cluster/nats_server.h"
 
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/cluster/envelope_checker.h"
-#include "supervisor/cluster/join_request.h"
-#include "supervisor/cluster/nkey.h"
-#include "supervisor/cluster/signed_text.h"
+#include "supervisor/cluster/trust/envelope_checker.h"
+#include "supervisor/cluster/trust/join_request.h"
+#include "supervisor/cluster/trust/nkey.h"
+#include "supervisor/cluster/trust/signed_text.h"
 
 namespace {
 

@@ -21,7 +21,7 @@ ALLOWED = {  # file: what it may use, and why
     "supervisor/base/worker_thread.cc": {"std::thread"},  # for disks and long work; clones nothing
     "supervisor/base/durable.cc": {"::fsync", "::fdatasync", "::syncfs"},  # counts those on the loop
     "supervisor/base/journal_log.cc": {"std::thread"},  # waits for journald, so that the loop does not; clones nothing
-    "supervisor/cluster/nats_sender.cc": {"std::thread"},  # waits for NATS servers; of warder-node, which clones nothing
+    "supervisor/cluster/bus/nats_sender.cc": {"std::thread"},  # waits for NATS servers; of warder-node, which clones nothing
     "supervisor/journal/writer.cc": {"std::thread"},  # waits for the disk, so that the loop does not; clones nothing
 }
 CALLS_ONLY = {"system", "popen", "gets", "sync"}  # also ordinary words: only with an opening bracket

@@ -47,7 +47,11 @@ MAY_INCLUDE = {
                                  "supervisor/traces", "supervisor/upstream/server_config.h"],  # read without a daemon, too
     "supervisor/metrics": [BASE, "jail", "supervisor/executions", "supervisor/metrics", "supervisor/traces", "supervisor/proposals"],
     "supervisor/agent": [BASE, "supervisor/agent", "supervisor/cli", "supervisor/http"],  # a client, like supervisor/cli
-    "supervisor/cluster": [BASE, "policies", "supervisor/cluster", "supervisor/mcp", "supervisor/tenants", "supervisor/upstream"],
+    "supervisor/cluster/placement": [BASE, "supervisor/cluster/placement", "supervisor/tenants/tenant_id.h"],
+    "supervisor/cluster/trust": [BASE, "policies", "supervisor/cluster/trust", "supervisor/tenants/tenant_id.h"],
+    "supervisor/cluster/bus": [BASE, "supervisor/cluster/bus", "supervisor/cluster/trust/nkey.h"],
+    "supervisor/cluster/link": [BASE, "policies", "supervisor/cluster/link", "supervisor/mcp", "supervisor/tenants", "supervisor/upstream"],
+    "supervisor/cluster/node": [BASE, "supervisor/cluster", "supervisor/mcp/framing.h", "supervisor/mcp/listener.h", "supervisor/tenants/tenant_id.h"],
     "supervisor/egress": [BASE, "policies", "supervisor/egress", "supervisor/http"],
     "supervisor/docgen": [BASE, "supervisor/cli", "supervisor/docgen", "supervisor/flags.h"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
@@ -64,7 +68,7 @@ MAY_INCLUDE = {
     "supervisor/cli/admin": [BASE, "policies", "supervisor/cli", "supervisor/configuration", "supervisor/doctor", "supervisor/journal"],  # verifies the audit chain by itself
     "supervisor/systemd": [BASE, "supervisor/systemd"],
     "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/credentials", "supervisor/daemon",
-                          "supervisor/cluster", "supervisor/discovery", "supervisor/doctor", "supervisor/egress", "supervisor/executions", "supervisor/http", "supervisor/journal",
+                          "supervisor/cluster/link", "supervisor/discovery", "supervisor/doctor", "supervisor/egress", "supervisor/executions", "supervisor/http", "supervisor/journal",
                           "supervisor/mcp", "supervisor/metrics", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
                           "supervisor/skill_stores", "supervisor/streamable_http", "supervisor/systemd", "supervisor/tasks", "supervisor/tenants", "supervisor/tools",
                           "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],  # every part, and no program

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "supervisor/cluster/homes.h"
+#include "supervisor/cluster/placement/homes.h"
 #include "tests/simulation/event_wheel.h"
 #include "tests/simulation/inputs.h"
 #include "tests/simulation/random.h"

@@ -1,5 +1,5 @@
 // LeaseModel: the leases of all nodes beside one leader of NATS's key-value store, and the take of homes of nodes that
-// are cut off or dead. Both sides are the product's own (supervisor/cluster/lease.h, homes.h).
+// are cut off or dead. Both sides are the product's own (supervisor/cluster/placement/lease.h, homes.h).
 #pragma once
 #include <cstdint>
 #include <string>

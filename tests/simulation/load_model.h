@@ -1,5 +1,5 @@
 // LoadModel: runs of many tenants on the nodes of a cluster, event by event. Where a run goes is decided by the
-// product's own rules (supervisor/cluster/place.h), and so is which runs a node refuses.
+// product's own rules (supervisor/cluster/placement/place.h), and so is which runs a node refuses.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cluster/place.h"
+#include "supervisor/cluster/placement/place.h"
 #include "tests/simulation/event_wheel.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/waits.h"

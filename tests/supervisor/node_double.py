@@ -2,7 +2,7 @@
 connections of other nodes straight to the socket `listen` of their warderd. A test says where homes are, how long leases
 last, and what is lost: a connection may be cut, or carry nothing more, in one direction or both.
 
-Lines of supervisor/cluster/node_messages.h; anything else that a warderd sends raises in the test (Double.failures).
+Lines of supervisor/cluster/link/node_messages.h; anything else that a warderd sends raises in the test (Double.failures).
 """
 import contextlib
 import json

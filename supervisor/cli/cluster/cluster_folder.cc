@@ -13,10 +13,10 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
-#include "supervisor/cluster/nats_config.h"
-#include "supervisor/cluster/nkey.h"
-#include "supervisor/cluster/private_file.h"
-#include "supervisor/cluster/signed_text.h"
+#include "supervisor/cluster/trust/nats_config.h"
+#include "supervisor/cluster/trust/nkey.h"
+#include "supervisor/cluster/trust/private_file.h"
+#include "supervisor/cluster/trust/signed_text.h"
 
 namespace admin {
 namespace {

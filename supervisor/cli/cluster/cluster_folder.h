@@ -2,11 +2,11 @@
 //   authority.key   the private key of the authority, 0600; on the administrator's machine only (--authority)
 //   node.key        this node's private key, 0600
 //   nats.seed       the seed of this node's NATS key, 0600
-//   trust.record    the list of nodes (supervisor/cluster/trust_record.h)
-//   policy-*.rule   signed policies (supervisor/cluster/signed_rule.h)
+//   trust.record    the list of nodes (supervisor/cluster/trust/trust_record.h)
+//   policy-*.rule   signed policies (supervisor/cluster/trust/signed_rule.h)
 //   node.json       the configuration of warder-node
 //   nats.conf       of nats-server, made once; nats-nodes.conf, which it includes, made for each trust record
-// During its change, a key has a second file, node.key.next (supervisor/cluster/own_keys.h).
+// During its change, a key has a second file, node.key.next (supervisor/cluster/trust/own_keys.h).
 // One command at a time changes the files: a lock on the folder. Used by: the commands of this folder. Errors: invalid,
 // naming the flag or the file; denied: another user could write the folder; those of private_file.h.
 #pragma once
@@ -16,7 +16,7 @@
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/cli/admin/command.h"
-#include "supervisor/cluster/own_keys.h"
+#include "supervisor/cluster/trust/own_keys.h"
 
 namespace admin {
 

@@ -11,7 +11,7 @@
 #include "supervisor/cli/cluster/cluster_folder.h"
 #include "supervisor/cli/cluster/commands.h"
 #include "supervisor/cli/terminal.h"
-#include "supervisor/cluster/join_request.h"
+#include "supervisor/cluster/trust/join_request.h"
 
 namespace admin {
 namespace {

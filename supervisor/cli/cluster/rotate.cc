@@ -9,8 +9,8 @@
 #include "supervisor/cli/cluster/cluster_folder.h"
 #include "supervisor/cli/cluster/commands.h"
 #include "supervisor/cli/terminal.h"
-#include "supervisor/cluster/join_request.h"
-#include "supervisor/cluster/private_file.h"
+#include "supervisor/cluster/trust/join_request.h"
+#include "supervisor/cluster/trust/private_file.h"
 
 namespace admin {
 namespace {

@@ -6,8 +6,8 @@
 #include "supervisor/cli/cluster/cluster_folder.h"
 #include "supervisor/cli/cluster/commands.h"
 #include "supervisor/cli/terminal.h"
-#include "supervisor/cluster/join_request.h"
-#include "supervisor/cluster/nats_config.h"
+#include "supervisor/cluster/trust/join_request.h"
+#include "supervisor/cluster/trust/nats_config.h"
 
 namespace admin {
 namespace {

@@ -10,7 +10,7 @@
 #include "supervisor/cli/cluster/cluster_folder.h"
 #include "supervisor/cli/cluster/commands.h"
 #include "supervisor/cli/terminal.h"
-#include "supervisor/cluster/private_file.h"
+#include "supervisor/cluster/trust/private_file.h"
 
 namespace admin {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/cluster/bus.h"
+#include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/node/frame_cipher.h"
 
 namespace cluster {

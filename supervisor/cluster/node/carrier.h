@@ -10,10 +10,10 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/cluster/bus.h"
-#include "supervisor/cluster/envelope_checker.h"
+#include "supervisor/cluster/bus/bus.h"
+#include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/node/carried.h"
-#include "supervisor/cluster/node_messages.h"
+#include "supervisor/cluster/trust/envelope_checker.h"
 
 namespace cluster {
 

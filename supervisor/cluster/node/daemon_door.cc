@@ -8,7 +8,7 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
-#include "supervisor/cluster/first_line.h"
+#include "supervisor/cluster/link/first_line.h"
 #include "supervisor/mcp/framing.h"
 
 namespace cluster {

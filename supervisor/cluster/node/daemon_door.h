@@ -9,7 +9,7 @@
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/cluster/node_messages.h"
+#include "supervisor/cluster/link/node_messages.h"
 
 namespace cluster {
 

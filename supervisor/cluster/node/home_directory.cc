@@ -6,8 +6,8 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/cluster/node_messages.h"
-#include "supervisor/cluster/subjects.h"
+#include "supervisor/cluster/bus/subjects.h"
+#include "supervisor/cluster/link/node_messages.h"
 
 namespace cluster {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/cluster/bus.h"
-#include "supervisor/cluster/homes.h"
+#include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/node/node_directory.h"
-#include "supervisor/cluster/place.h"
+#include "supervisor/cluster/placement/homes.h"
+#include "supervisor/cluster/placement/place.h"
 
 namespace cluster {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/cluster/bus.h"
-#include "supervisor/cluster/lease.h"
+#include "supervisor/cluster/bus/bus.h"
+#include "supervisor/cluster/placement/lease.h"
 
 namespace cluster {
 

@@ -12,7 +12,7 @@
 #include "supervisor/base/ending_signals.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
-#include "supervisor/cluster/nats_bus.h"
+#include "supervisor/cluster/bus/nats_bus.h"
 #include "supervisor/cluster/node/node_service.h"
 #include "supervisor/mcp/listener.h"
 

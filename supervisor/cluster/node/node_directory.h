@@ -6,10 +6,10 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/cluster/bus.h"
+#include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/node/node_settings.h"
-#include "supervisor/cluster/node_table.h"
-#include "supervisor/cluster/trust_record.h"
+#include "supervisor/cluster/placement/node_table.h"
+#include "supervisor/cluster/trust/trust_record.h"
 
 namespace cluster {
 

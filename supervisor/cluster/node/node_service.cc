@@ -6,9 +6,9 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
-#include "supervisor/cluster/nats_bus.h"
-#include "supervisor/cluster/own_keys.h"
-#include "supervisor/cluster/rule_store.h"
+#include "supervisor/cluster/bus/nats_bus.h"
+#include "supervisor/cluster/trust/own_keys.h"
+#include "supervisor/cluster/trust/rule_store.h"
 
 namespace cluster {
 namespace {

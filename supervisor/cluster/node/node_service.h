@@ -8,7 +8,7 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/cluster/bus.h"
+#include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/node/carrier.h"
 #include "supervisor/cluster/node/daemon_door.h"
 #include "supervisor/cluster/node/home_directory.h"

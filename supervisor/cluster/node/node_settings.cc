@@ -10,7 +10,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/path.h"
-#include "supervisor/cluster/node_messages.h"
+#include "supervisor/cluster/link/node_messages.h"
 
 namespace cluster {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "supervisor/base/result.h"
-#include "supervisor/cluster/node_table.h"
+#include "supervisor/cluster/placement/node_table.h"
 
 namespace cluster {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "supervisor/base/log.h"
-#include "supervisor/cluster/private_file.h"
+#include "supervisor/cluster/trust/private_file.h"
 
 namespace cluster {
 namespace {

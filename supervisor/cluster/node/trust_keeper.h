@@ -12,8 +12,8 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/worker_thread.h"
-#include "supervisor/cluster/bus.h"
-#include "supervisor/cluster/rule_store.h"
+#include "supervisor/cluster/bus/bus.h"
+#include "supervisor/cluster/trust/rule_store.h"
 
 namespace cluster {
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "bus_scene.h"
-#include "supervisor/cluster/subjects.h"
+#include "supervisor/cluster/bus/subjects.h"
 #include "tests/catch.h"
 
 namespace cluster {

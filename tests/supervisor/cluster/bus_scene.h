@@ -9,7 +9,7 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/cluster/bus.h"
+#include "supervisor/cluster/bus/bus.h"
 
 namespace cluster {
 

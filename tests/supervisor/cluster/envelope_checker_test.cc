@@ -1,5 +1,5 @@
 // Which messages a node acts on: hostile senders, a hostile bus, clocks that are wrong.
-#include "supervisor/cluster/envelope_checker.h"
+#include "supervisor/cluster/trust/envelope_checker.h"
 
 #include <fmt/format.h>
 

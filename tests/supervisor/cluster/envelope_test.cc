@@ -1,8 +1,8 @@
 // The form of envelopes: what open_envelope() takes, and nothing else.
-#include "supervisor/cluster/envelope.h"
+#include "supervisor/cluster/trust/envelope.h"
 
 #include "supervisor/base/sha256.h"
-#include "supervisor/cluster/signed_text.h"
+#include "supervisor/cluster/trust/signed_text.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cluster/trust_fixture.h"
 

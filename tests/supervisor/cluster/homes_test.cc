@@ -1,5 +1,5 @@
 // The homes that a node holds: by its lease and by the epoch of each, and how another node takes one over.
-#include "supervisor/cluster/homes.h"
+#include "supervisor/cluster/placement/homes.h"
 
 #include "tests/catch.h"
 

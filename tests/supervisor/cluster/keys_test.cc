@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "supervisor/base/base64.h"
-#include "supervisor/cluster/join_request.h"
-#include "supervisor/cluster/private_file.h"
+#include "supervisor/cluster/trust/join_request.h"
+#include "supervisor/cluster/trust/private_file.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cluster/trust_fixture.h"
 #include "tests/temp_directory.h"

@@ -1,5 +1,5 @@
 // The lease of a node: every change of state at the holder and at the taker, by durations only.
-#include "supervisor/cluster/lease.h"
+#include "supervisor/cluster/placement/lease.h"
 
 #include "tests/catch.h"
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "memory_core.h"
-#include "supervisor/cluster/subjects.h"
+#include "supervisor/cluster/bus/subjects.h"
 
 namespace cluster {
 namespace {

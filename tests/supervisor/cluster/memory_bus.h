@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cluster/bus.h"
+#include "supervisor/cluster/bus/bus.h"
 
 namespace cluster {
 

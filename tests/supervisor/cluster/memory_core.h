@@ -7,8 +7,8 @@
 #include "memory_bus.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/one_shot.h"
-#include "supervisor/cluster/kv_changes.h"
-#include "supervisor/cluster/message_feed.h"
+#include "supervisor/cluster/bus/kv_changes.h"
+#include "supervisor/cluster/bus/message_feed.h"
 
 namespace cluster {
 

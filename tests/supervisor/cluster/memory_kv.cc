@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "memory_core.h"
-#include "supervisor/cluster/subjects.h"
+#include "supervisor/cluster/bus/subjects.h"
 
 namespace cluster {
 namespace {

@@ -1,5 +1,5 @@
 // NatsBus and a real nats-server: what the double in memory cannot show.
-#include "supervisor/cluster/nats_bus.h"
+#include "supervisor/cluster/bus/nats_bus.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 
 #include "bus_scene.h"
 #include "nats_server.h"
-#include "supervisor/cluster/nkey.h"
-#include "supervisor/cluster/subjects.h"
+#include "supervisor/cluster/bus/subjects.h"
+#include "supervisor/cluster/trust/nkey.h"
 #include "tests/catch.h"
 
 namespace cluster {

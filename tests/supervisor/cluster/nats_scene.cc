@@ -1,6 +1,6 @@
 #include "bus_scene.h"
 #include "nats_server.h"
-#include "supervisor/cluster/nats_bus.h"
+#include "supervisor/cluster/bus/nats_bus.h"
 
 namespace cluster {
 namespace {

@@ -1,5 +1,5 @@
 // Where work goes: the default home of a workspace, and the choices for a run that may go anywhere.
-#include "supervisor/cluster/place.h"
+#include "supervisor/cluster/placement/place.h"
 
 #include <map>
 #include <random>

@@ -1,5 +1,5 @@
 // Rules on the disk: what a node accepts, and what it starts from.
-#include "supervisor/cluster/rule_store.h"
+#include "supervisor/cluster/trust/rule_store.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "supervisor/cluster/private_file.h"
+#include "supervisor/cluster/trust/private_file.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cluster/trust_fixture.h"
 #include "tests/temp_directory.h"

@@ -1,9 +1,9 @@
-#include "supervisor/cluster/subjects.h"
+#include "supervisor/cluster/bus/subjects.h"
 
 #include <random>
 #include <set>
 
-#include "supervisor/cluster/nkey.h"
+#include "supervisor/cluster/trust/nkey.h"
 #include "tests/catch.h"
 
 namespace cluster {

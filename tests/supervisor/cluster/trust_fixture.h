@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/cluster/nkey.h"
-#include "supervisor/cluster/trust_record.h"
+#include "supervisor/cluster/trust/nkey.h"
+#include "supervisor/cluster/trust/trust_record.h"
 
 namespace trust_test {
 

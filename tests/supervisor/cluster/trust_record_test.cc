@@ -1,7 +1,7 @@
 // Who may be a node: the form of the record, and which record follows another.
-#include "supervisor/cluster/trust_record.h"
+#include "supervisor/cluster/trust/trust_record.h"
 
-#include "supervisor/cluster/nats_config.h"
+#include "supervisor/cluster/trust/nats_config.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cluster/trust_fixture.h"
 

@@ -1,0 +1,92 @@
+#include "supervisor/cluster/bus/nats_handover.h"
+
+#include <unordered_map>
+#include <utility>
+
+namespace cluster {
+namespace {
+
+struct TargetTable {
+  std::mutex mutex;
+  uintptr_t last = 0;
+  std::unordered_map<uintptr_t, std::shared_ptr<NatsTarget>> targets;
+};
+
+// Never destroyed: threads of libnats may still look up their targets while the process ends.
+TargetTable& target_table() {
+  static TargetTable& table = *new TargetTable;
+  return table;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<NatsHandover>> NatsHandover::open(Loop& loop, std::function<void()> woken) {
+  std::shared_ptr<NatsHandover> handover(new NatsHandover);
+  auto wake = std::make_unique<Wake>();
+  wake->woken = std::move(woken);
+  auto on_wake = [](uv_async_t* handle) {
+    const Doing doing(LoopWork::other);
+    static_cast<Wake*>(handle->data)->woken();
+  };
+  if (uv_async_init(loop.uv(), &wake->handle, on_wake) < 0) return fail(Code::internal, "uv_async_init");
+  wake->handle.data = wake.get();
+  handover->wake_.reset(wake.release());
+  return handover;
+}
+
+void NatsHandover::change(const std::function<void(NatsNews&)>& how) {
+  const std::lock_guard lock(mutex_);
+  if (!wake_) return;
+  how(news_);
+  uv_async_send(&wake_->handle);
+}
+
+void NatsHandover::arrived(const std::shared_ptr<NatsTarget>& target) {
+  change([&target](NatsNews& news) {
+    if (!std::exchange(target->is_announced, true)) news.arrivals.push_back(target);
+  });
+}
+
+NatsNews NatsHandover::take() {
+  const std::lock_guard lock(mutex_);
+  NatsNews taken = news_;
+  news_.unsent = 0;
+  news_.refusals.clear();
+  news_.failed_requests.clear();
+  news_.arrivals.clear();
+  for (const auto& target : taken.arrivals) target->is_announced = false;
+  return taken;
+}
+
+void NatsHandover::close() {
+  NatsNews rest;  // may hold the last reference to a feed: released without the lock
+  const std::lock_guard lock(mutex_);
+  wake_.reset();
+  std::swap(rest, news_);
+}
+
+void* enter_target(std::shared_ptr<NatsTarget> target) {
+  TargetTable& table = target_table();
+  const std::lock_guard lock(table.mutex);
+  table.targets.emplace(++table.last, std::move(target));
+  return reinterpret_cast<void*>(table.last);
+}
+
+void leave_target(void* number) {
+  std::shared_ptr<NatsTarget> left;
+  TargetTable& table = target_table();
+  const std::lock_guard lock(table.mutex);
+  const auto found = table.targets.find(reinterpret_cast<uintptr_t>(number));
+  if (found == table.targets.end()) return;
+  left = std::move(found->second);
+  table.targets.erase(found);
+}
+
+std::shared_ptr<NatsTarget> find_target(void* number) {
+  TargetTable& table = target_table();
+  const std::lock_guard lock(table.mutex);
+  const auto found = table.targets.find(reinterpret_cast<uintptr_t>(number));
+  return found == table.targets.end() ? nullptr : found->second;
+}
+
+}  // namespace cluster

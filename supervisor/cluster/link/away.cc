@@ -1,0 +1,214 @@
+#include "supervisor/cluster/link/away.h"
+
+#include <algorithm>
+#include <array>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/large_value.h"
+#include "supervisor/base/random.h"
+#include "supervisor/mcp/elicitation.h"
+#include "supervisor/tenants/requester.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kIdle = 60s;                      // a connection without a request is closed after this time
+constexpr size_t kMostConnections = 1024;        // to other nodes
+constexpr char kExecuteCode[] = "execute_code";  // only calls of this tool have ids
+constexpr char kExecutionIdKey[] = "org.warder/executionId";
+constexpr std::string_view kProtocolKeys = "io.modelcontextprotocol/";  // of this connection, not of the next
+
+constexpr std::array kMethods = {mcp::Method::tools_call,   mcp::Method::resources_list, mcp::Method::resources_read,
+                                 mcp::Method::prompts_list, mcp::Method::prompts_get,    mcp::Method::complete};
+
+Acting acting_for(const mcp::RequestContext& context, const std::string& node) {
+  const tenants::Member& member = tenants::member_of(context);
+  return {node, context.principal.name(), member.tenant->account(), member.policy->name, member.policy->hash};
+}
+
+// The _meta for the other node.
+Json meta_to_pass(const Json& meta) {
+  Json passed = Json::object();
+  if (meta.is_object())
+    for (const auto& [key, value] : meta.items())
+      if (key != "progressToken" && !key.starts_with(kProtocolKeys)) passed[key] = value;
+  return passed;
+}
+
+upstream::Reply reply_of(const mcp::Elicited& answer, const upstream::Question& question) {
+  upstream::Reply reply;
+  if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;
+  if (answer.action != mcp::Elicited::Action::accept || !question.fits(answer.content)) return reply;
+  reply.action = upstream::Reply::Action::accept;
+  reply.content = answer.content;
+  return reply;
+}
+
+// A question of the other node, for the person at this node's client.
+Task<upstream::Reply> ask_person(mcp::RequestContext& context, upstream::Question question) {
+  if (question.wants_2025_11_25 && !mcp::has_elicitation_modes(context.version)) co_return upstream::Reply{};
+  OneShot<mcp::Elicited> settled(context.loop);
+  mcp::ElicitationForm form;
+  form.message = question.message;
+  form.schema = dump_json(question.schema);
+  auto answered = [resolver = settled.resolver()](mcp::Elicited answer) { resolver.resolve(std::move(answer)); };
+  const auto asked = context.elicit(std::move(form), std::move(answered));
+  if (!asked) co_return upstream::Reply{};
+  const mcp::Elicited answer = co_await settled;
+  co_return reply_of(answer, question);
+}
+
+}  // namespace
+
+// A request as it is sent to the other node, perhaps twice.
+struct Away::Request {
+  std::string method;
+  Json params;                                   // without the arguments of a tool
+  std::shared_ptr<const std::string> arguments;  // of a tool, as JSON; nullptr: no tool
+  bool is_safe_twice = false;                    // it changes nothing, or has an id
+};
+
+Away::Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, std::string server)
+    : loop_(loop), json_(json), shares_(shares), link_(link), server_(std::move(server)) {}
+Away::~Away() = default;
+
+bool Away::concerns(mcp::Method method, const mcp::RequestContext& context) const {
+  return tenants::member_of(context).policy->cluster.is_home_shared &&
+         std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
+}
+
+Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestContext& context, Json& params, size_t) {
+  ResultForm form{method, context.version, server_, {}};
+  tenants::TenantId id{tenants::member_of(context).tenant->account()};
+  if (context.meta.is_object())
+    if (const auto named = context.meta.find(tenants::kWorkspaceKey); named != context.meta.end()) {
+      if (!named->is_string()) co_return std::nullopt;  // the refusal is made here
+      if (*named != "default") id.workspace = named->get<std::string>();
+    }
+  if (!tenants::member_of(context).policy->allows_workspace(id.workspace) && !id.workspace.empty())
+    co_return std::nullopt;
+  const auto home = co_await link_.home_of(std::move(id));
+  if (!home)
+    co_return write_far_failure({"unavailable", home.error().what, home.error().hint, link_.node(), false}, form);
+  if (home->is_here) {
+    if (link_.may_start()) co_return std::nullopt;
+    co_return write_far_failure(
+        {"fenced", "it cannot reach the cluster, so another node may take over its workspaces; nothing was started",
+         "send the request again when the node is back", link_.node(), false},
+        form);
+  }
+  form.node = home->node;
+  if (context.principal.kind() == mcp::Principal::Kind::node)
+    co_return write_far_failure(
+        {"unavailable", "the workspace has moved to another node", "send the request again", form.node, false}, form);
+  auto request = co_await take(method, context, params);
+  if (!request)
+    co_return write_far_failure({"unavailable", request.error().what, request.error().hint, form.node, false}, form);
+  auto answered = co_await ask(*std::move(request), context, std::move(form));
+  co_return answered;
+}
+
+Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& context, Json& params) {
+  Request request;
+  request.method = context.method;
+  Json meta = meta_to_pass(context.meta);
+  if (method == mcp::Method::tools_call) {
+    const std::string name = params.value("name", Json()).is_string() ? params["name"].get<std::string>() : "";
+    request.is_safe_twice = name == kExecuteCode;
+    if (request.is_safe_twice && !meta.contains(kExecutionIdKey)) meta[kExecutionIdKey] = "x-" + random_hex(16);
+    Json arguments = params.value("arguments", Json::object());
+    if (is_large(arguments)) {
+      JsonWork::Owner owner{context.principal.name()};
+      CO_TRY(std::string text, co_await dump_beside(json_, std::move(owner), std::move(arguments)));
+      request.arguments = std::make_shared<const std::string>(std::move(text));
+    } else {
+      request.arguments = std::make_shared<const std::string>(dump_json(arguments));
+    }
+    request.params = {{"name", name}};
+  } else {
+    request.is_safe_twice = true;
+    request.params = params;
+    request.params.erase("_meta");
+  }
+  request.params["_meta"] = std::move(meta);
+  co_return request;
+}
+
+Task<mcp::Answer> Away::ask(Request request, mcp::RequestContext& context, ResultForm form) {
+  Attempt made = co_await attempt(request, context, form.node);
+  const bool was_sent = made.was_sent;
+  if (!made.answer && (!was_sent || request.is_safe_twice)) made = co_await attempt(request, context, form.node);
+  if (!made.answer) {
+    const bool may_have_run = (was_sent || made.was_sent) && request.method == "tools/call";
+    const FarFailure failure{
+        "unavailable", made.answer.error().what,
+        may_have_run ? "check the effects of the call before you send it again" : "send the request again", form.node,
+        may_have_run};
+    co_return write_far_failure(failure, form);
+  }
+  JsonWork::Owner owner{context.principal.name()};
+  auto written = co_await write(*std::move(made.answer), std::move(owner), std::move(form));
+  co_return written;
+}
+
+Task<Away::Attempt> Away::attempt(const Request& request, mcp::RequestContext& context, const std::string& node) {
+  const auto connection = connection_to(node, acting_for(context, link_.node()));
+  const FarConnection::Use use(*connection);
+  auto client = co_await connection->client();
+  if (!client) {
+    Attempt failed{tl::unexpected<Error>(std::move(client).error()), false};
+    co_return failed;
+  }
+  upstream::Client::Order order{request.method, request.params};
+  order.limit = upstream::RequestClock::kForever;  // the connection is watched
+  order.arguments.text = request.arguments;
+  if (context.wants_progress())
+    order.progress = [&context](double value, std::optional<double> total, std::string_view message) {
+      context.progress(value, total, message);
+    };
+  Attempt done;
+  done.was_sent = true;
+  if (request.arguments) {
+    order.asking.whose = context.principal.name();
+    order.asking.able = context.can_elicit();
+    order.asking.ask = [&context](upstream::Question question) { return ask_person(context, std::move(question)); };
+    done.answer = co_await (*client)->call(std::move(order));
+  } else {
+    done.answer = co_await (*client)->request(std::move(order));
+  }
+  co_return done;
+}
+
+Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form) {
+  if (answer.is_error) {
+    Json data = std::move(answer.data);
+    if (data.is_null()) data = Json::object();
+    if (data.is_object()) data["node"] = form.node;
+    co_return mcp::refuse(static_cast<mcp::ErrorCode>(answer.code), std::move(answer.message), std::move(data));
+  }
+  if (answer.bytes <= JsonWork::kSmall) co_return write_far_result(answer.result, form);
+  const auto result = std::make_shared<Json>(std::move(answer.result));
+  std::function<Result<mcp::Answer>()> job = [result, form = std::move(form)]() -> Result<mcp::Answer> {
+    mcp::Answer written = write_far_result(*result, form);
+    *result = {};
+    return written;
+  };
+  auto written = co_await json_.run(std::move(owner), answer.bytes, std::move(job));
+  if (!written) co_return tl::unexpected(mcp::rpc_error(written.error()));
+  co_return *std::move(written);
+}
+
+std::shared_ptr<FarConnection> Away::connection_to(const std::string& node, Acting acting) {
+  const auto then = Monotonic::now() - kIdle;
+  std::erase_if(connections_, [&](const auto& one) { return one.second->is_idle_since(then); });
+  Key key{node, std::move(acting)};
+  if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
+  upstream::Client::Reading reading{json_, JsonWork::Owner{"node " + node}, shares_.of("node " + node)};
+  auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second);
+  if (connections_.size() < kMostConnections) connections_.emplace(std::move(key), made);
+  return made;
+}
+
+}  // namespace cluster

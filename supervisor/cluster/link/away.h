@@ -1,0 +1,58 @@
+// Away: passes requests for a workspace of another node on to the warderd of that node, as MCP 2026-07-28, and gives
+// the answer to the client. Progress, questions and cancellation pass, too. Requests for a workspace of this node are
+// answered here, while this node has its lease.
+// An execution gets its id here (_meta["org.warder/executionId"]). When the connection to the other node is lost, the
+// request is sent once more with the same id: that node returns its stored answer, or refuses; it runs no
+// program twice.
+// Errors of requests: {code: "unavailable" or "fenced", node, may_have_run, remedy}.
+// Made by: supervisor/daemon/. Used by: mcp::Server.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "supervisor/base/json_work.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/loop_shares.h"
+#include "supervisor/cluster/link/far_answer.h"
+#include "supervisor/cluster/link/far_connection.h"
+#include "supervisor/cluster/link/node_link.h"
+#include "supervisor/mcp/context.h"
+#include "supervisor/mcp/elsewhere.h"
+#include "supervisor/upstream/client.h"
+
+namespace cluster {
+
+class Away : public mcp::Elsewhere {
+ public:
+  // References must outlive the object. `server`: the name of this server as JSON.
+  Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, std::string server);
+  ~Away() override;
+
+  bool concerns(mcp::Method method, const mcp::RequestContext& context) const override;
+  Task<std::optional<mcp::Answer>> answer(mcp::Method method, mcp::RequestContext& context, Json& params,
+                                          size_t max_bytes) override;
+
+ private:
+  struct Request;
+  struct Attempt {
+    Result<upstream::ServerAnswer> answer;  // an error: the connection failed
+    bool was_sent = false;
+  };
+  Task<Result<Request>> take(mcp::Method method, mcp::RequestContext& context, Json& params);
+  Task<mcp::Answer> ask(Request request, mcp::RequestContext& context, ResultForm form);
+  Task<Attempt> attempt(const Request& request, mcp::RequestContext& context, const std::string& node);
+  Task<mcp::Answer> write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form);
+  std::shared_ptr<FarConnection> connection_to(const std::string& node, Acting acting);
+
+  Loop& loop_;
+  JsonWork& json_;
+  LoopShares& shares_;
+  NodeLink& link_;
+  const std::string server_;
+  using Key = std::pair<std::string, Acting>;  // the other node, and the client
+  std::map<Key, std::shared_ptr<FarConnection>> connections_;
+};
+
+}  // namespace cluster

@@ -1,0 +1,71 @@
+#include "supervisor/cluster/link/far_answer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "supervisor/base/json.h"
+#include "supervisor/mcp/content.h"
+#include "supervisor/mcp/written_result.h"
+
+namespace cluster {
+namespace {
+
+// What a client may cache of the result.
+std::optional<mcp::Caching> caching_of(const Json& result) {
+  const auto ttl = result.find("ttlMs"), scope = result.find("cacheScope");
+  if (ttl == result.end() || !ttl->is_number_unsigned() || scope == result.end()) return {};
+  return mcp::Caching{ttl->get<int64_t>(),
+                      *scope == "public" ? mcp::Caching::Scope::everybody : mcp::Caching::Scope::requester};
+}
+
+mcp::ResultMeta meta_of(const Json& result, const ResultForm& form) {
+  mcp::ResultMeta meta;
+  if (const auto found = result.find("_meta"); found != result.end() && found->is_object())
+    for (const auto& [key, value] : found->items())
+      if (key != mcp::meta_key::kServerInfo) meta[key] = dump_json(value);
+  meta[kNodeKey] = dump_json(form.node);
+  return meta;
+}
+
+std::string tool_members(const mcp::ToolResult& result, const ResultForm& form) {
+  std::string members;
+  mcp::append_tool_result(members, result, form.version);
+  mcp::finish_result(members, form.version, form.server, result.meta);
+  return members;
+}
+
+}  // namespace
+
+mcp::Answer write_far_result(const Json& result, const ResultForm& form) {
+  if (form.method == mcp::Method::tools_call) {
+    auto read = mcp::read_result(result);
+    if (!read)
+      return mcp::refuse(mcp::ErrorCode::internal_error,
+                         fmt::format("node {} sent a result that this node cannot read", form.node));
+    read->meta = meta_of(result, form);
+    return tool_members(*read, form);
+  }
+  std::string members;
+  for (const auto& [key, value] : result.items()) {
+    if (key == "_meta" || key == "resultType" || key == "ttlMs" || key == "cacheScope") continue;
+    mcp::append_key(members, key);
+    members += dump_json(value);
+  }
+  mcp::finish_result(members, form.version, form.server, meta_of(result, form), caching_of(result));
+  return members;
+}
+
+mcp::Answer write_far_failure(const FarFailure& failure, const ResultForm& form) {
+  const std::string why = failure.node.empty() ? failure.why : fmt::format("node {}: {}", failure.node, failure.why);
+  Json data = {{"code", failure.code}, {"may_have_run", failure.may_have_run}, {"remedy", failure.remedy}};
+  if (!failure.node.empty()) data["node"] = failure.node;
+  if (form.method != mcp::Method::tools_call) return mcp::refuse(mcp::ErrorCode::internal_error, why, std::move(data));
+  data["success"] = false;
+  data["error"] = why;
+  mcp::ToolResult result = mcp::ToolResult::data(std::move(data));
+  result.is_error = true;
+  return tool_members(result, form);
+}
+
+}  // namespace cluster

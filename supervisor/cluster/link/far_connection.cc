@@ -1,0 +1,75 @@
+#include "supervisor/cluster/link/far_connection.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+#include "supervisor/upstream/socket_transport.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLooksEvery = 500ms;
+constexpr auto kSignOfLife = 2s;
+
+}  // namespace
+
+FarConnection::FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node,
+                             Acting acting)
+    : loop_(loop),
+      link_(link),
+      reading_(std::move(reading)),
+      node_(std::move(node)),
+      acting_(std::move(acting)),
+      tasks_(loop) {}
+
+// The opening is a task of the connection: it continues when the request that began it is cancelled.
+Task<Result<std::shared_ptr<upstream::Client>>> FarConnection::client() {
+  if (client_ && client_->over()) client_.reset();
+  if (!client_) {
+    auto done = std::make_shared<Event>();
+    waiting_.push_back(done);
+    if (!std::exchange(is_opening_, true)) tasks_.spawn(open());
+    co_await *done;
+  }
+  if (!client_) co_return tl::unexpected<Error>(why_);
+  co_return client_;
+}
+
+Task<> FarConnection::open() {
+  auto opened = co_await link_.open(node_, acting_);
+  is_opening_ = false;
+  if (opened) {
+    socket_ = Fd(::fcntl(opened->socket.get(), F_DUPFD_CLOEXEC, 0));
+    auto transport = std::make_unique<upstream::SocketTransport>(loop_, std::move(opened->socket));
+    client_ = std::make_shared<upstream::Client>(loop_, reading_, std::move(transport), upstream::Variables{},
+                                                 upstream::Client::Listener{});
+    tasks_.spawn(watch(client_));
+  } else {
+    why_ = std::move(opened).error();
+  }
+  for (const auto& done : std::exchange(waiting_, {})) loop_.defer([done] { done->fire(); });
+}
+
+Task<> FarConnection::watch(std::shared_ptr<upstream::Client> client) {
+  while (!client->over()) {
+    co_await sleep_for(loop_, kLooksEvery);
+    if (uses_ == 0 || client->over()) continue;
+    const uint64_t heard = client->bytes_heard();
+    upstream::Client::Order order{"server/discover"};
+    order.limit = kSignOfLife;
+    const auto answer = co_await client->request(std::move(order));
+    if (!answer && client->bytes_heard() == heard && client_ == client) give_up();
+  }
+}
+
+// The client reads the end of the stream, and its requests fail.
+void FarConnection::give_up() {
+  if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
+  client_.reset();
+}
+
+}  // namespace cluster

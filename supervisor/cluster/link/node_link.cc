@@ -1,0 +1,195 @@
+#include "supervisor/cluster/link/node_link.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/random.h"
+#include "supervisor/base/unix_socket.h"
+#include "supervisor/cluster/link/first_line.h"
+#include "supervisor/mcp/framing.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kTryAgain = 1s;
+constexpr auto kAnswerLimit = 3s;      // warder-node asks the cluster
+constexpr size_t kMostHomes = 10'000;  // in memory
+constexpr size_t kMostAsked = 1000;    // questions without an answer
+
+Error unavailable(std::string why) {
+  return {Code::unavailable, 0, std::move(why), "ask the administrator: journalctl --unit=warder-node", {}};
+}
+
+std::string text_in(const Json& object, const char* key, size_t most) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? printable(found->get_ref<const std::string&>(), most)
+                                                     : std::string();
+}
+
+// Forgets a question when its task ends, also by cancellation.
+template <class Asked>
+struct Forgotten {
+  Asked& asked;
+  uint64_t number;
+  Forgotten(Asked& all, uint64_t one) : asked(all), number(one) {}
+  Forgotten(const Forgotten&) = delete;
+  ~Forgotten() { asked.erase(number); }
+};
+
+// The one member of an object; nullptr: it is another value.
+const Json* member(const Json& message, const char* key) {
+  if (!message.is_object() || message.size() != 1) return nullptr;
+  const auto found = message.find(key);
+  return found != message.end() && found->is_object() ? &*found : nullptr;
+}
+
+}  // namespace
+
+NodeLink::NodeLink(Loop& loop, std::string socket, std::function<void()> ended)
+    : loop_(loop), path_(std::move(socket)), ended_(std::move(ended)), boot_(random_hex(8)), tasks_(loop) {
+  tasks_.spawn(stay_connected());
+}
+
+Task<> NodeLink::stay_connected() {
+  bool was_told = false;
+  for (;;) {
+    auto made = connect_unix(path_, SOCK_STREAM);
+    if (made) {
+      if (auto watched = AsyncFd::adopt(loop_, *std::move(made))) {
+        socket_ = *std::move(watched);
+        was_told = false;
+        log_notice("cluster: connected to warder-node");
+        co_await serve(socket_);
+        lose();
+      }
+    } else if (!std::exchange(was_told, true)) {
+      log_warning("cluster: no connection to warder-node: {}; it is tried again each second", made.error().what);
+    }
+    co_await sleep_for(loop_, kTryAgain);
+  }
+}
+
+Task<> NodeLink::serve(AsyncFd& socket) {
+  if (!send({{"hello", {{"boot", boot_}}}})) co_return;
+  mcp::LineSplitter lines(kMostLine);
+  for (;;) {
+    const auto space = lines.space();
+    const ssize_t got = ::recv(socket.get(), space.data(), space.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      co_await socket.readable();
+      continue;
+    }
+    if (got <= 0) co_return;
+    lines.commit(static_cast<size_t>(got));
+    while (const auto item = lines.next()) {
+      if (item->kind != mcp::LineSplitter::Kind::line) continue;
+      if (const auto message = parse_json(item->text)) take(*message);
+    }
+    co_await next_turn(loop_);
+  }
+}
+
+void NodeLink::take(const Json& message) {
+  if (const Json* found = member(message, "found")) return take_found(*found);
+  if (const Json* lease = member(message, "lease")) return take_lease(*lease);
+  if (member(message, "moved")) return homes_.clear();
+  const Json* failed = member(message, "failed");
+  const auto id = failed ? failed->find("id") : message.end();
+  if (!failed || id == failed->end() || !id->is_number_unsigned()) return;
+  if (auto asked = asked_.extract(id->get<uint64_t>())) {
+    Error why = unavailable("the home of the workspace is not known: " + text_in(*failed, "why", 300));
+    if (auto remedy = text_in(*failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
+    asked.mapped().answer.resolve(tl::unexpected<Error>(std::move(why)));
+  }
+}
+
+void NodeLink::take_found(const Json& found) {
+  const auto id = found.find("id");
+  if (id == found.end() || !id->is_number_unsigned()) return;
+  auto asked = asked_.extract(id->get<uint64_t>());
+  if (!asked) return;
+  auto home = read_home(found);
+  if (home) {
+    if (homes_.size() >= kMostHomes) homes_.clear();
+    homes_[asked.mapped().id] = *home;
+  }
+  asked.mapped().answer.resolve(std::move(home));
+}
+
+void NodeLink::take_lease(const Json& message) {
+  auto lease = read_lease(message);
+  if (!lease) return log_warning("cluster: warder-node sent no lease: {}", lease.error().what);
+  if (!may_start() && boot_time() < lease->starts_until) {
+    log_notice("cluster: node {} has a lease and acts as a home", lease->node);
+    homes_.clear();  // without a lease, this node may have lost its homes
+  }
+  lease_ = *std::move(lease);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(lease_.runs_until - boot_time());
+  runs_until_ = Deadline(loop_, std::max(left, std::chrono::milliseconds(1)), [this] {
+    log_error("cluster: the lease of node {} is over: executions of shared workspaces are ended", lease_.node);
+    ended_();
+  });
+}
+
+// Homes that are here stay known: no other node takes them while this node's lease lasts. Others may have moved.
+void NodeLink::lose() {
+  socket_.close();
+  log_warning("cluster: the connection to warder-node is lost");
+  std::erase_if(homes_, [](const auto& one) { return !one.second.is_here; });
+  for (auto& [id, asked] : std::exchange(asked_, {}))
+    asked.answer.resolve(tl::unexpected<Error>(unavailable("the connection to warder-node is lost")));
+}
+
+// The socket's buffer takes thousands of these messages. When it is full, warder-node does not read.
+Result<> NodeLink::send(const Json& message) {
+  if (!socket_) return tl::unexpected<Error>(unavailable("there is no connection to warder-node"));
+  const std::string line = dump_json(message) + "\n";
+  const ssize_t sent = ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent == static_cast<ssize_t>(line.size())) return {};
+  ::shutdown(socket_.get(), SHUT_RDWR);  // serve() ends
+  return tl::unexpected<Error>(unavailable("warder-node does not read its messages"));
+}
+
+Task<Result<Home>> NodeLink::home_of(tenants::TenantId id) {
+  if (const auto known = homes_.find(id); known != homes_.end()) co_return known->second;
+  if (asked_.size() >= kMostAsked) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
+  const uint64_t number = ++last_id_;
+  Json find = {{"id", number}, {"account", id.account}, {"workspace", id.workspace}};
+  CO_CHECKED(send({{"find", std::move(find)}}));
+  OneShot<Result<Home>> answer(loop_, tl::unexpected<Error>(unavailable("warder-node does not answer")));
+  asked_.emplace(number, Asked{std::move(id), answer.resolver()});
+  const Forgotten forgotten{asked_, number};
+  const Deadline late(loop_, kAnswerLimit, [this, number] { asked_.erase(number); });
+  auto home = co_await answer;
+  co_return home;
+}
+
+Task<Result<NodeLink::Opened>> NodeLink::open(std::string node, Acting acting) {
+  CO_TRY(Fd made, connect_unix(path_, SOCK_STREAM));
+  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
+  const std::string line = dump_json({{"open", {{"node", std::move(node)}, {"for", write_acting(acting)}}}}) + "\n";
+  if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(line.size()))
+    co_return tl::unexpected<Error>(unavailable("warder-node does not read its messages"));
+  CO_TRY(const std::string answer, co_await read_first_line(loop_, socket, kMostLine, kAnswerLimit));
+  const auto message = parse_json(answer);
+  if (const Json* opened = message ? member(*message, "opened") : nullptr) {
+    Opened connection{std::move(socket), text_in(*opened, "boot", 64)};
+    co_return connection;
+  }
+  const Json* refused = message ? member(*message, "refused") : nullptr;
+  Error why = unavailable(refused ? text_in(*refused, "why", 300) : "warder-node sent an unknown answer");
+  if (refused)
+    if (auto remedy = text_in(*refused, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
+  co_return tl::unexpected<Error>(std::move(why));
+}
+
+}  // namespace cluster

@@ -1,0 +1,86 @@
+#include "supervisor/cluster/link/node_messages.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include "policies/policy.h"
+#include "supervisor/base/fields.h"
+
+namespace cluster {
+namespace {
+
+constexpr size_t kMostPrincipal = 2048;
+constexpr int64_t kMostEpoch = int64_t{1} << 53;  // JSON numbers beyond are not exact in every reader
+constexpr int64_t kMostMicroseconds = int64_t{1} << 53;
+
+Result<std::string> node_in(Fields& fields) {
+  TRY(std::string name, fields.string("node", kMostNodeName));
+  if (!is_node_name(name)) return fail(Code::invalid, fields.path_of("node") + ": not the name of a node");
+  return name;
+}
+
+}  // namespace
+
+bool is_node_name(std::string_view name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !name.empty() && name.size() <= kMostNodeName && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || c == '-'; });
+}
+
+Json write_acting(const Acting& acting) {
+  return {{"node", acting.node},
+          {"principal", acting.principal},
+          {"account", acting.account},
+          {"policy", acting.policy},
+          {"policy_hash", acting.policy_hash}};
+}
+
+Result<Acting> read_acting(const Json& message, const std::string& path) {
+  Fields fields(message, path);
+  Acting acting;
+  TRY(acting.node, node_in(fields));
+  TRY(acting.principal, fields.string("principal", kMostPrincipal));
+  TRY(acting.account, fields.string("account", 64));
+  TRY(acting.policy, fields.string("policy", 64));
+  TRY(acting.policy_hash, fields.string("policy_hash", 64));
+  CHECKED(fields.done());
+  if (acting.principal.empty()) return fail(Code::invalid, path + ".principal: empty");
+  for (const auto& [key, value] : {std::pair{"account", &acting.account}, std::pair{"policy", &acting.policy}})
+    if (!policies::valid_name(*value)) return fail(Code::invalid, path + "." + key + ": not a name");
+  return acting;
+}
+
+Result<Home> read_home(const Json& found) {
+  Fields fields(found, "found");
+  (void)fields.find("id");
+  Home home;
+  TRY(home.node, node_in(fields));
+  TRY(const int64_t epoch, fields.integer("epoch", 1, kMostEpoch));
+  home.epoch = static_cast<uint64_t>(epoch);
+  TRY(home.is_here, fields.boolean_or("here", false));
+  CHECKED(fields.done());
+  return home;
+}
+
+Result<Lease> read_lease(const Json& message) {
+  Fields fields(message, "lease");
+  Lease lease;
+  TRY(lease.node, node_in(fields));
+  TRY(const int64_t starts, fields.integer("starts_until_us", 0, kMostMicroseconds));
+  TRY(const int64_t runs, fields.integer("runs_until_us", 0, kMostMicroseconds));
+  CHECKED(fields.done());
+  if (runs < starts) return fail(Code::invalid, "lease.runs_until_us: before starts_until_us");
+  lease.starts_until = std::chrono::microseconds(starts);
+  lease.runs_until = std::chrono::microseconds(runs);
+  return lease;
+}
+
+std::chrono::microseconds boot_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::seconds(now.tv_sec) +
+         std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::nanoseconds(now.tv_nsec));
+}
+
+}  // namespace cluster

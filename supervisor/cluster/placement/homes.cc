@@ -1,0 +1,58 @@
+#include "supervisor/cluster/placement/homes.h"
+
+namespace cluster {
+
+std::optional<HomeRecord> taken_over(const HomeRecord& present, const std::string& taker, const LeaseWatch& watch,
+                                     BootClock::time_point now) {
+  if (present.node == taker || !watch.may_take(now)) return std::nullopt;
+  return HomeRecord{taker, present.epoch + 1};
+}
+
+HomeState HeldHomes::state(const tenants::TenantId& workspace, BootClock::time_point now) const {
+  const auto found = homes_.find(workspace);
+  if (found == homes_.end()) return HomeState::unknown;
+  const Home& home = found->second;
+  if (home.is_lost) return HomeState::lost;
+  const LeaseState lease = lease_.state(now);
+  if (lease == LeaseState::ended) return HomeState::ended;
+  const uint64_t gains = lease_.period() - home.period;  // since this home was confirmed
+  if (gains > 1 || (gains == 1 && lease_.gained_after_end())) return HomeState::ended;
+  return lease == LeaseState::held && gains == 0 ? HomeState::usable : HomeState::fenced;
+}
+
+uint64_t HeldHomes::epoch(const tenants::TenantId& workspace) const {
+  const auto found = homes_.find(workspace);
+  return found == homes_.end() ? 0 : found->second.epoch;
+}
+
+void HeldHomes::confirm(const tenants::TenantId& workspace, const HomeRecord& record, uint64_t period, bool is_take) {
+  const auto found = homes_.find(workspace);
+  const bool is_known = found != homes_.end();
+  if (is_known && record.epoch < found->second.epoch) return;  // a replica of the store that lags behind
+  if (record.node != self_) {
+    if (is_known) found->second = {record.epoch, found->second.period, true};
+    return;
+  }
+  if (period != lease_.period()) return;
+  if (!is_known) {
+    homes_.emplace(workspace, Home{record.epoch, period, false});
+    return;
+  }
+  Home& home = found->second;
+  const bool is_same = record.epoch == home.epoch && !home.is_lost;
+  const bool is_new_take = is_take && record.epoch > home.epoch;
+  home = {record.epoch, period, !is_same && !is_new_take};
+}
+
+void HeldHomes::forget(const tenants::TenantId& workspace) { homes_.erase(workspace); }
+
+std::vector<tenants::TenantId> HeldHomes::unconfirmed(size_t limit,
+                                                      const std::optional<tenants::TenantId>& after) const {
+  std::vector<tenants::TenantId> found;
+  auto next = after ? homes_.upper_bound(*after) : homes_.begin();
+  for (; next != homes_.end() && found.size() < limit; ++next)
+    if (!next->second.is_lost && next->second.period != lease_.period()) found.push_back(next->first);
+  return found;
+}
+
+}  // namespace cluster

@@ -1,0 +1,79 @@
+#include "supervisor/cluster/placement/lease.h"
+
+#include <algorithm>
+
+namespace cluster {
+
+LeaseState NodeLease::state(Time now) const {
+  if (lost_ || !confirmed_) return LeaseState::ended;
+  const auto age = now - *confirmed_;
+  if (age < kFencedAfter) return LeaseState::held;
+  return age < kEndedAfter ? LeaseState::fenced : LeaseState::ended;
+}
+
+// After the last renewal that was sent: kRenewEvery if it is confirmed, else kRetryRenewalEvery.
+NodeLease::Time NodeLease::renewal_time() const {
+  const bool is_confirmed = confirmed_ == sent_;
+  return is_confirmed ? *sent_ + kRenewEvery : *sent_ + kRetryRenewalEvery;
+}
+
+bool NodeLease::renewal_due(Time now) const {
+  if (lost_) return false;
+  return !sent_ || now >= renewal_time();
+}
+
+uint64_t NodeLease::begin_renewal(Time now) {
+  if (unconfirmed_.size() == kMaxUnconfirmed) unconfirmed_.pop_front();
+  unconfirmed_.push_back({++last_number_, now});
+  sent_ = now;
+  return last_number_;
+}
+
+bool NodeLease::confirm(uint64_t number, Time now) {
+  if (lost_) return false;
+  const auto found = std::ranges::find(unconfirmed_, number, &Renewal::number);
+  if (found == unconfirmed_.end()) return false;
+  const LeaseState before = state(now);
+  confirmed_ = found->sent;
+  unconfirmed_.erase(unconfirmed_.begin(), found + 1);  // the record already has this one or a later one
+  if (before == LeaseState::held || state(now) != LeaseState::held) return false;
+  gained_after_end_ = before == LeaseState::ended;
+  ++period_;
+  return true;
+}
+
+void NodeLease::lose() {
+  lost_ = true;
+  unconfirmed_.clear();
+}
+
+NodeLease::Time NodeLease::next_look(Time now) const {
+  if (lost_) return now + kRenewEvery;
+  if (!sent_) return now;
+  Time next = renewal_time();
+  for (const auto step : {kFencedAfter, kEndedAfter})
+    if (confirmed_ && *confirmed_ + step > now) next = std::min(next, *confirmed_ + step);
+  return std::max(next, now);
+}
+
+void LeaseWatch::saw(uint64_t revision, Time now) {
+  observed(now);
+  if (revision <= revision_) return;
+  revision_ = revision;
+  quiet_since_ = now;
+}
+
+void LeaseWatch::observed(Time now) {
+  if (now - observed_ > kWatchGap) quiet_since_ = now;
+  observed_ = now;
+}
+
+bool LeaseWatch::may_take(Time now) const { return time_left(now) == BootClock::duration::zero(); }
+
+BootClock::duration LeaseWatch::time_left(Time now) const {
+  const bool was_watching = now - observed_ <= kWatchGap;
+  const Time from = was_watching ? quiet_since_ : now;
+  return std::max<BootClock::duration>(from + kMayTakeAfter - now, BootClock::duration::zero());
+}
+
+}  // namespace cluster

@@ -1,0 +1,59 @@
+#include "supervisor/cluster/placement/node_table.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "supervisor/base/fnv.h"
+
+namespace cluster {
+
+Result<> NodeTable::report(NodeReport report) {
+  if (const auto known = indexes_.find(report.name); known != indexes_.end()) {
+    nodes_[known->second] = std::move(report);
+    return {};
+  }
+  if (nodes_.size() >= kMaxNodes)
+    return fail(Code::exhausted, fmt::format("the cluster has more than {} nodes", kMaxNodes),
+                "remove the records of nodes that no longer exist");
+  indexes_.emplace(report.name, nodes_.size());
+  hashes_.push_back(fnv_of<uint64_t>(report.name));
+  nodes_.push_back(std::move(report));
+  return {};
+}
+
+void NodeTable::note_load(std::string_view name, std::string_view boot, uint32_t used, uint32_t waiting,
+                          BootClock::time_point now) {
+  const auto known = indexes_.find(name);
+  if (known == indexes_.end() || nodes_[known->second].boot != boot) return;
+  NodeReport& node = nodes_[known->second];
+  node.used = used;
+  node.waiting = waiting;
+  node.heard = now;
+  node.is_unanswered = false;
+}
+
+void NodeTable::note_unanswered(std::string_view name) {
+  if (const auto known = indexes_.find(name); known != indexes_.end()) nodes_[known->second].is_unanswered = true;
+}
+
+void NodeTable::remove(std::string_view name) {
+  const auto known = indexes_.find(name);
+  if (known == indexes_.end()) return;
+  const size_t index = known->second;
+  indexes_.erase(known);
+  if (index + 1 < nodes_.size()) {
+    nodes_[index] = std::move(nodes_.back());
+    hashes_[index] = hashes_.back();
+    indexes_.find(nodes_[index].name)->second = index;
+  }
+  nodes_.pop_back();
+  hashes_.pop_back();
+}
+
+const NodeReport* NodeTable::find(std::string_view name) const {
+  const auto known = indexes_.find(name);
+  return known == indexes_.end() ? nullptr : &nodes_[known->second];
+}
+
+}  // namespace cluster
