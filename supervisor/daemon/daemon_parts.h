@@ -119,6 +119,7 @@ class DaemonParts {
     std::string before, now;
   };
   Task<> resume_run(InterruptedRun run);
+  Task<Result<>> wait_for_home(std::string tenant, std::shared_ptr<const policies::Policy> policy);
   Result<std::shared_ptr<tenants::Member>> admit_again(const workflows::StoredRun& run);
   void register_pii(const tenants::RequesterOf& requester_of);
   Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);

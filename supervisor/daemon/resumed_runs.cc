@@ -8,6 +8,12 @@
 #include "supervisor/tools/execution/execute_answer.h"
 #include "supervisor/tools/execution/resumed_execution.h"
 
+namespace {
+
+constexpr std::chrono::seconds kHomePatience{60};  // for a lease of the cluster, after the start
+
+}  // namespace
+
 Result<std::shared_ptr<tenants::Member>> DaemonParts::admit_again(const workflows::StoredRun& run) {
   TRY(tools::StoredCaller caller, tools::read_stored_caller(run.caller));
   const mcp::Principal& principal = caller.principal;
@@ -37,6 +43,21 @@ Result<std::shared_ptr<tenants::Member>> DaemonParts::admit_again(const workflow
   return member;
 }
 
+// Returns when this node may run programs of the workspace: at once, unless nodes of a cluster share it. Errors:
+// unavailable: another node is its home, or this node got no lease in time.
+Task<Result<>> DaemonParts::wait_for_home(std::string tenant, std::shared_ptr<const policies::Policy> policy) {
+  if (!policy->cluster.is_home_shared || !cluster_) co_return Result<>{};
+  CO_TRY(const tenants::TenantId id, tenants::TenantId::parse(tenant));
+  const auto until = Monotonic::now() + kHomePatience;
+  for (;;) {
+    const auto home = co_await cluster_->link().home_of(id);
+    if (home && !home->is_here) co_return fail(Code::unavailable, "the workspace is at node " + home->node + " now");
+    if (home && cluster_->link().may_start()) co_return Result<>{};
+    if (Monotonic::now() > until) co_return fail(Code::unavailable, "this node has no lease of its cluster");
+    co_await sleep_for(loop_, std::chrono::seconds(1));
+  }
+}
+
 // Its id is known to clients by now (the answer of the interrupted execution names it), so it gets an answer in any
 // case.
 Task<> DaemonParts::resume_run(InterruptedRun ids) {
@@ -46,6 +67,10 @@ Task<> DaemonParts::resume_run(InterruptedRun ids) {
   workflows::StoredRun& run = again.run;
   auto arguments = parse_json(run.arguments);
   auto member = admit_again(run);
+  if (member) {
+    const auto is_home = co_await wait_for_home(run.workflow.tenant, (*member)->policy);
+    if (!is_home) member = tl::unexpected<Error>(is_home.error());
+  }
   if (arguments && member) {
     auto counted = co_await workflows_.disk().resume_run(ids.before, ids.now);
     if (counted) {

@@ -86,6 +86,8 @@ class Client {
   mcp::Era era() const { return era_; }
   // Grows with each byte and each HTTP reply received; unchanged while the server is silent.
   uint64_t bytes_heard() const { return transport_->heard(); }
+  // Whether much of what was sent waits for the server to read it.
+  bool is_sending() const { return transport_->full(); }
 
  private:
   struct Waiting {

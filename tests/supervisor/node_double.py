@@ -114,8 +114,8 @@ class NodeDouble:
 
     def tell_lease(self, starts_s, runs_s):
         now = boot_us()
-        self.tell({"lease": {"node": self.name, "starts_until_us": now + int(starts_s * 1e6),
-                             "runs_until_us": now + int(runs_s * 1e6)}})
+        self.tell({"lease": {"node": self.name, "starts_until_us": max(0, now + int(starts_s * 1e6)),
+                             "runs_until_us": max(0, now + int(runs_s * 1e6))}})
 
     def be_control(self, client, lines):
         self.control = client

@@ -21,7 +21,8 @@ constexpr char kExecutionIdKey[] = "org.warder/executionId";
 constexpr std::string_view kProtocolKeys = "io.modelcontextprotocol/";  // of this connection, not of the next
 
 constexpr std::array kMethods = {mcp::Method::tools_call,   mcp::Method::resources_list, mcp::Method::resources_read,
-                                 mcp::Method::prompts_list, mcp::Method::prompts_get,    mcp::Method::complete};
+                                 mcp::Method::prompts_list, mcp::Method::prompts_get,    mcp::Method::complete,
+                                 mcp::Method::extension};
 
 Acting acting_for(const mcp::RequestContext& context, const std::string& node) {
   const tenants::Member& member = tenants::member_of(context);
@@ -139,14 +140,27 @@ Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& 
 Task<mcp::Answer> Away::ask(Request request, mcp::RequestContext& context, ResultForm form) {
   Attempt made = co_await attempt(request, context, form.node);
   const bool was_sent = made.was_sent;
-  if (!made.answer && (!was_sent || request.is_safe_twice)) made = co_await attempt(request, context, form.node);
+  const bool is_asked_again = !made.answer && (!was_sent || request.is_safe_twice);
+  if (is_asked_again) made = co_await attempt(request, context, form.node);
+  const bool is_call = request.method == "tools/call";
+  if (is_asked_again && was_sent && is_call && made.answer &&
+      denies_run(made.answer->is_error ? made.answer->data : made.answer->result)) {
+    // The second answer knows nothing of the first order.
+    const FarFailure failure{"unavailable", "the connection was lost; asked again, the node did not run it",
+                             "check the effects of the call before you send it again", form.node, true};
+    co_return write_far_failure(failure, form);
+  }
   if (!made.answer) {
-    const bool may_have_run = (was_sent || made.was_sent) && request.method == "tools/call";
+    const bool may_have_run = (was_sent || made.was_sent) && is_call;
     const FarFailure failure{
         "unavailable", made.answer.error().what,
         may_have_run ? "check the effects of the call before you send it again" : "send the request again", form.node,
         may_have_run};
     co_return write_far_failure(failure, form);
+  }
+  if (is_call && !made.answer->is_error) {
+    const auto is_error = made.answer->result.find("isError");
+    context.is_error = is_error != made.answer->result.end() && *is_error == true;
   }
   JsonWork::Owner owner{context.principal.name()};
   auto written = co_await write(*std::move(made.answer), std::move(owner), std::move(form));
@@ -185,7 +199,10 @@ Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner own
   if (answer.is_error) {
     Json data = std::move(answer.data);
     if (data.is_null()) data = Json::object();
-    if (data.is_object()) data["node"] = form.node;
+    if (data.is_object()) {
+      if (data.erase(std::string(mcp::meta_key::kNotRun)) > 0) data["may_have_run"] = false;
+      data["node"] = form.node;
+    }
     co_return mcp::refuse(static_cast<mcp::ErrorCode>(answer.code), std::move(answer.message), std::move(data));
   }
   if (answer.bytes <= JsonWork::kSmall) co_return write_far_result(answer.result, form);

@@ -23,7 +23,7 @@ mcp::ResultMeta meta_of(const Json& result, const ResultForm& form) {
   mcp::ResultMeta meta;
   if (const auto found = result.find("_meta"); found != result.end() && found->is_object())
     for (const auto& [key, value] : found->items())
-      if (key != mcp::meta_key::kServerInfo) meta[key] = dump_json(value);
+      if (key != mcp::meta_key::kServerInfo && key != mcp::meta_key::kNotRun) meta[key] = dump_json(value);
   meta[kNodeKey] = dump_json(form.node);
   return meta;
 }
@@ -35,7 +35,26 @@ std::string tool_members(const mcp::ToolResult& result, const ResultForm& form) 
   return members;
 }
 
+bool is_false(const Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() && *found == false;
+}
+
 }  // namespace
+
+bool denies_run(const Json& answer) {
+  if (!answer.is_object()) return false;
+  const auto meta = answer.find("_meta");
+  if (answer.contains(mcp::meta_key::kNotRun) || is_false(answer, "may_have_run")) return true;
+  if (meta != answer.end() && meta->is_object() && meta->contains(mcp::meta_key::kNotRun)) return true;
+  const auto content = answer.find("content");
+  if (content == answer.end() || !content->is_array() || content->empty()) return false;
+  const Json& first = content->front();
+  const auto text = first.is_object() ? first.find("text") : first.end();
+  if (!first.is_object() || text == first.end() || !text->is_string()) return false;
+  const auto body = parse_json(text->get_ref<const std::string&>());
+  return body && is_false(*body, "may_have_run");
+}
 
 mcp::Answer write_far_result(const Json& result, const ResultForm& form) {
   if (form.method == mcp::Method::tools_call) {

@@ -62,7 +62,7 @@ Task<> FarConnection::watch(std::shared_ptr<upstream::Client> client) {
     upstream::Client::Order order{"server/discover"};
     order.limit = kSignOfLife;
     const auto answer = co_await client->request(std::move(order));
-    if (!answer && client->bytes_heard() == heard && client_ == client) give_up();
+    if (!answer && client->bytes_heard() == heard && !client->is_sending() && client_ == client) give_up();
   }
 }
 

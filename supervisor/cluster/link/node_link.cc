@@ -132,7 +132,12 @@ void NodeLink::take_lease(const Json& message) {
     log_notice("cluster: node {} has a lease and acts as a home", lease->node);
     homes_.clear();  // without a lease, this node may have lost its homes
   }
+  if (lease->node == lease_.node) {  // a new start of warder-node has no lease yet: the last one still lasts
+    lease->starts_until = std::max(lease->starts_until, lease_.starts_until);
+    lease->runs_until = std::max(lease->runs_until, lease_.runs_until);
+  }
   lease_ = *std::move(lease);
+  if (lease_.runs_until == std::chrono::microseconds(0)) return;  // there was none
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(lease_.runs_until - boot_time());
   runs_until_ = Deadline(loop_, std::max(left, std::chrono::milliseconds(1)), [this] {
     log_error("cluster: the lease of node {} is over: executions of shared workspaces are ended", lease_.node);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
+#include "supervisor/base/sha256.h"
 #include "supervisor/base/unix_socket.h"
 
 namespace cluster {
@@ -21,6 +23,7 @@ using namespace std::chrono_literals;
 constexpr auto kOpenLimit = 2s;
 constexpr int64_t kOldestOrderMs = 2'000 + EnvelopeChecker::kToleranceMs;  // its sender waits kOpenLimit
 constexpr size_t kMostConnections = 4096;
+constexpr auto kWarnEvery = 10s;      // refused orders; each client of the bus can send some
 constexpr size_t kMostOrders = 1024;  // in work
 constexpr SubscriptionBounds kFrames{.max_messages = 4096, .max_bytes = 2 * Carried::kWindow};
 
@@ -56,6 +59,14 @@ Result<Greeting> read_greeting(const NodeEnvelope& envelope) {
 std::string text_in(const Json& body, const char* key) {
   const auto found = body.is_object() ? body.find(key) : body.end();
   return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// Subjects of JWTs may have any characters. A name that an envelope does not take is sent as its hash: it is the same
+// for each connection of the principal.
+std::string envelope_principal(const std::string& name) {
+  const bool fits = !name.empty() && name.size() <= kMaxPrincipal &&
+                    std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return fits ? name : "sha256:" + sha256_hex(name);
 }
 
 void send_line(int socket, const Json& message) {
@@ -107,11 +118,16 @@ Result<AsyncFd> Carrier::connect_to_warderd(const NodeEnvelope& order) {
   return AsyncFd::adopt(loop_, std::move(made));
 }
 
-// An order that is not accepted gets no answer: its sender may be anybody.
+// An order that is not accepted gets no answer: its sender is not known.
 Task<> Carrier::take_order(BusMessage message) {
   const auto accepted = checker_.accept(message.bytes, read_clocks());
   if (!accepted) {
-    log_warning("cluster: an order is refused: {}", accepted.error().error.what);
+    const auto now = Monotonic::now();
+    if (now - warned_ >= kWarnEvery) {
+      warned_ = now;
+      log_warning("cluster: an order is refused: {}; further ones are logged after {} s", accepted.error().error.what,
+                  kWarnEvery.count());
+    }
     co_return;
   }
   const NodeEnvelope& order = *accepted;
@@ -134,15 +150,21 @@ Task<> Carrier::take_order(BusMessage message) {
   opened.body = write_greeting({keys.public_text(), inbox, identity_.boot, order.id});
   auto answer = seal(std::move(opened));
   if (!answer || !respond(bus_, message, *std::move(answer))) co_return;
-  add(order.from, *std::move(cipher), Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
+  add(order.from, order.tenant->tenant.account, *std::move(cipher),
+      Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
 }
 
 Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
                                            const std::string& inbox) {
   CO_TRY(auto frames, bus_.subscribe(inbox, {}, kFrames));
+  const TrustedNode* trusted = checker_.trust().find(node.name);
+  if (!trusted || !trusted->may_act_for(acting.account))
+    co_return fail(Code::denied, "the trust record does not let this node have the account " + acting.account,
+                   "ask the administrator: warder cluster add --accounts");
   const std::string id = random_hex(16);
   NodeEnvelope order{.kind = "open", .id = id, .to = node.name, .boot = node.boot};
-  order.tenant = EnvelopeTenant{acting.principal, {acting.account}, acting.policy, acting.policy_hash};
+  order.tenant =
+      EnvelopeTenant{envelope_principal(acting.principal), {acting.account}, acting.policy, acting.policy_hash};
   order.body = write_greeting({keys.public_text(), inbox, identity_.boot, {}});
   CO_TRY(std::string sealed, seal(std::move(order)));
   CO_TRY(const BusMessage message, co_await bus_.request("w1.node." + node.name, std::move(sealed), kOpenLimit));
@@ -170,7 +192,7 @@ Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
     auto opened = co_await ask(node, acting, keys, inbox);
     if (opened) {
       send_line(local.get(), {{"opened", {{"boot", opened->boot}}}});
-      add(node.name, std::move(opened->cipher),
+      add(node.name, acting.account, std::move(opened->cipher),
           Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
       co_return;
     }
@@ -184,13 +206,19 @@ Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
 void Carrier::set_trust(TrustRecord trust) {
   checker_.set_trust(std::move(trust));
   for (auto& entry : carried_)
-    if (!checker_.trust().find(entry.node)) entry.connection->close();
+    if (!is_trusted(entry.node, entry.key, entry.account)) entry.connection->close();
+}
+
+bool Carrier::is_trusted(const std::string& node, const PublicKey& key, const std::string& account) const {
+  const TrustedNode* found = checker_.trust().find(node);
+  return found && found->key == key && found->may_act_for(account);
 }
 
 // A removed node gets no connection: the local socket is closed.
-void Carrier::add(const std::string& node, FrameCipher cipher, Carried::Ends ends) {
-  if (!checker_.trust().find(node)) return;
-  const auto place = carried_.insert(carried_.end(), Entry{node, nullptr});
+void Carrier::add(const std::string& node, const std::string& account, FrameCipher cipher, Carried::Ends ends) {
+  const TrustedNode* found = checker_.trust().find(node);
+  if (!found) return;
+  const auto place = carried_.insert(carried_.end(), Entry{node, account, found->key, nullptr});
   auto ended = [this, place] { loop_.defer([this, place] { carried_.erase(place); }); };
   place->connection = std::make_unique<Carried>(loop_, bus_, std::move(cipher), std::move(ends), std::move(ended));
   place->connection->begin();

@@ -56,7 +56,8 @@ class Carrier {
   Result<std::string> seal(NodeEnvelope envelope) const;
   Result<AsyncFd> connect_to_warderd(const NodeEnvelope& order);
   void refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why);
-  void add(const std::string& node, FrameCipher cipher, Carried::Ends ends);
+  void add(const std::string& node, const std::string& account, FrameCipher cipher, Carried::Ends ends);
+  bool is_trusted(const std::string& node, const PublicKey& key, const std::string& account) const;
 
   Loop& loop_;
   Bus& bus_;
@@ -64,9 +65,12 @@ class Carrier {
   EnvelopeChecker checker_;
   struct Entry {
     std::string node;  // the other one
+    std::string account;
+    PublicKey key;  // of the node, when the connection was opened
     std::unique_ptr<Carried> connection;
   };
   std::list<Entry> carried_;
+  Monotonic::time_point warned_{};
   Scope tasks_;  // last: cancelled first
 };
 

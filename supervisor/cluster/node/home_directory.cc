@@ -1,5 +1,7 @@
 #include "supervisor/cluster/node/home_directory.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "supervisor/base/fields.h"
@@ -16,6 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kBucketLimit = 2s;
 constexpr auto kTryAgain = 1s;
+constexpr size_t kMostHomesOfAccount = 10'000;
 
 Result<HomeRecord> read_record(std::string_view text) {
   TRY(const Json record, parse_json(text));
@@ -51,14 +54,14 @@ Task<> HomeDirectory::follow() {
     auto bucket = co_await bus_.open_bucket("homes", settings, kBucketLimit);
     if (bucket) {
       bucket_ = *std::move(bucket);
-      co_await read_all(*bucket_);
+      co_await read_all(bucket_);
     }
     co_await sleep_for(loop_, kTryAgain);
   }
 }
 
-Task<> HomeDirectory::read_all(KvBucket& bucket) {
-  auto watch = bucket.watch(">");
+Task<> HomeDirectory::read_all(std::shared_ptr<KvBucket> bucket) {
+  auto watch = bucket->watch(">");
   while (watch) {
     auto change = co_await (*watch)->next();
     if (!change) co_return;
@@ -99,17 +102,39 @@ void HomeDirectory::remove_record(const std::string& key) {
   records_.erase(known);
 }
 
-Task<Result<HomeRecord>> HomeDirectory::choose(KvBucket& bucket, const tenants::TenantId& id, const std::string& key) {
-  CO_TRY(const std::string node, lighter_home(nodes_.table(), counts_, id, {}, BootClock::now()));
+// A workspace's name is the client's choice, so the homes of one account are bounded.
+size_t HomeDirectory::homes_of(const std::string& account) const {
+  const std::string prefix = tenant_key(account, {}).substr(0, tenant_key(account, {}).find('.') + 1);
+  size_t count = 0;
+  for (auto one = records_.lower_bound(prefix); one != records_.end() && one->first.starts_with(prefix); ++one) count++;
+  return count;
+}
+
+NodeTable HomeDirectory::nodes_for(const std::string& account) const {
+  NodeTable allowed;
+  for (size_t i = 0; i < nodes_.table().size(); i++) {
+    const NodeReport& node = nodes_.table().at(i);
+    const TrustedNode* trusted = nodes_.trust().find(node.name);
+    if (trusted && trusted->may_act_for(account)) (void)allowed.report(node);
+  }
+  return allowed;
+}
+
+Task<Result<HomeRecord>> HomeDirectory::choose(std::shared_ptr<KvBucket> bucket, tenants::TenantId id,
+                                               std::string key) {
+  if (homes_of(id.account) >= kMostHomesOfAccount)
+    co_return fail(Code::exhausted, fmt::format("the account has {} shared workspaces", kMostHomesOfAccount),
+                   "use one that exists");
+  CO_TRY(const std::string node, lighter_home(nodes_for(id.account), counts_, id, {}, BootClock::now()));
   const HomeRecord chosen{node, 1};
   const uint64_t period = lease_.period();
-  CO_TRY(const KvWrite write, co_await bucket.create(key, write_record(chosen)));
+  CO_TRY(const KvWrite write, co_await bucket->create(key, write_record(chosen)));
   if (write.written) {
     set_record(key, chosen);
     if (chosen.node == settings_.node) held_.confirm(id, chosen, period, true);
     co_return chosen;
   }
-  CO_TRY(const auto entry, co_await bucket.get(key));
+  CO_TRY(const auto entry, co_await bucket->get(key));
   if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
   CO_TRY(const HomeRecord present, read_record(entry->bytes));
   set_record(key, present);
@@ -126,11 +151,12 @@ Task<Result<HomeDirectory::Found>> HomeDirectory::find(tenants::TenantId id) {
   if (const auto known = records_.find(key); known != records_.end()) {
     found.record = known->second;
   } else {
-    CO_TRY(found.record, co_await choose(*bucket_, id, key));
+    CO_TRY(found.record, co_await choose(bucket_, id, key));
   }
   if (found.record.node != settings_.node) co_return found;
   if (held_.state(id, BootClock::now()) != HomeState::usable) {  // the value itself says it, not what was heard of it
-    CO_TRY(const auto entry, co_await bucket_->get(key));
+    const auto bucket = bucket_;
+    CO_TRY(const auto entry, co_await bucket->get(key));
     if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
     CO_TRY(found.record, read_record(entry->bytes));
     held_.confirm(id, found.record, period, false);

@@ -31,11 +31,14 @@ class HomeDirectory {
 
  private:
   Task<> follow();
-  Task<> read_all(KvBucket& bucket);
+  Task<> read_all(std::shared_ptr<KvBucket> bucket);
   void take(const KvChange& change);
   void set_record(const std::string& key, const HomeRecord& record);
   void remove_record(const std::string& key);
-  Task<Result<HomeRecord>> choose(KvBucket& bucket, const tenants::TenantId& id, const std::string& key);
+  Task<Result<HomeRecord>> choose(std::shared_ptr<KvBucket> bucket, tenants::TenantId id, std::string key);
+  // The nodes that may have the account.
+  NodeTable nodes_for(const std::string& account) const;
+  size_t homes_of(const std::string& account) const;
 
   Loop& loop_;
   Bus& bus_;
@@ -43,7 +46,7 @@ class HomeDirectory {
   const NodeDirectory& nodes_;
   const NodeLease& lease_;
   const std::function<void()> moved_;
-  std::unique_ptr<KvBucket> bucket_;           // nullptr: not open yet
+  std::shared_ptr<KvBucket> bucket_;           // nullptr: not open yet
   std::map<std::string, HomeRecord> records_;  // by key
   HomeCounts counts_;                          // of records_, by node
   bool is_current_ = false;                    // records_ has all that existed

@@ -19,6 +19,7 @@ class NodeDirectory {
   NodeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings, std::string boot, const TrustRecord& trust);
   void begin();
   const NodeTable& table() const { return table_; }
+  const TrustRecord& trust() const { return trust_; }
   // The boot of a node; empty: not known.
   std::string boot_of(const std::string& node) const;
 

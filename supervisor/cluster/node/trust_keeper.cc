@@ -82,9 +82,9 @@ Task<> TrustKeeper::follow_file() {
     };
     const auto read = co_await worker_->run(std::move(job));
     if (!read || *text == last) continue;  // also while a record is copied there
+    const auto offered = co_await offer(*text);
+    if (!offered) continue;  // the disk: tried again
     last = *text;
-    const auto offered = co_await offer(last);
-    if (!offered) continue;
     if (!offered->refused.empty() && !offered->is_behind)
       log_warning("cluster: {} is not in force: {}", anchor_, offered->refused);
     if (!offered->is_new) continue;
