@@ -50,6 +50,14 @@ constexpr std::string_view kCopiedNames[] = {
     "ssl/certs/java/cacerts",         // Java's ssl
 };
 
+// Files that a package needs in /etc, and has below /usr, too: where the host does not have the package, a layer of the
+// jail may (supervisor/layers). Without the layer the link leads to no file, as if it were not there.
+struct LinkedName {
+  std::string_view name;
+  const char* target;
+};
+constexpr LinkedName kLinkedNames[] = {{"matplotlibrc", "/usr/share/matplotlib/mpl-data/matplotlibrc"}};
+
 bool is_open_to_all(const fs::file_status& status, fs::perms needed) {
   return (status.permissions() & needed) == needed;
 }
@@ -85,6 +93,9 @@ void copy_folder(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 void copy_host_files(const fs::path& etc, const fs::path& to) {
+  std::error_code ignored;
+  for (const LinkedName& linked : kLinkedNames)  // of an earlier start: a copy would write to the host's file
+    if (fs::is_symlink(to / linked.name, ignored)) fs::remove(to / linked.name);
   for (std::string_view name : kCopiedNames) {
     std::error_code missing;
     const fs::file_status status = fs::status(etc / name, missing);
@@ -94,6 +105,9 @@ void copy_host_files(const fs::path& etc, const fs::path& to) {
       copy_if_open(etc / name, to / name);
     }
   }
+  fs::create_directories(to);
+  for (const LinkedName& linked : kLinkedNames)
+    if (!fs::exists(to / linked.name, ignored)) fs::create_symlink(linked.target, to / linked.name);
 }
 
 }  // namespace jail

@@ -7,7 +7,8 @@
 namespace jail {
 
 // Copies the listed files and folders that exist, from `etc` (the host's /etc) to `to` (the template's). Symbolic links
-// inside listed folders stay links; in a jail they lead to files of the jail. Missing files are skipped.
+// inside listed folders stay links; in a jail they lead to files of the jail. Missing files are skipped; for
+// some, a link takes their place to the file that a package layer may have below /usr.
 // Errors: filesystem_error when `to` cannot be written.
 void copy_host_files(const std::filesystem::path& etc, const std::filesystem::path& to);
 

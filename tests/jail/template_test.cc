@@ -127,6 +127,21 @@ TEST_CASE("of the host's /etc a jail gets what is listed, small, and open to eve
   CHECK(fs::is_symlink(to / "fonts/conf.d/x.conf"));
 }
 
+TEST_CASE("a file that only a layer may have is linked to, and never written through the link", "[jail]") {
+  TempDirectory host;
+  const fs::path etc = host.path() / "etc", to = host.path() / "jail";
+  fs::create_directories(etc);
+  jail::copy_host_files(etc, to);
+  CHECK(fs::read_symlink(to / "matplotlibrc") == "/usr/share/matplotlib/mpl-data/matplotlibrc");
+  std::ofstream(host.path() / "victim") << "victim";
+  fs::remove(to / "matplotlibrc");
+  fs::create_symlink(host.path() / "victim", to / "matplotlibrc");
+  std::ofstream(etc / "matplotlibrc") << "text";
+  jail::copy_host_files(etc, to);
+  CHECK(fs::is_regular_file(fs::symlink_status(to / "matplotlibrc")));
+  CHECK(fs::file_size(host.path() / "victim") == 6);
+}
+
 TEST_CASE("python is found by its name, and an installer that is missing says why", "[jail]") {
   Made made;
   REQUIRE(made.make());
