@@ -24,6 +24,7 @@ Task<Answer> Server::listen(RequestContext& context, Json params) {
   interest.wishes = *std::move(wishes);
   interest.watch(context.meta);
   params = nullptr;  // a subscription may last for days
+  context.meta = Json::object();
   interest.send("notifications/subscriptions/acknowledged", wishes_members(interest.wishes));
 
   const auto listening = std::make_shared<Listening>();

@@ -5,7 +5,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <functional>
 #include <memory>
 #include <string>
@@ -80,7 +80,7 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
   std::string headers_;
   ServerReply* reply_ = nullptr;
   Form form_ = Form::json_or_events;
-  std::deque<KeptEvent> kept_;
+  std::list<KeptEvent> kept_;  // mostly empty: an empty deque holds half a KiB
   size_t kept_bytes_ = 0, unsent_bytes_ = 0;
   uint64_t next_ = 1;
   bool begun_ = false;  // events
