@@ -5,8 +5,8 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <list>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 
