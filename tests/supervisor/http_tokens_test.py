@@ -204,7 +204,8 @@ class Tokens(TokenTest):
         while stream.sock.recv(4096):
             pass  # until the end of the stream
         self.assertIn("its token has expired (ci)", self.daemon.log_text())
-        self.assertEqual(self.sample('warder_http_refused_total{reason="expired"')['warder_http_refused_total{reason="expired"}'], 1)
+        refused = self.sample('warder_http_refused_total{reason="expired"')['warder_http_refused_total{reason="expired"}']
+        self.assertIn(refused, (1, 2))  # the end of the connection may overtake the first refusal, which is then repeated
         self.assertIn("(expired)", self.warder("token", "list").stdout)
 
     def test_failures_are_counted_and_the_log_has_few_lines_and_no_token(self):
