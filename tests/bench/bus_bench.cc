@@ -87,9 +87,8 @@ T run_task(Loop& loop, Task<T> work) {
   return *std::move(result);
 }
 
-int measure(int rounds) {
+int measure(Loop& loop, int rounds) {
   cluster::NatsServerProcess server;
-  Loop& loop = *new Loop;  // ends with the process
   auto connect = [&](const std::string& name) {
     cluster::BusSettings settings;
     settings.servers = {server.url()};
@@ -174,7 +173,8 @@ int main(int argc, char** argv) {
     fmt::print("bus-bench: needs nats-server: apt-get install nats-server\n");
     return 0;
   }
-  const int code = measure(argc > 1 ? std::max(1, std::atoi(argv[1])) : 50);
+  Loop loop;  // the threads of the buses must end before it
+  const int code = measure(loop, argc > 1 ? std::max(1, std::atoi(argv[1])) : 50);
   cluster::wait_for_ended_buses(10s);
   return code;
 }
