@@ -77,7 +77,10 @@ Result<> DaemonParts::join_cluster() {
   cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
                                                    std::move(end_shared));
   server_.set_elsewhere(cluster_->away());
-  return {};
+  cluster::RuleFollower::Uses uses;
+  uses.reload = controls_.reload;
+  uses.catalog_changed = [this] { tasks_.spawn(discovery_.refresh()); };
+  return cluster_->take_rules({options.socket, options.trust, prepared_.options.state}, std::move(uses));
 }
 
 Result<> DaemonParts::listen_for_http(mcp::Listener::Admit admit) {

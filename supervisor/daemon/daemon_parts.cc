@@ -210,8 +210,14 @@ void DaemonParts::connect_parts() {
     journal_.forget(id.text());
   });
   discovery_.on_change([this] { tasks_.spawn(show_servers()); });
-  discovery_.add_others([this] { return discovery::ServerTools{upstream_.readings(), upstream_.unlearned()}; });
+  discovery_.add_others([this] { return other_definitions(); });
   upstream_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
+}
+
+discovery::ServerTools DaemonParts::other_definitions() const {
+  discovery::ServerTools tools{upstream_.readings(), upstream_.unlearned(), {}};
+  if (cluster_ && cluster_->rules()) tools.described = cluster_->rules()->definitions();
+  return tools;
 }
 
 std::unique_ptr<bus::Service> DaemonParts::make_bus() {

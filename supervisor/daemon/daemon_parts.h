@@ -123,6 +123,7 @@ class DaemonParts {
   Result<std::shared_ptr<tenants::Member>> admit_again(const workflows::StoredRun& run);
   void register_pii(const tenants::RequesterOf& requester_of);
   Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
+  discovery::ServerTools other_definitions() const;
   std::unique_ptr<bus::Service> make_bus();
   void offer_logins(bus::DaemonServices& services);
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);

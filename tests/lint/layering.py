@@ -50,7 +50,7 @@ MAY_INCLUDE = {
     "supervisor/cluster/placement": [BASE, "supervisor/cluster/placement", "supervisor/tenants/tenant_id.h"],
     "supervisor/cluster/trust": [BASE, "policies", "supervisor/cluster/trust", "supervisor/tenants/tenant_id.h"],
     "supervisor/cluster/bus": [BASE, "supervisor/cluster/bus", "supervisor/cluster/trust/nkey.h"],
-    "supervisor/cluster/link": [BASE, "policies", "supervisor/cluster/link", "supervisor/mcp", "supervisor/tenants", "supervisor/upstream"],
+    "supervisor/cluster/link": [BASE, "catalog", "policies", "supervisor/cluster/link", "supervisor/cluster/trust", "supervisor/mcp", "supervisor/tenants", "supervisor/upstream"],
     "supervisor/cluster/node": [BASE, "supervisor/cluster", "supervisor/mcp/framing.h", "supervisor/mcp/listener.h", "supervisor/tenants/tenant_id.h"],
     "supervisor/egress": [BASE, "policies", "supervisor/egress", "supervisor/http"],
     "supervisor/docgen": [BASE, "supervisor/cli", "supervisor/docgen", "supervisor/flags.h"],

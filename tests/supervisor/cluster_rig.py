@@ -146,7 +146,8 @@ class Rig:
             last = ids["id_range"]["first"] + ids["id_range"]["count"] - 1 if ids else os.geteuid()
             (folder / "user").write_text(str(last))
             (folder / "warderd.json").write_text(json.dumps(
-                {"cluster": {"socket": str(folder / "node.sock"), "listen": str(folder / "in.sock")}, **ids}))
+                {"cluster": {"socket": str(folder / "node.sock"), "listen": str(folder / "in.sock"),
+                             "trust": str(folder / "trust.record")}, **ids}))
         for name in self.names[1:]:
             shutil.copy(first / "trust.record", self.folder / name)
         (first / "server.conf").write_text(

@@ -64,13 +64,17 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        {kAuthority, kFolder},
        Asks::nobody},
       {"cluster sign",
-       sign_cluster_policy,
-       "POLICY",
-       "The name of the policy",
-       "Sign a policy for all nodes, in policy-POLICY.rule. Nodes accept it if its serial is larger than that of the "
-       "rule that they have",
-       {{"--file", "FILE", "The policy, as JSON"},
-        {"--withdraw", nullptr, "Sign that the cluster has no such policy any more"},
+       sign_cluster_rule,
+       "NAME",
+       "The name of the policy, or of the server that the definitions are of",
+       "Sign a policy for all nodes, in policy-NAME.rule, or tool definitions, in catalog-NAME.rule. In the folder of "
+       "a "
+       "node, warder-node finds the file and gives it to all nodes. They accept it if its serial is larger than that "
+       "of "
+       "the rule that they have",
+       {{"--file", "FILE", "The policy, or the file of definitions, as JSON"},
+        {"--catalog", nullptr, "The file has tool definitions"},
+        {"--withdraw", nullptr, "Sign that the cluster has no such policy, or no such definitions, any more"},
         {"--serial", "NUMBER", "The serial; default: one more than that of the rule in the folder"},
         kAuthority,
         kFolder},

@@ -67,6 +67,7 @@ Task<> NodeLink::stay_connected() {
         socket_ = *std::move(watched);
         was_told = false;
         log_notice("cluster: connected to warder-node");
+        rules_changed_();
         co_await serve(socket_);
         lose();
       }
@@ -102,6 +103,7 @@ void NodeLink::take(const Json& message) {
   if (const Json* found = member(message, "found")) return take_found(*found);
   if (const Json* lease = member(message, "lease")) return take_lease(*lease);
   if (member(message, "moved")) return homes_.clear();
+  if (member(message, "rules")) return rules_changed_();
   const Json* failed = member(message, "failed");
   const auto id = failed ? failed->find("id") : message.end();
   if (!failed || id == failed->end() || !id->is_number_unsigned()) return;

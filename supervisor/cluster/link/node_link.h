@@ -24,6 +24,8 @@ class NodeLink {
 
   // The home of a workspace, from memory or from warder-node. Errors: unavailable.
   Task<Result<Home>> home_of(tenants::TenantId id);
+  // Sets the function that is called when the cluster's rules may have changed: also after each connection.
+  void on_rules(std::function<void()> changed) { rules_changed_ = std::move(changed); }
   // Whether this node may start and write as a home now.
   bool may_start() const { return boot_time() < lease_.starts_until; }
   // The name of this node; empty: warder-node has not sent it yet.
@@ -50,6 +52,7 @@ class NodeLink {
   Loop& loop_;
   const std::string path_;
   const std::function<void()> ended_;
+  std::function<void()> rules_changed_ = [] {};
   AsyncFd socket_;  // empty: not connected
   const std::string boot_;
   std::map<tenants::TenantId, Home> homes_;

@@ -5,11 +5,15 @@
 //     warder-node  {"found": {"id", "node", "epoch", "here"}}, {"failed": {"id", "why", "remedy"}}
 //     warder-node  {"moved": {}}                                  every home may have changed: ask again
 //     warder-node  {"lease": {"node", "starts_until_us", "runs_until_us"}}   see Lease
+//     warder-node  {"rules": {}}                                  the cluster's rules may have changed
+//   {"rules": {}}                                     warder-node sends the trust record and each signed rule: a line
+//                                                     {"rule": {"bytes"}} and the text of so many bytes; then {"end":
+//                                                     {}}
 //   {"open": {"node", "for": Acting}}                 a connection to the warderd of that node. warder-node answers
 //     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
 // warderd listens; warder-node connects:
 //   {"act": Acting}                                   MCP follows, for a client of another node
-// Used by: node_link.h, node_listener.h, warder-node. Errors: invalid, naming the field.
+// Used by: node_link.h, node_listener.h, rule_fetch.h, warder-node. Errors: invalid, naming the field.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -93,6 +93,8 @@ Task<> DaemonDoor::serve(Fd client) {
     auto request = read_open((*message)["open"]);
     if (!request) co_return log_warning("cluster: a message of warderd is not used: {}", request.error().what);
     co_await service_.carry(*std::move(socket), std::move(request->node), std::move(request->acting));
+  } else if (message->contains("rules")) {
+    co_await service_.give_rules(*std::move(socket));
   }
 }
 

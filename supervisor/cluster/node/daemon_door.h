@@ -22,6 +22,7 @@ class DaemonDoor {
     virtual Task<Result<Home>> home_of(tenants::TenantId id) = 0;
     virtual Json lease() = 0;  // the content of the message "lease"
     virtual Task<> carry(AsyncFd local, std::string node, Acting acting) = 0;
+    virtual Task<> give_rules(AsyncFd daemon) = 0;  // the answer to "rules"
   };
   // Loop and service must outlive the object.
   static Result<std::unique_ptr<DaemonDoor>> open(Loop& loop, Fd socket, std::set<uid_t> users, Service& service);

@@ -15,6 +15,8 @@
 #include "supervisor/cluster/node/lease_keeper.h"
 #include "supervisor/cluster/node/node_directory.h"
 #include "supervisor/cluster/node/node_settings.h"
+#include "supervisor/cluster/node/rule_keeper.h"
+#include "supervisor/cluster/node/rule_work.h"
 #include "supervisor/cluster/node/trust_keeper.h"
 
 namespace cluster {
@@ -32,6 +34,7 @@ class NodeService : private DaemonDoor::Service {
   Task<Result<Home>> home_of(tenants::TenantId id) override;
   Json lease() override;
   Task<> carry(AsyncFd local, std::string node, Acting acting) override;
+  Task<> give_rules(AsyncFd daemon) override;
   void note(const BusNotice& notice);
   void take_trust(const TrustRecord& record);
 
@@ -47,7 +50,9 @@ class NodeService : private DaemonDoor::Service {
   LeaseKeeper lease_;
   HomeDirectory homes_;
   Carrier carrier_;
-  std::unique_ptr<TrustKeeper> keeper_;  // set by open()
+  std::unique_ptr<RuleWork> rule_work_;  // these three are set by open()
+  std::unique_ptr<TrustKeeper> keeper_;
+  std::unique_ptr<RuleKeeper> rules_;
 };
 
 }  // namespace cluster
