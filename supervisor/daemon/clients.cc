@@ -65,21 +65,6 @@ Result<> DaemonParts::listen() {
   return {};
 }
 
-Result<> DaemonParts::join_cluster() {
-  const ClusterOptions& options = prepared_.options.cluster;
-  if (options.socket.empty()) return {};
-  // Programs of shared workspaces must end before another node may take the workspaces over.
-  auto end_shared = [this] {
-    disconnect_if([](const std::shared_ptr<mcp::ConnectionUser>& user) {
-      return tenants::member_of(user).policy->cluster.is_home_shared;
-    });
-  };
-  cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
-                                                   std::move(end_shared));
-  server_.set_elsewhere(cluster_->away());
-  return {};
-}
-
 Result<> DaemonParts::listen_for_http(mcp::Listener::Admit admit) {
   const HttpOptions& options = prepared_.options.http;
   http_.emplace(loop_, server_, std::move(admit),

@@ -125,6 +125,7 @@ class DaemonParts {
   Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
   std::unique_ptr<bus::Service> make_bus();
   void offer_logins(bus::DaemonServices& services);
+  void offer_cluster(bus::DaemonServices& services);
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   void skills_changed(const tenants::TenantId& tenant);
   Task<> complete_commits();

@@ -65,6 +65,8 @@ class NodeDouble:
         self.carried = []     # pairs of sockets
         self.opened = []      # the member "for" of each connection
         self.failures = []
+        self.loads = []       # that warderd told
+        self.views = {}       # kind of a question about the cluster -> a function of its content, which gives the answer
         self.lease_s = FOREVER
         self.is_closed = False
         self.connected = threading.Event()
@@ -122,7 +124,15 @@ class NodeDouble:
         self.tell_lease(self.lease_s, self.lease_s + 1)
         self.connected.set()
         for line in lines:
-            find = json.loads(line)["find"]
+            message = json.loads(line)
+            if "load" in message:
+                self.loads.append(message["load"])
+                continue
+            if "find" not in message:
+                [(kind, content)] = message.items()
+                self.tell(self.views[kind](content))
+                continue
+            find = message["find"]
             home = self.cluster.home(find["account"], find["workspace"])
             if home is None:
                 self.tell({"failed": {"id": find["id"], "why": "no node of the cluster answers", "remedy": "ask the administrator"}})

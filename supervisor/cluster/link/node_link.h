@@ -6,11 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/link/view_messages.h"
 
 namespace cluster {
 
@@ -30,6 +33,17 @@ class NodeLink {
   const std::string& node() const { return lease_.node; }
   bool is_connected() const { return static_cast<bool>(socket_); }
 
+  // The nodes, or the homes, page by page (view_messages.h). Errors: unavailable; exhausted: too many questions at
+  // once.
+  Task<Result<NodePage>> nodes_after(std::string name);
+  Task<Result<HomePage>> homes(HomeQuestion question);
+  Standing standing() const;
+  // From now on warder-node is told what this daemon has to do: `read` is called after load_changed() and when the link
+  // is connected, every kLoadEvery at most. The function must outlive the object.
+  void tell_load_of(std::function<NodeLoad()> read);
+  void load_changed();
+  static constexpr std::chrono::milliseconds kLoadEvery{250};
+
   struct Opened {
     AsyncFd socket;    // carries MCP
     std::string boot;  // of the other warderd
@@ -44,6 +58,9 @@ class NodeLink {
   void take(const Json& message);
   void take_found(const Json& found);
   void take_lease(const Json& message);
+  Task<Result<Json>> ask(const char* question, Json content);
+  void take_answer(const Json& content);
+  void tell_load();
   void lose();
   Result<> send(const Json& message);
 
@@ -58,7 +75,12 @@ class NodeLink {
     OneShot<Result<Home>>::Resolver answer;
   };
   std::map<uint64_t, Asked> asked_;
+  std::map<uint64_t, OneShot<Result<Json>>::Resolver> questions_;  // about nodes and homes
   uint64_t last_id_ = 0;
+  std::function<NodeLoad()> read_load_;
+  std::optional<NodeLoad> told_load_;  // nullopt: not on this connection
+  std::optional<Deadline> telling_;
+  Monotonic::time_point told_at_{};
   Lease lease_;
   Deadline runs_until_;
   Scope tasks_;  // last: cancelled first

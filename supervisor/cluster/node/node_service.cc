@@ -7,6 +7,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/cluster/bus/nats_bus.h"
+#include "supervisor/cluster/node/cluster_view.h"
 #include "supervisor/cluster/trust/own_keys.h"
 #include "supervisor/cluster/trust/rule_store.h"
 
@@ -104,6 +105,7 @@ void NodeService::take_trust(const TrustRecord& record) {
         record.serial);
   trust_ = record;
   carrier_.set_trust(record);
+  nodes_.trust_changed();
 }
 
 Task<Result<Home>> NodeService::home_of(tenants::TenantId id) {
@@ -121,6 +123,12 @@ Json NodeService::lease() {
   };
   return {{"node", settings_.node}, {"starts_until_us", after(kFencedAfter)}, {"runs_until_us", after(kEndedAfter)}};
 }
+
+Json NodeService::nodes_after(const std::string& name) {
+  return nodes_page({trust_, nodes_.table(), homes_.counts(), settings_.node}, name, BootClock::now());
+}
+
+Json NodeService::homes_for(const HomeQuestion& question) { return homes_page(homes_.records(), question); }
 
 Task<> NodeService::carry(AsyncFd local, std::string node, Acting acting) {
   Carrier::OtherNode other{node, nodes_.boot_of(node)};

@@ -31,6 +31,9 @@ class NodeService : private DaemonDoor::Service {
   Result<> begin(Fd socket, std::set<uid_t> users);
   Task<Result<Home>> home_of(tenants::TenantId id) override;
   Json lease() override;
+  Json nodes_after(const std::string& name) override;
+  Json homes_for(const HomeQuestion& question) override;
+  void set_load(std::optional<NodeLoad> load) override { nodes_.set_load(load); }
   Task<> carry(AsyncFd local, std::string node, Acting acting) override;
   void note(const BusNotice& notice);
   void take_trust(const TrustRecord& record);

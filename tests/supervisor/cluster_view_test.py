@@ -1,0 +1,206 @@
+"""What operators see of a cluster: `warder nodes` and org.warder.Warder1.Cluster. First a warderd with a double of
+warder-node, which says what a hostile or broken one would; then real nodes and a real nats-server.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+import dbus
+from bus_harness import CLUSTER, Admin, Bus, BusDaemon
+from cluster_rig import NATS_SERVER, Rig
+from harness import PATIENCE, Client, Policies, eventually
+from node_double import Cluster
+
+ACCOUNT = f"uid-{os.geteuid()}"
+if NATS_SERVER is None:
+    sys.stderr.write("*** NOT TESTED: the view of a cluster, because nats-server is missing: apt-get install nats-server ***\n")
+
+
+def warder(bus, *words):
+    return subprocess.run([os.environ["WARDER"], *words, "--bus", bus.address], capture_output=True, text=True, timeout=60)
+
+
+def node(name, **more):
+    return {"name": name, "state": "alive", "drained": False, "labels": {}, "slots": 16, "used": 0, "waiting": 0, "homes": 0,
+            "version": "0.1.0", "boot": "b1", "wire_oldest": 1, "wire_newest": 1, "silent_us": 300_000, **more}
+
+
+class WithoutCluster(unittest.TestCase):
+    def test_the_command_says_that_there_is_none(self):
+        bus = self.enterContext(Bus())
+        self.enterContext(BusDaemon(bus))
+        shown = warder(bus, "nodes")
+        self.assertEqual(shown.returncode, 1)
+        self.assertIn("in no cluster", shown.stderr)
+        self.assertIn("warder cluster init", shown.stderr)
+        self.assertEqual(Admin(bus).get("State", interface=CLUSTER), "not in a cluster")
+
+
+class Answers(unittest.TestCase):
+    """The answers of a double."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.bus = cls.enterClassContext(Bus())
+        cls.cluster = cls.enterClassContext(Cluster("n1"))
+        cls.double = cls.cluster.nodes["n1"]
+        cls.daemon = cls.enterClassContext(BusDaemon(cls.bus, configuration=cls.double.config()))
+        assert cls.double.connected.wait(PATIENCE)
+        cls.admin = Admin(cls.bus)
+
+    def setUp(self):
+        self.double.views.clear()
+        self.double.tell_lease(3600, 3601)
+        eventually(lambda: self.state() == "member", "the lease is there")
+
+    def tearDown(self):
+        self.assertEqual(self.double.failures, [])
+
+    def state(self):
+        return str(self.admin.get("State", interface=CLUSTER))
+
+    def answer_nodes(self, *pages):
+        """Pages of rows; each page's last name is its `next`, but the last page has none."""
+        def answer(question):
+            number = 0 if not question["after"] else 1 + [rows[-1]["name"] for rows in pages].index(question["after"])
+            more = {"next": pages[number][-1]["name"]} if number + 1 < len(pages) else {}
+            return {"nodes": {"id": question["id"], "nodes": pages[number], **more}}
+        self.double.views["view"] = answer
+
+    def nodes(self):
+        return json.loads(warder(self.bus, "nodes", "--json").stdout)
+
+    def test_pages_become_one_list_for_people_and_programs(self):
+        self.answer_nodes([node("n1", state="here", labels={"disk": "nvme"}), node("n2", used=3, waiting=1, homes=7)],
+                          [node("n3", state="silent", drained=True, silent_us=61_000_000)],
+                          [{key: value for key, value in node("n4", state="silent", boot="", version="").items()
+                            if key != "silent_us"}, node("n5", state="drained", drained=True)])
+        shown = self.nodes()
+        self.assertEqual((shown["State"], shown["Self"]), ("member", "n1"))
+        self.assertEqual([one["Name"] for one in shown["Nodes"]], ["n1", "n2", "n3", "n4", "n5"])
+        self.assertEqual({key: shown["Nodes"][1][key] for key in ("Used", "Slots", "Waiting", "Homes", "SilentUSec")},
+                         {"Used": 3, "Slots": 16, "Waiting": 1, "Homes": 7, "SilentUSec": 300_000})
+        self.assertEqual(shown["Nodes"][0]["Labels"], {"disk": "nvme"})
+        self.assertNotIn("SilentUSec", shown["Nodes"][3])
+        table = [line.split() for line in warder(self.bus, "nodes").stdout.splitlines()]
+        self.assertEqual(table[1], ["n1", "here", "disk=nvme", "0/16", "0", "0.1.0", "-"])
+        self.assertEqual(table[2], ["n2", "alive", "-", "3/16", "7", "0.1.0", "300ms", "ago"])
+        self.assertEqual(table[3], ["n3", "silent,", "drained", "-", "0/16", "0", "0.1.0", "1m01s", "ago"])
+        self.assertEqual(table[4], ["n4", "silent", "-", "-", "0", "-", "never"])
+        self.assertEqual(table[5][:2], ["n5", "drained"])
+
+    def test_a_limit_gives_the_place_to_go_on(self):
+        self.answer_nodes([node("n1"), node("n2"), node("n3")], [node("n4")])
+        rows, then = self.admin.call("ListNodes", "su", "", dbus.UInt32(2), interface=CLUSTER)
+        self.assertEqual(([str(row["Name"]) for row in rows], then), (["n1", "n2"], "n2"))
+        rows, then = self.admin.call("ListNodes", "su", "n3", dbus.UInt32(1), interface=CLUSTER)
+        self.assertEqual(([str(row["Name"]) for row in rows], then), (["n4"], ""))
+
+    def test_wrong_rows_are_refused_by_the_name_of_the_member(self):
+        for member, value in (("name", "N1"), ("state", "well"), ("labels", {"a": "\x1b[31m"}), ("labels", {"a": "b" * 65}),
+                              ("used", -1), ("homes", "many"), ("more", 1), ("silent_us", -5)):
+            self.answer_nodes([{**node("n1"), member: value}])
+            shown = warder(self.bus, "nodes")
+            self.assertIn(shown.returncode, (1, 2), (member, shown))
+            self.assertIn(member, shown.stderr)
+            self.assertNotIn("\x1b", shown.stderr)
+
+    def test_no_answer_is_an_error_after_three_seconds(self):
+        self.double.views["view"] = lambda question: {"moved": {}}
+        begun = time.monotonic()
+        shown = warder(self.bus, "nodes")
+        self.assertNotEqual(shown.returncode, 0)
+        self.assertIn("warder-node does not answer", shown.stderr)
+        self.assertLess(time.monotonic() - begun, 6)
+
+    def test_fenced_is_told(self):
+        self.answer_nodes([node("n1", state="here")])
+        self.double.tell({"lease": {"node": "n9", "starts_until_us": 0, "runs_until_us": 0}})
+        eventually(lambda: self.state() == "fenced", "the lease is over")
+        shown = warder(self.bus, "nodes")
+        self.assertEqual(shown.returncode, 0, shown)
+        self.assertIn("n9, is fenced", shown.stderr)
+
+    def test_homes_are_filtered_and_paged(self):
+        asked = []
+
+        def answer(question):
+            asked.append({key: question[key] for key in ("account", "node", "after")})
+            rows = [{"key": f"acme.w{i}", "account": "acme", "workspace": f"w{i}", "node": "n2", "epoch": i} for i in (1, 2)]
+            rows[1].update(account="not a name", key="_Hff.x")  # what another program wrote
+            return {"homes": {"id": question["id"], "homes": [] if question["after"] else rows,
+                              "next": "" if question["after"] else "_Hff.x"}}
+
+        self.double.views["list_homes"] = answer
+        rows, then = self.admin.call("ListHomes", "a{sv}u", dbus.Dictionary({"Node": "n2", "Tenant": "acme"}, signature="sv"),
+                                     dbus.UInt32(0), interface=CLUSTER)
+        self.assertEqual([(str(r["Tenant"]), str(r["Workspace"]), str(r["Node"]), int(r["Epoch"])) for r in rows],
+                         [("acme", "w1", "n2", 1), ("", "", "n2", 2)])
+        self.assertEqual(then, "")
+        self.assertEqual(asked, [{"account": "acme", "node": "n2", "after": ""}, {"account": "acme", "node": "n2", "after": "_Hff.x"}])
+        with self.assertRaisesRegex(dbus.DBusException, "filter"):
+            self.admin.call("ListHomes", "a{sv}u", dbus.Dictionary({"Who": "n2"}, signature="sv"), dbus.UInt32(0), interface=CLUSTER)
+
+    def test_the_load_is_told_on_change_and_not_often(self):
+        eventually(lambda: self.double.loads, "the load is told at the start")
+        before = len(self.double.loads)
+        with Client(self.daemon.socket) as client:
+            begun = time.monotonic()
+            while time.monotonic() < begun + 1.2:
+                client.execute("result = 1")
+            client.execute("import time; time.sleep(0.6)")
+        eventually(lambda: self.double.loads[-1]["running"] == 0, "no execution runs")
+        told = self.double.loads[before:]
+        self.assertIn(1, [load["running"] for load in told])
+        self.assertLess(len(told), 12)  # some hundred executions in two seconds
+        self.assertEqual({load["slots"] for load in told}, {128})
+
+
+@unittest.skipIf(NATS_SERVER is None, "nats-server is missing")
+class RealNodes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bus = cls.enterClassContext(Bus())
+        cls.policies = cls.enterClassContext(Policies(cluster={"home": "cluster"}, workspaces=["team-*"],
+                                                      pool={"min_idle": 1, "max_idle": 2}))
+        cls.rig = cls.enterClassContext(Rig(cls.policies, "n1", "n2", "n3", bus=cls.bus))
+        cls.admin = Admin(cls.bus)
+
+    def nodes(self):
+        shown = json.loads(warder(self.bus, "nodes", "--json").stdout)
+        return {one["Name"]: one for one in shown["Nodes"]}
+
+    def test_the_nodes_are_alive_and_homes_are_counted(self):
+        eventually(lambda: {name: one["State"] for name, one in self.nodes().items()} ==
+                   {"n1": "here", "n2": "alive", "n3": "alive"}, "all nodes are heard")
+        with Client(self.rig.daemons["n2"].socket) as client:
+            for number in range(6):
+                client.request("tools/call", name="execute_code", arguments={"code": "pass"},
+                               _meta={"org.warder/workspace": f"team-{number}"})
+        homes, _ = self.admin.call("ListHomes", "a{sv}u", dbus.Dictionary({"Tenant": ACCOUNT}, signature="sv"), dbus.UInt32(0),
+                                   interface=CLUSTER)
+        named = {str(one["Workspace"]): str(one["Node"]) for one in homes}
+        self.assertLessEqual({f"team-{number}" for number in range(6)}, set(named))
+        shown = self.nodes()
+        self.assertEqual({name: one["Homes"] for name, one in shown.items()},
+                         {name: list(named.values()).count(name) for name in ("n1", "n2", "n3")})
+        self.assertEqual({one["Slots"] for one in shown.values()}, {16})
+
+    def test_a_running_execution_shows_on_the_other_nodes_within_two_seconds(self):
+        with Client(self.rig.daemons["n2"].socket) as client:
+            result = client.request("tools/call", name="execute_code", arguments={"code": "pass"})
+            home = result["_meta"].get("org.warder/node", "n2")
+            eventually(lambda: self.nodes()[home]["Used"] == 0, "nothing runs")
+            request = client.begin_running("import time\nprint('running', flush=True)\ntime.sleep(60)", timeout_seconds=90)
+            begun = time.monotonic()
+            eventually(lambda: self.nodes()[home]["Used"] == 1, "the execution shows")
+            self.assertLess(time.monotonic() - begun, 2)
+            client.cancel(request)
+            eventually(lambda: self.nodes()[home]["Used"] == 0, "it is gone")
+
+
+if __name__ == "__main__":
+    unittest.main()
