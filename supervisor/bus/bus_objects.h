@@ -19,6 +19,7 @@
 #include "supervisor/bus/connection.h"
 #include "supervisor/bus/members.h"
 #include "supervisor/calls/approvals.h"
+#include "supervisor/cluster/link/look_messages.h"
 #include "supervisor/cluster/link/view_messages.h"
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/executions/execution_registry.h"
@@ -41,12 +42,21 @@ inline constexpr char kTenant[] = "org.warder.Warder1.Tenant";
 inline constexpr char kExecutionPath[] = "/org/warder/Warder1/execution";
 inline constexpr char kTenantPath[] = "/org/warder/Warder1/tenant";
 
+// The executions of all nodes that wait or run.
+struct ClusterExecutions {
+  std::vector<std::pair<std::string, cluster::FarExecution>> executions;  // each with its node
+  std::vector<std::string> unanswered;                                    // nodes that did not answer in time
+  uint64_t left_out = 0;                                                  // executions: there were too many
+};
+
 // The cluster, as the daemon knows it. Without one: Standing::no_cluster, and errors that say so (unavailable).
 struct ClusterServices {
   std::function<cluster::Standing()> standing;
   std::function<std::string()> self;  // the name of this node; empty: not known
   std::function<Task<Result<cluster::NodePage>>(std::string after)> nodes_after;
   std::function<Task<Result<cluster::HomePage>>(cluster::HomeQuestion question)> homes;
+  // At most a second old.
+  std::function<Task<Result<std::shared_ptr<const ClusterExecutions>>>()> executions;
 };
 
 // DaemonServices: the parts of the daemon that D-Bus shows and controls. All must outlive the service.
@@ -165,6 +175,7 @@ class BusObjects {
   Task<Result<MessagePtr>> unsubscribe(MessagePtr call);
   Task<Result<MessagePtr>> list_nodes(MessagePtr call);
   Task<Result<MessagePtr>> list_homes(MessagePtr call);
+  Task<Result<MessagePtr>> list_cluster_executions(MessagePtr call);
   Task<Result<MessagePtr>> list_approvals(MessagePtr call);
   Task<Result<MessagePtr>> reveal_approval(MessagePtr call);
   Task<Result<MessagePtr>> approve(MessagePtr call);

@@ -50,6 +50,24 @@ Json home_row(const cluster::HomeView& home) {
           {"Epoch", home.epoch}};
 }
 
+// The names of Execution's properties. The time of the request is by this machine's clock.
+Json execution_row(const std::string& node, const cluster::FarExecution& execution, uint64_t now_us) {
+  Json row = {{"Node", node},
+              {"Id", execution.id},
+              {"Tenant", execution.tenant},
+              {"Language", execution.language},
+              {"Workspace", execution.workspace},
+              {"State", execution.state},
+              {"Policy", execution.policy},
+              {"Principal", execution.principal},
+              {"Background", execution.is_background},
+              {"AskedUSec", now_us - std::min(now_us, execution.age_us)}};
+  if (execution.wall_us) row["WallUSec"] = *execution.wall_us;
+  if (execution.cpu_us) row["CPUUSec"] = *execution.cpu_us;
+  if (execution.memory_bytes) row["MemoryBytes"] = *execution.memory_bytes;
+  return row;
+}
+
 // The filter of ListHomes: Tenant, Node, After, all texts.
 Result<cluster::HomeQuestion> read_home_filter(sd_bus_message* call) {
   cluster::HomeQuestion asked;
@@ -101,6 +119,9 @@ const sd_bus_vtable kClusterTable[] = {
                             handle<&BusObjects::list_nodes>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("ListHomes", SD_BUS_ARGS("a{sv}", filter, "u", limit),
                             SD_BUS_RESULT("aa{sv}", homes, "s", next), handle<&BusObjects::list_homes>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListClusterExecutions", SD_BUS_NO_ARGS,
+                            SD_BUS_RESULT("aa{sv}", executions, "as", unanswered, "t", left_out),
+                            handle<&BusObjects::list_cluster_executions>, kEveryone),
     SD_BUS_VTABLE_END,
 };
 
@@ -158,6 +179,25 @@ Task<Result<MessagePtr>> BusObjects::list_homes(MessagePtr call) {
     if (asked.after.empty()) break;
   }
   auto reply = co_await listed(std::move(call), std::move(rows), std::move(asked.after));
+  co_return reply;
+}
+
+// On another node an account without a shared policy is another user with the same name.
+Task<Result<MessagePtr>> BusObjects::list_cluster_executions(MessagePtr call) {
+  CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
+  CO_TRY(const auto found, co_await services_.cluster.executions());
+  const std::string self = services_.cluster.self();
+  const auto now_us = static_cast<uint64_t>(journal::now_ms()) * 1000;
+  Json rows = Json::array();
+  for (const auto& [node, execution] : found->executions) {
+    const bool is_own = viewer.sees(execution.tenant) && (execution.is_shared || node == self);
+    if (viewer.sees_all || is_own) rows.push_back(execution_row(node, execution, now_us));
+  }
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = append_objects(reply.get(), rows);
+  if (r >= 0) r = append(reply.get(), found->unanswered);
+  if (r >= 0) r = append(reply.get(), found->left_out);
+  if (r < 0) co_return fail_errno(-r, "list the executions of the cluster");
   co_return reply;
 }
 

@@ -45,7 +45,10 @@ Result<> DaemonParts::listen() {
   }
   prepared_.passed.sockets.clear();
   for (auto& socket : std::exchange(prepared_.passed.node, {}))
-    if (cluster_) CHECKED(cluster_->listen(std::move(socket), prepared_.node_users, *listeners_.front()));
+    if (cluster_)
+      CHECKED(cluster_->listen(
+          std::move(socket), prepared_.node_users, *listeners_.front(),
+          [this](const cluster::LookOrder& order, cluster::LookKind kind) { return answer_look(order, kind); }));
   size_t whole = 0;
   for (auto& connection : std::exchange(stored, {})) {
     if (!store) {

@@ -1,7 +1,38 @@
 // The cluster on D-Bus, and the daemon as its member (../cluster/link/membership.h).
+#include "supervisor/base/version.h"
+#include "supervisor/cluster/link/far_look.h"
 #include "supervisor/daemon/daemon_parts.h"
 
 namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLookUsed = 1s;
+constexpr size_t kMostPoliciesShown = 1000;
+
+std::optional<uint64_t> microseconds(const std::optional<double>& ms) {
+  return ms && *ms >= 0 ? std::optional(static_cast<uint64_t>(*ms * 1000)) : std::nullopt;
+}
+
+cluster::FarExecution far_execution(const executions::ExecutionRecord& record) {
+  const jail::LiveUsage usage = record.now();
+  cluster::FarExecution execution;
+  execution.id = record.id;
+  execution.tenant = record.tenant.account;
+  execution.language = record.language;
+  execution.workspace = record.workspace;
+  execution.state = executions::stage_name(record.stage);
+  execution.policy = record.policy->name;
+  execution.principal = record.principal;
+  execution.is_background = record.background;
+  execution.is_shared = record.policy->cluster.is_home_shared;
+  const int64_t age_ms = std::max<int64_t>(journal::now_ms() - record.asked_ms, 0);
+  execution.age_us = static_cast<uint64_t>(age_ms) * 1000;
+  execution.wall_us = microseconds(usage.wall_ms);
+  execution.cpu_us = microseconds(usage.cpu_ms);
+  if (usage.memory_bytes > 0) execution.memory_bytes = usage.memory_bytes;
+  return execution;
+}
 
 template <class Page>
 Task<Result<Page>> without_cluster() {
@@ -43,4 +74,81 @@ void DaemonParts::offer_cluster(bus::DaemonServices& services) {
   services.cluster.homes = [this](cluster::HomeQuestion question) {
     return cluster_ ? cluster_->link().homes(std::move(question)) : without_cluster<cluster::HomePage>();
   };
+  services.cluster.executions = [this] { return cluster_executions(); };
+}
+
+// `order`: of another node; nullptr: of this one.
+std::vector<cluster::FarExecution> DaemonParts::shown_executions(const cluster::LookOrder* order,
+                                                                 uint64_t& left_out) const {
+  std::vector<cluster::FarExecution> shown;
+  for (const auto& record : executions_.all()) {
+    if (record->stage == executions::Stage::ended || (order && !order->sees(record->tenant.account))) continue;
+    if (shown.size() == cluster::kMostLookRows)
+      left_out++;
+    else
+      shown.push_back(far_execution(*record));
+  }
+  return shown;
+}
+
+std::vector<cluster::FarPolicy> DaemonParts::shared_policies() const {
+  std::vector<cluster::FarPolicy> shared;
+  for (const auto& name : prepared_.policies.names()) {
+    const auto policy = prepared_.policies.find(name);
+    if (!policy || !policy->cluster.is_home_shared || shared.size() == kMostPoliciesShown) continue;
+    shared.push_back({name, policy->hash, kWarderVersion, members_.user_accounts_with(name)});
+  }
+  return shared;
+}
+
+cluster::NodeListener::Rows DaemonParts::answer_look(const cluster::LookOrder& order, cluster::LookKind kind) const {
+  cluster::NodeListener::Rows rows;
+  if (kind == cluster::LookKind::executions) {
+    for (const auto& execution : shown_executions(&order, rows.left_out))
+      rows.rows.push_back(cluster::write_far_execution(execution));
+  } else {
+    for (const auto& policy : shared_policies()) rows.rows.push_back(cluster::write_far_policy(policy));
+  }
+  return rows;
+}
+
+Task<Result<DaemonParts::ClusterExecutionsPtr>> DaemonParts::cluster_executions() {
+  if (!cluster_) {
+    auto none = co_await without_cluster<ClusterExecutionsPtr>();
+    co_return none;
+  }
+  if (last_look_.found && Monotonic::now() - last_look_.at < kLookUsed) co_return last_look_.found;
+  OneShot<Result<ClusterExecutionsPtr>> looked(loop_, fail(Code::unavailable, "the daemon is ending"));
+  last_look_.waiting.push_back(looked.resolver());
+  if (last_look_.waiting.size() == 1) tasks_.spawn(look_at_executions());
+  auto found = co_await looked;
+  co_return found;
+}
+
+// A task of its own: it goes on when the caller that began it has gone.
+Task<> DaemonParts::look_at_executions() {
+  auto found = std::make_shared<bus::ClusterExecutions>();
+  cluster::Look look;
+  look.take = [&found](const std::string& node, const std::vector<Json>& rows) -> Result<> {
+    std::vector<cluster::FarExecution> read;
+    for (const Json& row : rows) {
+      TRY(auto execution, cluster::read_far_execution(row));
+      read.push_back(std::move(execution));
+    }
+    for (auto& execution : read) found->executions.emplace_back(node, std::move(execution));
+    return {};
+  };
+  auto looked = co_await cluster::look_at_all(loop_, cluster_->link(), std::move(look));
+  const auto waiting = std::exchange(last_look_.waiting, {});
+  if (!looked) {
+    for (const auto& one : waiting) one.resolve(tl::unexpected<Error>(looked.error()));
+    co_return;
+  }
+  found->unanswered = std::move(looked->unanswered);
+  found->left_out = looked->left_out;
+  for (auto& execution : shown_executions(nullptr, found->left_out))
+    found->executions.emplace_back(cluster_->link().node(), std::move(execution));
+  last_look_.found = found;
+  last_look_.at = Monotonic::now();
+  for (const auto& one : waiting) one.resolve(ClusterExecutionsPtr(found));
 }

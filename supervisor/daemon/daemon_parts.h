@@ -126,6 +126,12 @@ class DaemonParts {
   std::unique_ptr<bus::Service> make_bus();
   void offer_logins(bus::DaemonServices& services);
   void offer_cluster(bus::DaemonServices& services);
+  std::vector<cluster::FarExecution> shown_executions(const cluster::LookOrder* order, uint64_t& left_out) const;
+  std::vector<cluster::FarPolicy> shared_policies() const;
+  cluster::NodeListener::Rows answer_look(const cluster::LookOrder& order, cluster::LookKind kind) const;
+  using ClusterExecutionsPtr = std::shared_ptr<const bus::ClusterExecutions>;
+  Task<Result<ClusterExecutionsPtr>> cluster_executions();
+  Task<> look_at_executions();
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   void skills_changed(const tenants::TenantId& tenant);
   Task<> complete_commits();
@@ -190,7 +196,14 @@ class DaemonParts {
   std::vector<std::unique_ptr<streamable_http::HttpListener>> http_listeners_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
   std::unique_ptr<cluster::Membership> cluster_;  // optional: set if the configuration has "cluster"
-  std::vector<InterruptedRun> interrupted_runs_;  // until serve()
+  // The last look at the executions of all nodes. Callers share one look, however many they are.
+  struct LastLook {
+    ClusterExecutionsPtr found;
+    Monotonic::time_point at{};
+    std::vector<OneShot<Result<ClusterExecutionsPtr>>::Resolver> waiting;
+  };
+  LastLook last_look_;
+  std::vector<InterruptedRun> interrupted_runs_;                           // until serve()
   std::map<std::string, std::weak_ptr<tenants::Member>> resumed_members_;  // by StoredRun::caller
   bool reload_failed_ = false;                                             // the last one
   bus::Members members_;

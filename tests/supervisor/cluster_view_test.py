@@ -3,6 +3,8 @@ warder-node, which says what a hostile or broken one would; then real nodes and 
 """
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -159,6 +161,55 @@ class Answers(unittest.TestCase):
         self.assertEqual({load["slots"] for load in told}, {128})
 
 
+    def look(self, order, ask="executions"):
+        """The answer of the daemon to a look of another node: the rows, and the last line."""
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.connect(str(self.double.warderd))
+            asking.settimeout(PATIENCE)
+            asking.sendall(json.dumps({"look": order}).encode() + b"\n" + json.dumps({"ask": ask}).encode() + b"\n")
+            try:
+                *rows, end = [json.loads(line) for line in asking.makefile("rb")] or [None]
+            except ConnectionResetError:  # it was ended before all bytes were read
+                return [], None
+            return rows, end
+
+    def test_another_node_sees_the_accounts_of_its_trust_record_only(self):
+        with Client(self.daemon.socket) as client:
+            request = client.begin_running("import time\nprint('running', flush=True)\ntime.sleep(60)")
+            [row], end = self.look({"node": "n2", "accounts": "all"})
+            self.assertEqual((row["tenant"], row["state"], row["language"], row["shared"]), (ACCOUNT, "running", "python", False))
+            self.assertEqual(end, {"end": {"left_out": 0}})
+            self.assertEqual(len(self.look({"node": "n2", "accounts": ["acme", ACCOUNT]})[0]), 1)
+            self.assertEqual(self.look({"node": "n2", "accounts": ["acme"]}), ([], {"end": {"left_out": 0}}))
+            self.assertEqual(self.look({"node": "n2", "accounts": []}), ([], {"end": {"left_out": 0}}))
+            for wrong in ({"node": "N2", "accounts": "all"}, {"node": "n2"}, {"node": "n2", "accounts": "some"},
+                          {"node": "n2", "accounts": [7]}, {"node": "n2", "accounts": "all", "more": 1}):
+                self.assertEqual(self.look(wrong), ([], None), wrong)
+            self.assertEqual(self.look({"node": "n2", "accounts": "all"}, ask="secrets"), ([], None))
+            client.cancel(request)
+
+    def test_ps_names_the_nodes_that_did_not_answer_or_answered_wrongly(self):
+        row = {"id": "e1", "tenant": "acme", "language": "python", "workspace": "direct", "state": "running",
+               "policy": "team", "principal": "token:ci", "background": False, "shared": True, "age_us": 5_000_000}
+        end = {"end": {"left_out": 3}}
+        self.double.looks = {"n2": [row, end], "n3": None, "n4": [row], "n5": [{**row, "tenant": "\x1b[2J"}, end],
+                             "n6": [row] * 1001 + [end], "n7": [{**row, "id": "x" * 5000}, end]}
+        names = sorted(self.double.looks)
+        self.answer_nodes([node("n1", state="here"), *map(node, names)],
+                          [node("n8", state="silent"), node("n9", state="removed", homes=1)])
+        begun = time.monotonic()
+        shown = json.loads(warder(self.bus, "ps", "--cluster", "--json").stdout)
+        self.assertLess(time.monotonic() - begun, 1.5)
+        self.assertEqual([(one["Node"], one["Id"], one["Tenant"]) for one in shown["Executions"]], [("n2", "e1", "acme")])
+        self.assertEqual(shown["Unanswered"], ["n3", "n4", "n5", "n6", "n7", "n8"])
+        self.assertEqual(shown["LeftOut"], 3)
+        table = warder(self.bus, "ps", "--cluster")  # the same look: it is less than a second old, or another one
+        self.assertEqual(table.stdout.splitlines()[1].split()[:4], ["n2", "e1", "acme", "python"])
+        self.assertIn("did not answer: n3, n4, n5, n6, n7, n8", table.stderr)
+        self.assertIn("3 more executions", table.stderr)
+        time.sleep(1)  # the next test makes a look of its own
+
+
 @unittest.skipIf(NATS_SERVER is None, "nats-server is missing")
 class RealNodes(unittest.TestCase):
     @classmethod
@@ -200,6 +251,32 @@ class RealNodes(unittest.TestCase):
             self.assertLess(time.monotonic() - begun, 2)
             client.cancel(request)
             eventually(lambda: self.nodes()[home]["Used"] == 0, "it is gone")
+
+    def test_ps_shows_executions_of_all_nodes_and_a_stopped_node_delays_nobody(self):
+        code = "import time\nprint('running', flush=True)\ntime.sleep(60)"
+        with Client(self.rig.daemons["n2"].socket) as client:
+            request = client.begin_running(code, timeout_seconds=90)
+
+            def shown():
+                return json.loads(warder(self.bus, "ps", "--cluster", "--json").stdout)
+
+            eventually(lambda: [one for one in shown()["Executions"] if one["Tenant"] == ACCOUNT], "it is listed")
+            self.assertEqual(shown()["Unanswered"], [])
+            [one] = shown()["Executions"]
+            self.assertIn(one["Node"], self.rig.names)
+            stopped = "n3" if one["Node"] != "n3" else "n2"
+            time.sleep(1)  # a look is used for a second
+            self.rig.nodes[stopped].send(signal.SIGSTOP)
+            try:
+                begun = time.monotonic()
+                after = shown()
+                self.assertLess(time.monotonic() - begun, 1.5)
+                self.assertEqual((len(after["Executions"]), after["Unanswered"]), (1, [stopped]))
+                eventually(lambda: self.nodes()[stopped]["State"] == "doubted", "the node is doubted")
+            finally:
+                self.rig.nodes[stopped].send(signal.SIGCONT)
+            eventually(lambda: self.nodes()[stopped]["State"] in ("alive", "here"), "the node is heard again")
+            client.cancel(request)
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ class NodeDouble:
         self.opened = []      # the member "for" of each connection
         self.failures = []
         self.loads = []       # that warderd told
+        self.looks = {}       # the name of another node -> the lines of its answer to a look; None: it is silent
         self.views = {}       # kind of a question about the cluster -> a function of its content, which gives the answer
         self.lease_s = FOREVER
         self.is_closed = False
@@ -103,6 +104,8 @@ class NodeDouble:
                     self.be_control(client, lines)
                 elif "open" in message:
                     self.carry(client, message["open"])
+                elif "look" in message:
+                    self.answer_look(client, lines, message["look"]["node"])
                 else:
                     self.failures.append(message)
         except (OSError, ValueError) as e:
@@ -138,6 +141,15 @@ class NodeDouble:
                 self.tell({"failed": {"id": find["id"], "why": "no node of the cluster answers", "remedy": "ask the administrator"}})
             else:
                 self.tell({"found": {"id": find["id"], "node": home, "epoch": 1, "here": home == self.name}})
+
+    def answer_look(self, client, lines, node):
+        answer = self.looks[node]
+        client.sendall(json.dumps({"opened": {"boot": "double"}}).encode() + b"\n")
+        lines.readline()
+        if answer is None:
+            client.recv(1)  # until warderd gives up
+        else:
+            client.sendall(b"".join(json.dumps(row).encode() + b"\n" for row in answer))
 
     def carry(self, client, order):
         self.opened.append(order["for"])

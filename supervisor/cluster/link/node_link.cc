@@ -244,9 +244,21 @@ void NodeLink::tell_load() {
 }
 
 Task<Result<NodeLink::Opened>> NodeLink::open(std::string node, Acting acting) {
+  Json request = {{"open", {{"node", std::move(node)}, {"for", write_acting(acting)}}}};
+  auto opened = co_await open_with(std::move(request));
+  co_return opened;
+}
+
+Task<Result<NodeLink::Opened>> NodeLink::open_look(std::string node) {
+  Json request = {{"look", {{"node", std::move(node)}}}};
+  auto opened = co_await open_with(std::move(request));
+  co_return opened;
+}
+
+Task<Result<NodeLink::Opened>> NodeLink::open_with(Json request) {
   CO_TRY(Fd made, connect_unix(path_, SOCK_STREAM));
   CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
-  const std::string line = dump_json({{"open", {{"node", std::move(node)}, {"for", write_acting(acting)}}}}) + "\n";
+  const std::string line = dump_json(request) + "\n";
   if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(line.size()))
     co_return tl::unexpected<Error>(unavailable("warder-node does not read its messages"));
   CO_TRY(const std::string answer, co_await read_first_line(loop_, socket, kMostLine, kAnswerLimit));

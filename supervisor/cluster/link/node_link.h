@@ -51,6 +51,8 @@ class NodeLink {
   // Opens a connection to the warderd of `node`. Errors: unavailable, with the reason that warder-node gives; then no
   // request was sent.
   Task<Result<Opened>> open(std::string node, Acting acting);
+  // Opens a connection for a look (look_messages.h). Errors: the same.
+  Task<Result<Opened>> open_look(std::string node);
 
  private:
   Task<> stay_connected();
@@ -58,6 +60,7 @@ class NodeLink {
   void take(const Json& message);
   void take_found(const Json& found);
   void take_lease(const Json& message);
+  Task<Result<Opened>> open_with(Json request);
   Task<Result<Json>> ask(const char* question, Json content);
   void take_answer(const Json& content);
   void tell_load();

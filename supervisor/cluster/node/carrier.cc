@@ -14,12 +14,14 @@
 #include "supervisor/base/random.h"
 #include "supervisor/base/sha256.h"
 #include "supervisor/base/unix_socket.h"
+#include "supervisor/cluster/link/look_messages.h"
 
 namespace cluster {
 namespace {
 
 using namespace std::chrono_literals;
 
+constexpr char kOpen[] = "open", kLook[] = "look";  // kinds of orders
 constexpr auto kOpenLimit = 2s;
 constexpr int64_t kOldestOrderMs = 2'000 + EnvelopeChecker::kToleranceMs;  // its sender waits kOpenLimit
 constexpr size_t kMostConnections = 4096;
@@ -112,9 +114,15 @@ void Carrier::refuse(const BusMessage& message, const NodeEnvelope& order, const
 Result<AsyncFd> Carrier::connect_to_warderd(const NodeEnvelope& order) {
   if (carried_.size() >= kMostConnections) return fail(Code::exhausted, "the node carries too many connections");
   TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
-  const EnvelopeTenant& tenant = *order.tenant;
-  const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
-  send_line(made.get(), {{"act", write_acting(acting)}});
+  if (order.tenant) {
+    const EnvelopeTenant& tenant = *order.tenant;
+    const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
+    send_line(made.get(), {{"act", write_acting(acting)}});
+  } else {
+    const TrustedNode* asking = checker_.trust().find(order.from);
+    if (!asking) return fail(Code::denied, "the node was removed");
+    send_line(made.get(), {{"look", write_look_order({order.from, asking->accounts})}});
+  }
   return AsyncFd::adopt(loop_, std::move(made));
 }
 
@@ -131,7 +139,7 @@ Task<> Carrier::take_order(BusMessage message) {
     co_return;
   }
   const NodeEnvelope& order = *accepted;
-  if (order.kind != "open" || !order.tenant) co_return;
+  if (order.kind != (order.tenant ? kOpen : kLook)) co_return;
   if (read_clocks().wall_ms - order.issued_at_ms > kOldestOrderMs) co_return;  // its sender has given up
   const auto greeting = read_greeting(order);
   if (!greeting) co_return refuse(message, order, {}, greeting.error());
@@ -150,21 +158,23 @@ Task<> Carrier::take_order(BusMessage message) {
   opened.body = write_greeting({keys.public_text(), inbox, identity_.boot, order.id});
   auto answer = seal(std::move(opened));
   if (!answer || !respond(bus_, message, *std::move(answer))) co_return;
-  add(order.from, order.tenant->tenant.account, *std::move(cipher),
+  add(order.from, order.tenant ? order.tenant->tenant.account : std::string(), *std::move(cipher),
       Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
 }
 
-Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
-                                           const std::string& inbox) {
+Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const std::optional<Acting>& acting,
+                                           const FrameCipher::Keys& keys, const std::string& inbox) {
   CO_TRY(auto frames, bus_.subscribe(inbox, {}, kFrames));
   const TrustedNode* trusted = checker_.trust().find(node.name);
-  if (!trusted || !trusted->may_act_for(acting.account))
-    co_return fail(Code::denied, "the trust record does not let this node have the account " + acting.account,
+  if (!trusted) co_return fail(Code::denied, "the trust record does not name the node " + node.name);
+  if (acting && !trusted->may_act_for(acting->account))
+    co_return fail(Code::denied, "the trust record does not let this node have the account " + acting->account,
                    "ask the administrator: warder cluster add --accounts");
   const std::string id = random_hex(16);
-  NodeEnvelope order{.kind = "open", .id = id, .to = node.name, .boot = node.boot};
-  order.tenant =
-      EnvelopeTenant{envelope_principal(acting.principal), {acting.account}, acting.policy, acting.policy_hash};
+  NodeEnvelope order{.kind = acting ? kOpen : kLook, .id = id, .to = node.name, .boot = node.boot};
+  if (acting)
+    order.tenant =
+        EnvelopeTenant{envelope_principal(acting->principal), {acting->account}, acting->policy, acting->policy_hash};
   order.body = write_greeting({keys.public_text(), inbox, identity_.boot, {}});
   CO_TRY(std::string sealed, seal(std::move(order)));
   CO_TRY(const BusMessage message, co_await bus_.request("w1.node." + node.name, std::move(sealed), kOpenLimit));
@@ -184,7 +194,7 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& 
   co_return opened;
 }
 
-Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
+Task<> Carrier::carry(AsyncFd local, OtherNode node, std::optional<Acting> acting) {
   const FrameCipher::Keys keys;
   const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
   Error why{Code::exhausted, 0, "the node carries too many connections", "send the request again later", {}};
@@ -192,7 +202,7 @@ Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
     auto opened = co_await ask(node, acting, keys, inbox);
     if (opened) {
       send_line(local.get(), {{"opened", {{"boot", opened->boot}}}});
-      add(node.name, acting.account, std::move(opened->cipher),
+      add(node.name, acting ? acting->account : std::string(), std::move(opened->cipher),
           Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
       co_return;
     }
@@ -211,7 +221,7 @@ void Carrier::set_trust(TrustRecord trust) {
 
 bool Carrier::is_trusted(const std::string& node, const PublicKey& key, const std::string& account) const {
   const TrustedNode* found = checker_.trust().find(node);
-  return found && found->key == key && found->may_act_for(account);
+  return found && found->key == key && !account.empty() && found->may_act_for(account);
 }
 
 // A removed node gets no connection: the local socket is closed.

@@ -40,6 +40,14 @@ Result<OpenRequest> read_open(const Json& message) {
   return request;
 }
 
+Result<std::string> read_look(const Json& message) {
+  Fields in(message, "look");
+  TRY(std::string node, in.string("node", kMostNodeName));
+  CHECKED(in.done());
+  if (!is_node_name(node)) return fail(Code::invalid, "look.node: not the name of a node");
+  return node;
+}
+
 struct Question {
   uint64_t id = 0;
   tenants::TenantId workspace;
@@ -102,6 +110,10 @@ Task<> DaemonDoor::serve(Fd client) {
     auto request = read_open((*message)["open"]);
     if (!request) co_return log_warning(kNotUsed, request.error().what);
     co_await service_.carry(*std::move(socket), std::move(request->node), std::move(request->acting));
+  } else if (message->contains("look")) {
+    auto node = read_look((*message)["look"]);
+    if (!node) co_return log_warning(kNotUsed, node.error().what);
+    co_await service_.carry(*std::move(socket), *std::move(node), std::nullopt);
   }
 }
 

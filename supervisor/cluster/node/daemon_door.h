@@ -28,7 +28,8 @@ class DaemonDoor {
     virtual Json homes_for(const HomeQuestion& question) = 0;
     // nullopt: no warderd is connected.
     virtual void set_load(std::optional<NodeLoad> load) = 0;
-    virtual Task<> carry(AsyncFd local, std::string node, Acting acting) = 0;
+    // `acting`: nullopt: a look (look_messages.h).
+    virtual Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) = 0;
   };
   // Loop and service must outlive the object.
   static Result<std::unique_ptr<DaemonDoor>> open(Loop& loop, Fd socket, std::set<uid_t> users, Service& service);

@@ -130,7 +130,7 @@ Json NodeService::nodes_after(const std::string& name) {
 
 Json NodeService::homes_for(const HomeQuestion& question) { return homes_page(homes_.records(), question); }
 
-Task<> NodeService::carry(AsyncFd local, std::string node, Acting acting) {
+Task<> NodeService::carry(AsyncFd local, std::string node, std::optional<Acting> acting) {
   Carrier::OtherNode other{node, nodes_.boot_of(node)};
   return carrier_.carry(std::move(local), std::move(other), std::move(acting));
 }

@@ -34,7 +34,7 @@ class NodeService : private DaemonDoor::Service {
   Json nodes_after(const std::string& name) override;
   Json homes_for(const HomeQuestion& question) override;
   void set_load(std::optional<NodeLoad> load) override { nodes_.set_load(load); }
-  Task<> carry(AsyncFd local, std::string node, Acting acting) override;
+  Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) override;
   void note(const BusNotice& notice);
   void take_trust(const TrustRecord& record);
 
