@@ -152,3 +152,40 @@ Task<> DaemonParts::look_at_executions() {
   last_look_.at = Monotonic::now();
   for (const auto& one : waiting) one.resolve(ClusterExecutionsPtr(found));
 }
+
+// All series exist without a cluster, too.
+metrics::ClusterNumbers DaemonParts::cluster_numbers() const {
+  constexpr std::pair<cluster::Standing, const char*> kStandings[] = {
+      {cluster::Standing::no_cluster, "none"},
+      {cluster::Standing::no_warder_node, "no_warder_node"},
+      {cluster::Standing::fenced, "fenced"},
+      {cluster::Standing::member, "member"}};
+  metrics::ClusterNumbers numbers;
+  const auto standing = cluster_ ? cluster_->link().standing() : cluster::Standing::no_cluster;
+  for (const auto& [one, name] : kStandings) numbers.states.emplace_back(name, one == standing ? 1 : 0);
+  const cluster::NodeNumbers of_node = cluster_ ? cluster_->link().numbers() : cluster::NodeNumbers{};
+  const cluster::AwayCounts requests = cluster_ ? cluster_->away().counts() : cluster::AwayCounts{};
+  if (cluster_) {
+    numbers.fenced_us = static_cast<uint64_t>(cluster_->link().fenced_time().count());
+    numbers.bus_silent_us = static_cast<uint64_t>(of_node.bus_silent.count());
+  }
+  for (size_t i = 0; i < cluster::kNodeStates; i++)
+    numbers.nodes.emplace_back(cluster::name_of(static_cast<cluster::NodeState>(i)), of_node.nodes[i]);
+  numbers.homes = of_node.homes;
+  numbers.connections = of_node.connections;
+  numbers.sent = {{"answered", requests.answered},
+                  {"unreachable", requests.unreachable},
+                  {"lost", requests.lost},
+                  {"homeless", requests.homeless}};
+  numbers.received = {{"served", requests.served}, {"fenced", requests.fenced}, {"moved", requests.moved}};
+  numbers.orders = {{"opened", of_node.opened},
+                    {"refused_there", of_node.refused_there},
+                    {"unreachable", of_node.unreachable},
+                    {"opened_here", of_node.opened_here},
+                    {"refused_here", of_node.refused_here}};
+  numbers.refused.assign(of_node.refused.begin(), of_node.refused.end());
+  numbers.hop_bounds.assign(requests.hops.kBounds.begin(), requests.hops.kBounds.end());
+  numbers.hops.assign(requests.hops.counts.begin(), requests.hops.counts.end());
+  numbers.hops_us = requests.hops.sum_us;
+  return numbers;
+}

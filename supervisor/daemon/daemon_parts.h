@@ -146,6 +146,7 @@ class DaemonParts {
   void disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   Result<> open_metrics();
   metrics::HttpNumbers http_numbers() const;
+  metrics::ClusterNumbers cluster_numbers() const;
   doctor::HttpUse http_use() const;
   metrics::FleetNumbers fleet_numbers(bool shows_tenants) const;
   traces::Queue* spans_queue() { return spans_ ? &spans_->queue() : nullptr; }

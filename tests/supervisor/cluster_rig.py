@@ -82,6 +82,7 @@ class Rig:
                                            "--daemon-user", (folder / "user").read_text())
                 on_bus = {"bus": self.dbus.address} if self.dbus and name == self.names[0] else {}
                 self.daemons[name] = Daemon(policies=self.policies, arguments=("--config", folder / "warderd.json"), **on_bus)
+                self.daemons[name].arguments += ("--metrics", self.daemons[name].socket.parent / "metrics.sock")
                 self.nodes[name].start()
                 self.daemons[name].__enter__()
             for name in self.names:

@@ -14,6 +14,7 @@ import dbus
 from bus_harness import CLUSTER, Admin, Bus, BusDaemon
 from cluster_rig import NATS_SERVER, Rig
 from harness import PATIENCE, Client, Policies, eventually
+from metrics_test import parse, read_unix
 from node_double import Cluster
 
 ACCOUNT = f"uid-{os.geteuid()}"
@@ -49,7 +50,10 @@ class Answers(unittest.TestCase):
         cls.bus = cls.enterClassContext(Bus())
         cls.cluster = cls.enterClassContext(Cluster("n1"))
         cls.double = cls.cluster.nodes["n1"]
-        cls.daemon = cls.enterClassContext(BusDaemon(cls.bus, configuration=cls.double.config()))
+        cls.daemon = BusDaemon(cls.bus, configuration=cls.double.config())
+        cls.metrics_socket = cls.daemon.socket.parent / "metrics.sock"
+        cls.daemon.arguments += ["--metrics", cls.metrics_socket]
+        cls.enterClassContext(cls.daemon)
         assert cls.double.connected.wait(PATIENCE)
         cls.admin = Admin(cls.bus)
 
@@ -121,10 +125,38 @@ class Answers(unittest.TestCase):
     def test_fenced_is_told(self):
         self.answer_nodes([node("n1", state="here")])
         self.double.tell({"lease": {"node": "n9", "starts_until_us": 0, "runs_until_us": 0}})
+        fenced = self.metrics()["fenced_seconds"]["_total"]
         eventually(lambda: self.state() == "fenced", "the lease is over")
+        self.assertEqual(self.metrics()["state"][("fenced",)], 1)
+        eventually(lambda: self.metrics()["fenced_seconds"]["_total"] > fenced, "the time is counted")
         shown = warder(self.bus, "nodes")
         self.assertEqual(shown.returncode, 0, shown)
         self.assertIn("n9, is fenced", shown.stderr)
+
+    def metrics(self):
+        families = parse(read_unix(self.metrics_socket))
+        return {name.removeprefix("warder_cluster_"): {tuple(value for _, value in labels) or suffix: value
+                                                       for (suffix, labels), value in samples.items()}
+                for name, (_, samples) in families.items() if name.startswith("warder_cluster_")}
+
+    def test_metrics_say_what_warder_node_counts(self):
+        states = {"here": 1, "alive": 2, "doubted": 0, "silent": 3, "drained": 0, "removed": 1}
+        orders = {"opened": 4, "refused_there": 5, "unreachable": 6, "opened_here": 7, "refused_here": 8}
+        numbers = {"nodes": states, "homes": 9, "connections": 2, "bus_silent_us": 1_500_000, "orders": orders,
+                   "refused": {"replayed": 3}}
+        self.double.tell({"numbers": numbers})
+        eventually(lambda: self.metrics()["homes"] == {"": 9}, "the numbers are there")
+        shown = self.metrics()
+        self.assertEqual(shown["nodes"], {(name,): count for name, count in states.items()})
+        self.assertEqual(shown["orders"], {(name,): count for name, count in orders.items()})
+        self.assertEqual((shown["refused"], shown["connections"]), ({("replayed",): 3}, {"": 2}))
+        self.assertEqual(shown["state"], {("none",): 0, ("no_warder_node",): 0, ("fenced",): 0, ("member",): 1})
+        self.assertGreaterEqual(shown["bus_silent_seconds"][""], 1.5)
+        for member, value in (("homes", -1), ("refused", {"a b": 1}), ("refused", {"a": -1}), ("nodes", {}), ("more", 1),
+                              ("orders", {**orders, "more": 1}), ("refused", {f"f{chr(97 + i // 26)}{chr(97 + i % 26)}": 1 for i in range(33)})):
+            self.double.tell({"numbers": {**numbers, "homes": 77, member: value}})
+        self.double.tell({"numbers": {**numbers, "homes": 10}})
+        eventually(lambda: self.metrics()["homes"] == {"": 10}, "wrong numbers are not used")
 
     def test_homes_are_filtered_and_paged(self):
         asked = []
@@ -239,6 +271,21 @@ class RealNodes(unittest.TestCase):
         self.assertEqual({name: one["Homes"] for name, one in shown.items()},
                          {name: list(named.values()).count(name) for name in ("n1", "n2", "n3")})
         self.assertEqual({one["Slots"] for one in shown.values()}, {16})
+
+    def test_metrics_count_requests_over_the_hop(self):
+        path = self.rig.daemons["n1"].socket.parent / "metrics.sock"
+        with Client(self.rig.daemons["n1"].socket) as client:
+            for number in range(12):
+                client.request("tools/call", name="execute_code", arguments={"code": "pass"},
+                               _meta={"org.warder/workspace": f"team-hop-{number}"})
+        families = parse(read_unix(path))
+        sent = families["warder_cluster_requests_sent"][1]
+        self.assertGreater(sent["_total", (("outcome", "answered"),)], 0)
+        self.assertEqual(sent["_total", (("outcome", "lost"),)], 0)
+        self.assertGreater(families["warder_cluster_hop_seconds"][1]["_count", ()], 0)
+        eventually(lambda: parse(read_unix(path))["warder_cluster_orders"][1]["_total", (("outcome", "opened"),)] > 0,
+                   "warder-node tells its numbers")
+        self.assertNotIn(ACCOUNT, "".join(str(samples) for name, (_, samples) in families.items() if "cluster" in name))
 
     def test_a_running_execution_shows_on_the_other_nodes_within_two_seconds(self):
         with Client(self.rig.daemons["n2"].socket) as client:

@@ -105,6 +105,7 @@ void NodeLink::take(const Json& message) {
   if (const Json* found = member(message, "found")) return take_found(*found);
   if (const Json* lease = member(message, "lease")) return take_lease(*lease);
   if (member(message, "moved")) return homes_.clear();
+  if (const Json* told = member(message, "numbers")) return take_numbers(*told);
   for (const char* kind : {"nodes", "homes"})
     if (const Json* answer = member(message, kind)) return take_answer(*answer);
   const Json* failed = member(message, "failed");
@@ -121,6 +122,26 @@ void NodeLink::take_answer(const Json& content) {
   const auto id = content.find("id");
   if (id == content.end() || !id->is_number_unsigned()) return;
   if (auto question = questions_.extract(id->get<uint64_t>())) question.mapped().resolve(content);
+}
+
+void NodeLink::take_numbers(const Json& told) {
+  auto numbers = read_numbers(told);
+  if (!numbers) return log_warning("cluster: numbers of warder-node are not used: {}", numbers.error().what);
+  numbers_ = *std::move(numbers);
+  numbers_at_ = Monotonic::now();
+}
+
+NodeNumbers NodeLink::numbers() const {
+  NodeNumbers now = numbers_;
+  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - numbers_at_);
+  constexpr std::chrono::seconds kUsual{2};  // between two messages
+  if (since > kUsual) now.bus_silent += since;
+  return now;
+}
+
+std::chrono::microseconds NodeLink::fenced_time() const {
+  const auto from = std::max(fenced_until_, lease_.starts_until);
+  return fenced_ + std::max(boot_time() - from, std::chrono::microseconds(0));
 }
 
 void NodeLink::take_found(const Json& found) {
@@ -147,6 +168,8 @@ void NodeLink::take_lease(const Json& message) {
     lease->starts_until = std::max(lease->starts_until, lease_.starts_until);
     lease->runs_until = std::max(lease->runs_until, lease_.runs_until);
   }
+  fenced_ = fenced_time();
+  fenced_until_ = boot_time();
   lease_ = *std::move(lease);
   if (lease_.runs_until == std::chrono::microseconds(0)) return;  // there was none
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(lease_.runs_until - boot_time());

@@ -13,6 +13,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/link/node_numbers.h"
 #include "supervisor/cluster/link/view_messages.h"
 
 namespace cluster {
@@ -38,6 +39,10 @@ class NodeLink {
   Task<Result<NodePage>> nodes_after(std::string name);
   Task<Result<HomePage>> homes(HomeQuestion question);
   Standing standing() const;
+  // What warder-node told last, and how long this node could not start as a home since the daemon's start. `bus_silent`
+  // is of now: it grows while warder-node is not there.
+  NodeNumbers numbers() const;
+  std::chrono::microseconds fenced_time() const;
   // From now on warder-node is told what this daemon has to do: `read` is called after load_changed() and when the link
   // is connected, every kLoadEvery at most. The function must outlive the object.
   void tell_load_of(std::function<NodeLoad()> read);
@@ -63,6 +68,7 @@ class NodeLink {
   Task<Result<Opened>> open_with(Json request);
   Task<Result<Json>> ask(const char* question, Json content);
   void take_answer(const Json& content);
+  void take_numbers(const Json& told);
   void tell_load();
   void lose();
   Result<> send(const Json& message);
@@ -84,7 +90,10 @@ class NodeLink {
   std::optional<NodeLoad> told_load_;  // nullopt: not on this connection
   std::optional<Deadline> telling_;
   Monotonic::time_point told_at_{};
+  NodeNumbers numbers_;
+  Monotonic::time_point numbers_at_ = Monotonic::now();
   Lease lease_;
+  std::chrono::microseconds fenced_{0}, fenced_until_ = boot_time();  // counted up to then
   Deadline runs_until_;
   Scope tasks_;  // last: cancelled first
 };

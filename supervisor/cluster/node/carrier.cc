@@ -106,6 +106,7 @@ Result<std::string> Carrier::seal(NodeEnvelope envelope) const {
 }
 
 void Carrier::refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why) {
+  counts_.refused_here++;
   NodeEnvelope answer{.kind = "refused", .id = random_hex(16), .to = order.from, .boot = boot};
   answer.body = dump_json({{"why", why.what}, {"remedy", why.hint}, {"order", order.id}});
   if (auto sealed = seal(std::move(answer))) (void)respond(bus_, message, *std::move(sealed));
@@ -130,6 +131,7 @@ Result<AsyncFd> Carrier::connect_to_warderd(const NodeEnvelope& order) {
 Task<> Carrier::take_order(BusMessage message) {
   const auto accepted = checker_.accept(message.bytes, read_clocks());
   if (!accepted) {
+    counts_.refused[std::string(name_of(accepted.error().fault))]++;
     const auto now = Monotonic::now();
     if (now - warned_ >= kWarnEvery) {
       warned_ = now;
@@ -158,6 +160,7 @@ Task<> Carrier::take_order(BusMessage message) {
   opened.body = write_greeting({keys.public_text(), inbox, identity_.boot, order.id});
   auto answer = seal(std::move(opened));
   if (!answer || !respond(bus_, message, *std::move(answer))) co_return;
+  counts_.opened_here++;
   add(order.from, order.tenant ? order.tenant->tenant.account : std::string(), *std::move(cipher),
       Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
 }
@@ -179,11 +182,15 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const std::opt
   CO_TRY(std::string sealed, seal(std::move(order)));
   CO_TRY(const BusMessage message, co_await bus_.request("w1.node." + node.name, std::move(sealed), kOpenLimit));
   const auto accepted = checker_.accept(message.bytes, read_clocks());
-  if (!accepted) co_return tl::unexpected<Error>(accepted.error().error);
+  if (!accepted) {
+    counts_.refused[std::string(name_of(accepted.error().fault))]++;
+    co_return tl::unexpected<Error>(accepted.error().error);
+  }
   if (accepted->from != node.name) co_return fail(Code::denied, "another node answered");
   if (accepted->kind == "refused") {
     CO_TRY(const Json body, parse_json(accepted->body));
     if (text_in(body, "order") != id) co_return fail(Code::denied, "the answer is for another order");
+    counts_.refused_there++;
     co_return fail(Code::unavailable, text_in(body, "why"), text_in(body, "remedy"));
   }
   CO_TRY(const Greeting greeting, read_greeting(*accepted));
@@ -201,12 +208,14 @@ Task<> Carrier::carry(AsyncFd local, OtherNode node, std::optional<Acting> actin
   if (carried_.size() < kMostConnections) {
     auto opened = co_await ask(node, acting, keys, inbox);
     if (opened) {
+      counts_.opened++;
       send_line(local.get(), {{"opened", {{"boot", opened->boot}}}});
       add(node.name, acting ? acting->account : std::string(), std::move(opened->cipher),
           Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
       co_return;
     }
     why = std::move(opened).error();
+    if (no_responders(why) || after_timeout(why)) counts_.unreachable++;
     if (no_responders(why)) why.what = "the node is not connected to the cluster";
   }
   if (why.hint.empty()) why.hint = "ask the administrator: journalctl --unit=warder-node";
@@ -217,6 +226,16 @@ void Carrier::set_trust(TrustRecord trust) {
   checker_.set_trust(std::move(trust));
   for (auto& entry : carried_)
     if (!is_trusted(entry.node, entry.key, entry.account)) entry.connection->close();
+}
+
+void Carrier::count_into(NodeNumbers& numbers) const {
+  numbers.connections = carried_.size();
+  numbers.opened = counts_.opened;
+  numbers.refused_there = counts_.refused_there;
+  numbers.unreachable = counts_.unreachable;
+  numbers.opened_here = counts_.opened_here;
+  numbers.refused_here = counts_.refused_here;
+  numbers.refused = counts_.refused;
 }
 
 bool Carrier::is_trusted(const std::string& node, const PublicKey& key, const std::string& account) const {

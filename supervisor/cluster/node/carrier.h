@@ -14,6 +14,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/link/node_numbers.h"
 #include "supervisor/cluster/node/carried.h"
 #include "supervisor/cluster/trust/envelope_checker.h"
 
@@ -43,6 +44,8 @@ class Carrier {
   // From then on only the nodes of this record count. Connections with other nodes end.
   void set_trust(TrustRecord trust);
   size_t connections() const { return carried_.size(); }
+  // Adds what this object has counted.
+  void count_into(NodeNumbers& numbers) const;
 
  private:
   struct Opened {
@@ -72,6 +75,7 @@ class Carrier {
     std::unique_ptr<Carried> connection;
   };
   std::list<Entry> carried_;
+  NodeNumbers counts_;  // orders and refused messages
   Monotonic::time_point warned_{};
   Scope tasks_;  // last: cancelled first
 };

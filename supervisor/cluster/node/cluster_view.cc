@@ -9,10 +9,17 @@
 namespace cluster {
 namespace {
 
+// By the order of names: TrustRecord::find() looks at every node.
+bool is_trusted(const TrustRecord& trust, const std::string& name) {
+  const auto found = std::lower_bound(trust.nodes.begin(), trust.nodes.end(), name,
+                                      [](const auto& node, const std::string& wanted) { return node.name < wanted; });
+  return found != trust.nodes.end() && found->name == name;
+}
+
 NodeState state_of(const ViewSources& sources, const std::string& name, const NodeReport* report,
                    BootClock::time_point now) {
   if (name == sources.self) return NodeState::here;
-  if (!sources.trust.find(name)) return NodeState::removed;
+  if (!is_trusted(sources.trust, name)) return NodeState::removed;
   if (!report || now - report->heard >= kSilentAfter) return NodeState::silent;
   if (report->drained) return NodeState::drained;
   return report->is_unanswered || now - report->heard >= kDoubtedAfter ? NodeState::doubted : NodeState::alive;
@@ -85,6 +92,16 @@ Json nodes_page(const ViewSources& sources, const std::string& after, BootClock:
     last = *name;
   }
   return {{"nodes", std::move(rows.list)}};
+}
+
+void count_nodes(const ViewSources& sources, BootClock::time_point now, NodeNumbers& numbers) {
+  numbers.nodes = {};
+  for (const auto& node : sources.trust.nodes)
+    numbers.nodes[static_cast<size_t>(state_of(sources, node.name, sources.table.find(node.name), now))]++;
+  for (const auto& [name, count] : sources.homes)
+    if (!is_trusted(sources.trust, name)) numbers.nodes[static_cast<size_t>(NodeState::removed)]++;
+  const auto own = sources.homes.find(sources.self);
+  numbers.homes = own == sources.homes.end() ? 0 : own->second;
 }
 
 Json homes_page(const std::map<std::string, HomeRecord>& records, const HomeQuestion& question) {

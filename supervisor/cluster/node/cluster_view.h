@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "supervisor/cluster/link/node_numbers.h"
 #include "supervisor/cluster/link/view_messages.h"
 #include "supervisor/cluster/placement/homes.h"
 #include "supervisor/cluster/placement/place.h"
@@ -23,6 +24,9 @@ struct ViewSources {
 // The nodes of the trust record, and those that it does not name and that still are homes, in the order of names behind
 // `after`: {"nodes", "next"}. Its time does not grow with the number of homes.
 Json nodes_page(const ViewSources& sources, const std::string& after, BootClock::time_point now);
+
+// How many nodes are in each state, and how many homes are here.
+void count_nodes(const ViewSources& sources, BootClock::time_point now, NodeNumbers& numbers);
 
 // Homes in the order of keys: {"homes", "next"}. At most kMostLooked records are looked at, so a page may be empty
 // and name a next one.

@@ -14,6 +14,8 @@
 namespace cluster {
 namespace {
 
+constexpr std::chrono::seconds kTellNumbersEvery{1};
+
 int64_t microseconds(BootClock::time_point time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
@@ -67,9 +69,11 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
              [this] {
                if (door_) door_->tell({{"moved", Json::object()}});
              }),
-      carrier_(loop, *bus_, {settings_.node, boot_, std::move(key), trust_, settings_.warderd}) {}
+      carrier_(loop, *bus_, {settings_.node, boot_, std::move(key), trust_, settings_.warderd}),
+      tasks_(loop) {}
 
 NodeService::~NodeService() {
+  tasks_.cancel_all();
   keeper_.reset();
   door_.reset();
 }
@@ -83,6 +87,7 @@ Result<> NodeService::begin(Fd socket, std::set<uid_t> users) {
   homes_.begin();
   keeper_->begin();
   TRY(door_, DaemonDoor::open(loop_, std::move(socket), std::move(users), *this));
+  tasks_.spawn(tell_numbers());
   return {};
 }
 
@@ -126,6 +131,20 @@ Json NodeService::lease() {
 
 Json NodeService::nodes_after(const std::string& name) {
   return nodes_page({trust_, nodes_.table(), homes_.counts(), settings_.node}, name, BootClock::now());
+}
+
+Task<> NodeService::tell_numbers() {
+  auto connected = BootClock::now();
+  for (;;) {
+    const auto now = BootClock::now();
+    if (bus_->state() == BusState::connected) connected = now;
+    NodeNumbers numbers;
+    count_nodes({trust_, nodes_.table(), homes_.counts(), settings_.node}, now, numbers);
+    carrier_.count_into(numbers);
+    numbers.bus_silent = std::chrono::duration_cast<std::chrono::microseconds>(now - connected);
+    door_->tell({{"numbers", write_numbers(numbers)}});
+    co_await sleep_for(loop_, kTellNumbersEvery);
+  }
 }
 
 Json NodeService::homes_for(const HomeQuestion& question) { return homes_page(homes_.records(), question); }

@@ -36,6 +36,7 @@ class NodeService : private DaemonDoor::Service {
   void set_load(std::optional<NodeLoad> load) override { nodes_.set_load(load); }
   Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) override;
   void note(const BusNotice& notice);
+  Task<> tell_numbers();
   void take_trust(const TrustRecord& record);
 
   Loop& loop_;
@@ -51,6 +52,7 @@ class NodeService : private DaemonDoor::Service {
   HomeDirectory homes_;
   Carrier carrier_;
   std::unique_ptr<TrustKeeper> keeper_;  // set by open()
+  Scope tasks_;                          // last: cancelled first
 };
 
 }  // namespace cluster
