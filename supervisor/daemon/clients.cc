@@ -45,7 +45,10 @@ Result<> DaemonParts::listen() {
   }
   prepared_.passed.sockets.clear();
   for (auto& socket : std::exchange(prepared_.passed.node, {}))
-    if (cluster_) CHECKED(cluster_->listen(std::move(socket), prepared_.node_users, *listeners_.front()));
+    if (cluster_)
+      CHECKED(cluster_->listen(
+          std::move(socket), prepared_.node_users, *listeners_.front(),
+          [this](const cluster::LookOrder& order, cluster::LookKind kind) { return answer_look(order, kind); }));
   size_t whole = 0;
   for (auto& connection : std::exchange(stored, {})) {
     if (!store) {
@@ -63,24 +66,6 @@ Result<> DaemonParts::listen() {
   // Every list may have changed over the restart.
   for (const mcp::Changed what : server_.told()) server_.lists_changed(what);
   return {};
-}
-
-Result<> DaemonParts::join_cluster() {
-  const ClusterOptions& options = prepared_.options.cluster;
-  if (options.socket.empty()) return {};
-  // Programs of shared workspaces must end before another node may take the workspaces over.
-  auto end_shared = [this] {
-    disconnect_if([](const std::shared_ptr<mcp::ConnectionUser>& user) {
-      return tenants::member_of(user).policy->cluster.is_home_shared;
-    });
-  };
-  cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
-                                                   std::move(end_shared));
-  server_.set_elsewhere(cluster_->away());
-  cluster::RuleFollower::Uses uses;
-  uses.reload = controls_.reload;
-  uses.catalog_changed = [this] { tasks_.spawn(discovery_.refresh()); };
-  return cluster_->take_rules({options.socket, options.trust, prepared_.options.state}, std::move(uses));
 }
 
 Result<> DaemonParts::listen_for_http(mcp::Listener::Admit admit) {

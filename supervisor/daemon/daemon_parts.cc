@@ -187,7 +187,10 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
   adopt_tasks();
 }
 
-DaemonParts::~DaemonParts() { disconnect(); }
+DaemonParts::~DaemonParts() {
+  disconnect();
+  admission_.on_change({});
+}
 
 void DaemonParts::disconnect() {
   tasks_.cancel_all();
@@ -258,6 +261,7 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
           },
   };
   offer_logins(services);
+  offer_cluster(services);
   return std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
 }
 

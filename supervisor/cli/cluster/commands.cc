@@ -87,6 +87,14 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        "this machine are in it",
        {kAuthority, kFolder},
        Asks::nobody},
+      {"nodes",
+       run_nodes,
+       nullptr,
+       nullptr,
+       "List the nodes of the cluster, as the daemon of this machine knows them: state, labels, executions that run "
+       "and "
+       "may run, homes of workspaces, version, and when each was last heard",
+       {}},
   };
   commands.insert(commands.end(), std::begin(own), std::end(own));
   return commands;

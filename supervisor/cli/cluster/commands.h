@@ -19,5 +19,6 @@ std::vector<Command> with_cluster(std::vector<Command> commands);
 [[gnu::weak]] CommandProgram rotate_cluster_key;
 [[gnu::weak]] CommandProgram sign_cluster_rule;
 [[gnu::weak]] CommandProgram show_cluster;
+[[gnu::weak]] CommandProgram run_nodes;
 
 }  // namespace admin

@@ -18,12 +18,13 @@ constexpr auto kSignOfLife = 2s;
 }  // namespace
 
 FarConnection::FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node,
-                             Acting acting)
+                             Acting acting, HopTimes& hops)
     : loop_(loop),
       link_(link),
       reading_(std::move(reading)),
       node_(std::move(node)),
       acting_(std::move(acting)),
+      hops_(hops),
       tasks_(loop) {}
 
 // The opening is a task of the connection: it continues when the request that began it is cancelled.
@@ -55,13 +56,14 @@ Task<> FarConnection::open() {
 }
 
 Task<> FarConnection::watch(std::shared_ptr<upstream::Client> client) {
-  while (!client->over()) {
-    co_await sleep_for(loop_, kLooksEvery);
-    if (uses_ == 0 || client->over()) continue;
+  for (; !client->over(); co_await sleep_for(loop_, kLooksEvery)) {
+    if (uses_ == 0) continue;
+    const auto asked = Monotonic::now();
     const uint64_t heard = client->bytes_heard();
     upstream::Client::Order order{"server/discover"};
     order.limit = kSignOfLife;
     const auto answer = co_await client->request(std::move(order));
+    if (answer) hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - asked));
     if (!answer && client->bytes_heard() == heard && !client->is_sending() && client_ == client) give_up();
   }
 }

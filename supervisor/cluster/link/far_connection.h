@@ -9,6 +9,7 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/cluster/link/hop_times.h"
 #include "supervisor/cluster/link/node_link.h"
 #include "supervisor/upstream/client.h"
 
@@ -16,8 +17,9 @@ namespace cluster {
 
 class FarConnection {
  public:
-  // `link` must outlive the object.
-  FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node, Acting acting);
+  // `link` and `hops` must outlive the object. The times of the signs of life go into `hops`.
+  FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node, Acting acting,
+                HopTimes& hops);
   FarConnection(const FarConnection&) = delete;
   FarConnection& operator=(const FarConnection&) = delete;
 
@@ -50,6 +52,7 @@ class FarConnection {
   const upstream::Client::Reading reading_;
   const std::string node_;
   const Acting acting_;
+  HopTimes& hops_;
   std::shared_ptr<upstream::Client> client_;  // nullptr: not open
   Fd socket_;                                 // of client_, to end it
   Error why_;                                 // why it could not be opened

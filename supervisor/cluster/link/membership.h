@@ -33,9 +33,9 @@ class Membership {
   NodeLink& link() { return link_; }
   Away& away() { return away_; }
   // Takes requests of other nodes from a listening socket. Only `users` may connect. `clients` must outlive this
-  // object.
-  Result<> listen(Fd socket, const std::set<uid_t>& users, mcp::Listener& clients) {
-    TRY(auto listener, NodeListener::open(loop_, std::move(socket), users, clients));
+  // object. `answer` answers looks of other nodes.
+  Result<> listen(Fd socket, const std::set<uid_t>& users, mcp::Listener& clients, NodeListener::Answer answer) {
+    TRY(auto listener, NodeListener::open(loop_, std::move(socket), users, clients, std::move(answer)));
     listeners_.push_back(std::move(listener));
     return {};
   }

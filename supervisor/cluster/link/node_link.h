@@ -6,11 +6,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/link/node_numbers.h"
+#include "supervisor/cluster/link/view_messages.h"
 
 namespace cluster {
 
@@ -32,6 +36,21 @@ class NodeLink {
   const std::string& node() const { return lease_.node; }
   bool is_connected() const { return static_cast<bool>(socket_); }
 
+  // The nodes, or the homes, page by page (view_messages.h). Errors: unavailable; exhausted: too many questions at
+  // once.
+  Task<Result<NodePage>> nodes_after(std::string name);
+  Task<Result<HomePage>> homes(HomeQuestion question);
+  Standing standing() const;
+  // What warder-node told last, and how long this node could not start as a home since the daemon's start. `bus_silent`
+  // is of now: it grows while warder-node is not there.
+  NodeNumbers numbers() const;
+  std::chrono::microseconds fenced_time() const;
+  // From now on warder-node is told what this daemon has to do: `read` is called after load_changed() and when the link
+  // is connected, every kLoadEvery at most. The function must outlive the object.
+  void tell_load_of(std::function<NodeLoad()> read);
+  void load_changed();
+  static constexpr std::chrono::milliseconds kLoadEvery{250};
+
   struct Opened {
     AsyncFd socket;    // carries MCP
     std::string boot;  // of the other warderd
@@ -39,6 +58,8 @@ class NodeLink {
   // Opens a connection to the warderd of `node`. Errors: unavailable, with the reason that warder-node gives; then no
   // request was sent.
   Task<Result<Opened>> open(std::string node, Acting acting);
+  // Opens a connection for a look (look_messages.h). Errors: the same.
+  Task<Result<Opened>> open_look(std::string node);
 
  private:
   Task<> stay_connected();
@@ -46,6 +67,11 @@ class NodeLink {
   void take(const Json& message);
   void take_found(const Json& found);
   void take_lease(const Json& message);
+  Task<Result<Opened>> open_with(Json request);
+  Task<Result<Json>> ask(const char* question, Json content);
+  void take_answer(const Json& content);
+  void take_numbers(const Json& told);
+  void tell_load();
   void lose();
   Result<> send(const Json& message);
 
@@ -61,8 +87,16 @@ class NodeLink {
     OneShot<Result<Home>>::Resolver answer;
   };
   std::map<uint64_t, Asked> asked_;
+  std::map<uint64_t, OneShot<Result<Json>>::Resolver> questions_;  // about nodes and homes
   uint64_t last_id_ = 0;
+  std::function<NodeLoad()> read_load_;
+  std::optional<NodeLoad> told_load_;  // nullopt: not on this connection
+  std::optional<Deadline> telling_;
+  Monotonic::time_point told_at_{};
+  NodeNumbers numbers_;
+  Monotonic::time_point numbers_at_ = Monotonic::now();
   Lease lease_;
+  std::chrono::microseconds fenced_{0}, fenced_until_ = boot_time();  // counted up to then
   Deadline runs_until_;
   Scope tasks_;  // last: cancelled first
 };

@@ -74,6 +74,7 @@ void HomeDirectory::take(const KvChange& change) {
     is_current_ = true;
     return;
   }
+  if (!check_subject(change.key)) return;
   const auto known = records_.find(change.key);
   if (change.kind == KvChange::Kind::removed) {
     if (known == records_.end()) return;

@@ -10,11 +10,14 @@
 #include "supervisor/base/random.h"
 #include "supervisor/cluster/bus/nats_bus.h"
 #include "supervisor/cluster/link/first_line.h"
+#include "supervisor/cluster/node/cluster_view.h"
 #include "supervisor/cluster/trust/own_keys.h"
 #include "supervisor/cluster/trust/rule_store.h"
 
 namespace cluster {
 namespace {
+
+constexpr std::chrono::seconds kTellNumbersEvery{1};
 
 int64_t microseconds(BootClock::time_point time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
@@ -81,10 +84,12 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
              [this] {
                if (door_) door_->tell({{"moved", Json::object()}});
              }),
-      carrier_(loop, *bus_, {settings_.node, boot_, std::move(key), trust_, settings_.warderd}) {}
+      carrier_(loop, *bus_, {settings_.node, boot_, std::move(key), trust_, settings_.warderd}),
+      tasks_(loop) {}
 
 NodeService::~NodeService() {
   rules_.reset();
+  tasks_.cancel_all();
   keeper_.reset();
   door_.reset();
 }
@@ -99,6 +104,7 @@ Result<> NodeService::begin(Fd socket, std::set<uid_t> users) {
   keeper_->begin();
   rules_->begin();
   TRY(door_, DaemonDoor::open(loop_, std::move(socket), std::move(users), *this));
+  tasks_.spawn(tell_numbers());
   return {};
 }
 
@@ -122,6 +128,7 @@ void NodeService::take_trust(const TrustRecord& record) {
   trust_ = record;
   carrier_.set_trust(record);
   if (door_) door_->tell({{"rules", Json::object()}});
+  nodes_.trust_changed();
 }
 
 Task<Result<Home>> NodeService::home_of(tenants::TenantId id) {
@@ -140,7 +147,27 @@ Json NodeService::lease() {
   return {{"node", settings_.node}, {"starts_until_us", after(kFencedAfter)}, {"runs_until_us", after(kEndedAfter)}};
 }
 
-Task<> NodeService::carry(AsyncFd local, std::string node, Acting acting) {
+Json NodeService::nodes_after(const std::string& name) {
+  return nodes_page({trust_, nodes_.table(), homes_.counts(), settings_.node}, name, BootClock::now());
+}
+
+Task<> NodeService::tell_numbers() {
+  auto connected = BootClock::now();
+  for (;;) {
+    const auto now = BootClock::now();
+    if (bus_->state() == BusState::connected) connected = now;
+    NodeNumbers numbers;
+    count_nodes({trust_, nodes_.table(), homes_.counts(), settings_.node}, now, numbers);
+    carrier_.count_into(numbers);
+    numbers.bus_silent = std::chrono::duration_cast<std::chrono::microseconds>(now - connected);
+    door_->tell({{"numbers", write_numbers(numbers)}});
+    co_await sleep_for(loop_, kTellNumbersEvery);
+  }
+}
+
+Json NodeService::homes_for(const HomeQuestion& question) { return homes_page(homes_.records(), question); }
+
+Task<> NodeService::carry(AsyncFd local, std::string node, std::optional<Acting> acting) {
   Carrier::OtherNode other{node, nodes_.boot_of(node)};
   return carrier_.carry(std::move(local), std::move(other), std::move(acting));
 }

@@ -33,9 +33,13 @@ class NodeService : private DaemonDoor::Service {
   Result<> begin(Fd socket, std::set<uid_t> users);
   Task<Result<Home>> home_of(tenants::TenantId id) override;
   Json lease() override;
-  Task<> carry(AsyncFd local, std::string node, Acting acting) override;
   Task<> give_rules(AsyncFd daemon) override;
+  Json nodes_after(const std::string& name) override;
+  Json homes_for(const HomeQuestion& question) override;
+  void set_load(std::optional<NodeLoad> load) override { nodes_.set_load(load); }
+  Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) override;
   void note(const BusNotice& notice);
+  Task<> tell_numbers();
   void take_trust(const TrustRecord& record);
 
   Loop& loop_;
@@ -53,6 +57,7 @@ class NodeService : private DaemonDoor::Service {
   std::unique_ptr<RuleWork> rule_work_;  // these three are set by open()
   std::unique_ptr<TrustKeeper> keeper_;
   std::unique_ptr<RuleKeeper> rules_;
+  Scope tasks_;  // last: cancelled first
 };
 
 }  // namespace cluster
