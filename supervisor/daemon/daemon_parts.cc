@@ -156,6 +156,8 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                .workflows = workflows_,
                .catalog_of = [this] { return discovery_.current(); },
                .requester_of = [this](const mcp::RequestContext& context) { return registry_.requester_of(context); },
+               .stateless_requester_of =
+                   [this](const mcp::RequestContext& context) { return registry_.stateless_requester(context); },
                .proposals = proposals_,
                .files_changed = [this](const tenants::Tenant& tenant,
                                        const tenants::Changes& changes) { changes_.tell(tenant, changes); },

@@ -108,7 +108,7 @@ void NodeLink::take(const Json& message) {
   if (member(message, "moved")) return homes_.clear();
   if (member(message, "rules")) return rules_changed_();
   if (const Json* told = member(message, "numbers")) return take_numbers(*told);
-  for (const char* kind : {"nodes", "homes"})
+  for (const char* kind : {"nodes", "homes", "placed"})
     if (const Json* answer = member(message, kind)) return take_answer(*answer);
   const Json* failed = member(message, "failed");
   const auto id = failed ? failed->find("id") : message.end();
@@ -216,8 +216,8 @@ Task<Result<Home>> NodeLink::home_of(tenants::TenantId id) {
   co_return home;
 }
 
-Task<Result<Json>> NodeLink::ask(const char* question, Json content) {
-  if (questions_.size() >= kMostViews)
+Task<Result<Json>> NodeLink::ask(const char* question, Json content, size_t most_asked) {
+  if (questions_.size() >= most_asked)
     co_return fail(Code::exhausted, "too many questions about the cluster at once", "ask again");
   const uint64_t number = ++last_id_;
   content["id"] = number;
@@ -230,14 +230,20 @@ Task<Result<Json>> NodeLink::ask(const char* question, Json content) {
   co_return said;
 }
 
+Task<Result<std::vector<std::string>>> NodeLink::places_for(std::string account, bool here_is_free) {
+  Json content = {{"account", std::move(account)}, {"here", here_is_free}};
+  CO_TRY(const Json said, co_await ask("place", std::move(content), kMostAsked));
+  co_return read_places(said);
+}
+
 Task<Result<NodePage>> NodeLink::nodes_after(std::string name) {
   Json content = {{"after", std::move(name)}};
-  CO_TRY(const Json said, co_await ask("view", std::move(content)));
+  CO_TRY(const Json said, co_await ask("view", std::move(content), kMostViews));
   co_return read_node_page(said);
 }
 
 Task<Result<HomePage>> NodeLink::homes(HomeQuestion question) {
-  CO_TRY(const Json said, co_await ask("list_homes", write_home_question(question)));
+  CO_TRY(const Json said, co_await ask("list_homes", write_home_question(question), kMostViews));
   co_return read_home_page(said);
 }
 

@@ -28,6 +28,11 @@ class NodeLink {
 
   // The home of a workspace, from memory or from warder-node. Errors: unavailable.
   Task<Result<Home>> home_of(tenants::TenantId id);
+  // The nodes to ask for a stateless execution of an account, one after the other. `here_is_free`: this node has a free
+  // slot. Errors: unavailable.
+  Task<Result<std::vector<std::string>>> places_for(std::string account, bool here_is_free);
+  // The load of this daemon, as it is told to warder-node; nothing before tell_load_of().
+  NodeLoad load() const { return read_load_ ? read_load_() : NodeLoad{}; }
   // Sets the function that is called when the cluster's rules may have changed: also after each connection.
   void on_rules(std::function<void()> changed) { rules_changed_ = std::move(changed); }
   // Whether this node may start and write as a home now.
@@ -68,7 +73,7 @@ class NodeLink {
   void take_found(const Json& found);
   void take_lease(const Json& message);
   Task<Result<Opened>> open_with(Json request);
-  Task<Result<Json>> ask(const char* question, Json content);
+  Task<Result<Json>> ask(const char* question, Json content, size_t most_asked);
   void take_answer(const Json& content);
   void take_numbers(const Json& told);
   void tell_load();

@@ -215,7 +215,10 @@ Task<> Carrier::carry(AsyncFd local, OtherNode node, std::optional<Acting> actin
       co_return;
     }
     why = std::move(opened).error();
-    if (no_responders(why) || after_timeout(why)) counts_.unreachable++;
+    if (no_responders(why) || after_timeout(why)) {
+      counts_.unreachable++;
+      if (identity_.unanswered) identity_.unanswered(node.name);
+    }
     if (no_responders(why)) why.what = "the node is not connected to the cluster";
   }
   if (why.hint.empty()) why.hint = "ask the administrator: journalctl --unit=warder-node";

@@ -6,6 +6,7 @@
 // refused, since its sender has given up.
 // Used by: node_service.h. Errors: unavailable, with the other node's reason.
 #pragma once
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -27,7 +28,8 @@ class Carrier {
     std::string boot;  // of this start of warder-node
     PrivateKey key;
     TrustRecord trust;
-    std::string warderd;  // path of the socket of this node's warderd
+    std::string warderd;                                           // path of the socket of this node's warderd
+    std::function<void(const std::string& node)> unanswered = {};  // an order to that node got no answer
   };
   // Loop and bus must outlive the object.
   Carrier(Loop& loop, Bus& bus, Identity identity);

@@ -64,6 +64,23 @@ Result<Question> read_question(const Json& find) {
   return question;
 }
 
+struct PlaceQuestion {
+  uint64_t id = 0;
+  std::string account;
+  bool is_here_free = false;
+};
+
+Result<PlaceQuestion> read_place(const Json& place) {
+  Fields in(place, "place");
+  PlaceQuestion question;
+  TRY(const int64_t id, in.integer("id", 0, int64_t{1} << 53));
+  question.id = static_cast<uint64_t>(id);
+  TRY(question.account, in.string("account", 64));
+  TRY(question.is_here_free, in.boolean_or("here", false));
+  CHECKED(in.done());
+  return question;
+}
+
 Result<uint64_t> read_id(const Json& message) {
   const auto id = message.is_object() ? message.find("id") : message.end();
   if (!message.is_object() || id == message.end() || !id->is_number_unsigned())
@@ -158,6 +175,8 @@ void DaemonDoor::take(Control& control, Json message) {
   Json& content = message.begin().value();
   if (kind == "find") {
     control.asking.spawn(find(control, std::move(content)));
+  } else if (kind == "place") {
+    place(control, content);
   } else if (kind == "view") {
     show_nodes(control, content);
   } else if (kind == "list_homes") {
@@ -165,6 +184,18 @@ void DaemonDoor::take(Control& control, Json message) {
   } else if (kind == "load") {
     take_load(content);
   }
+}
+
+void DaemonDoor::place(Control& control, const Json& question) {
+  const auto asked = read_place(question);
+  if (!asked) return log_warning(kNotUsed, asked.error().what);
+  const auto nodes = service_.places_for(asked->account, asked->is_here_free);
+  Json answer = {{"id", asked->id}};
+  if (nodes)
+    answer["nodes"] = *nodes;
+  else
+    answer["why"] = nodes.error().what;
+  send(control, {{"placed", std::move(answer)}});
 }
 
 void DaemonDoor::show_nodes(Control& control, const Json& question) {

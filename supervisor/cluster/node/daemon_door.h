@@ -30,6 +30,7 @@ class DaemonDoor {
     virtual void set_load(std::optional<NodeLoad> load) = 0;
     // `acting`: nullopt: a look (look_messages.h).
     virtual Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) = 0;
+    virtual Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) = 0;
     virtual Task<> give_rules(AsyncFd daemon) = 0;  // the answer to "rules"
   };
   // Loop and service must outlive the object.
@@ -53,6 +54,7 @@ class DaemonDoor {
   Task<> serve_control(AsyncFd socket);
   void take(Control& control, Json message);
   Task<> find(Control& control, Json question);
+  void place(Control& control, const Json& question);
   void show_nodes(Control& control, const Json& question);
   void show_homes(Control& control, const Json& question);
   void take_load(const Json& load);

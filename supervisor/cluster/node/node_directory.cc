@@ -1,5 +1,7 @@
 #include "supervisor/cluster/node/node_directory.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
+#include "supervisor/cluster/placement/place.h"
 
 namespace cluster {
 namespace {
@@ -205,6 +208,35 @@ Task<> NodeDirectory::send_signs() {
     table_.note_sign(settings_.node, boot_, own_sign(), BootClock::now());
     co_await sleep_for(loop_, kSignEvery);
   }
+}
+
+Result<std::vector<std::string>> NodeDirectory::places_for(const std::string& account, bool here_is_free) const {
+  NodeTable some;  // where some nodes may not have the account
+  const auto& nodes = trust_.nodes;
+  const bool all_may =
+      std::all_of(nodes.begin(), nodes.end(), [&](const TrustedNode& node) { return node.may_act_for(account); });
+  for (size_t i = 0; !all_may && i < table_.size(); i++) {
+    const TrustedNode* trusted = trust_.find(table_.at(i).name);
+    if (trusted && trusted->may_act_for(account)) (void)some.report(table_.at(i));
+  }
+  const RandomBits random = [] {
+    uint64_t bits = 0;
+    (void)!::getrandom(&bits, sizeof bits, 0);  // 8 bytes are always whole (getrandom(2))
+    return bits;
+  };
+  RunPlacement placement(all_may ? table_ : some, {{{}, kWire}, settings_.node, here_is_free}, random);
+  std::vector<std::string> places;
+  while (places.size() < kMaxTries) {
+    auto next = placement.next(BootClock::now());
+    if (next) {
+      places.push_back(*std::move(next));
+    } else if (places.empty()) {
+      return tl::unexpected<Error>(std::move(next).error());
+    } else {
+      break;
+    }
+  }
+  return places;
 }
 
 }  // namespace cluster

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
@@ -27,6 +28,10 @@ class NodeDirectory {
   void set_load(std::optional<NodeLoad> load);
   // The trust record has other nodes: forgets those that were removed, and reads the others again.
   void trust_changed();
+  // The nodes to ask for a stateless execution of the account, one after the other (RunPlacement). `here_is_free`: a
+  // slot is free at this node. Errors: unavailable: no node may take it, with the reasons.
+  Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) const;
+  void note_unanswered(const std::string& node) { table_.note_unanswered(node); }
   // The boot of a node; empty: not known.
   std::string boot_of(const std::string& node) const;
 

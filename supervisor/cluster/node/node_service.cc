@@ -84,7 +84,9 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
              [this] {
                if (door_) door_->tell({{"moved", Json::object()}});
              }),
-      carrier_(loop, *bus_, {settings_.node, boot_, std::move(key), trust_, settings_.warderd}),
+      carrier_(loop, *bus_,
+               {settings_.node, boot_, std::move(key), trust_, settings_.warderd,
+                [this](const std::string& node) { nodes_.note_unanswered(node); }}),
       tasks_(loop) {}
 
 NodeService::~NodeService() {

@@ -34,6 +34,9 @@ class NodeService : private DaemonDoor::Service {
   Task<Result<Home>> home_of(tenants::TenantId id) override;
   Json lease() override;
   Task<> give_rules(AsyncFd daemon) override;
+  Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) override {
+    return nodes_.places_for(account, here_is_free);
+  }
   Json nodes_after(const std::string& name) override;
   Json homes_for(const HomeQuestion& question) override;
   void set_load(std::optional<NodeLoad> load) override { nodes_.set_load(load); }
