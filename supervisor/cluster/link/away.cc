@@ -117,10 +117,12 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
           form);
     }
     form.node = home->node;
-    if (context.principal.kind() == mcp::Principal::Kind::node)
+    if (is_of_node) {
+      counts_.moved++;
       co_return write_far_failure(
           {"unavailable", "the workspace has moved to another node", "send the request again", form.node, false, true},
           form);
+    }
     if (!request) {
       auto taken = co_await take(method, context, params);
       if (!taken)
