@@ -49,6 +49,13 @@ struct ClusterExecutions {
   uint64_t left_out = 0;                                                  // executions: there were too many
 };
 
+// A workspace that was brought back from a parked file.
+struct RestoredHome {
+  std::string workspace;  // the text of its TenantId
+  std::string node;       // its home when the file was made
+  int64_t made_ms = 0;    // since 1970
+};
+
 // The cluster, as the daemon knows it. Without one: Standing::no_cluster, and errors that say so (unavailable).
 struct ClusterServices {
   std::function<cluster::Standing()> standing;
@@ -57,6 +64,11 @@ struct ClusterServices {
   std::function<Task<Result<cluster::HomePage>>(cluster::HomeQuestion question)> homes;
   // At most a second old.
   std::function<Task<Result<std::shared_ptr<const ClusterExecutions>>>()> executions;
+  // Of this node's homes (../moves/moves.h). set_drained() returns the workspaces that have their home here.
+  std::function<Task<Result<std::vector<std::string>>>(bool is_drained)> set_drained;
+  std::function<Task<Result<std::string>>(std::string workspace, std::string node)> move;    // returns the node
+  std::function<Task<Result<std::string>>(std::string workspace, std::string folder)> park;  // returns the file
+  std::function<Task<Result<RestoredHome>>(std::string file)> restore;
 };
 
 // DaemonServices: the parts of the daemon that D-Bus shows and controls. All must outlive the service.
@@ -176,6 +188,10 @@ class BusObjects {
   Task<Result<MessagePtr>> list_nodes(MessagePtr call);
   Task<Result<MessagePtr>> list_homes(MessagePtr call);
   Task<Result<MessagePtr>> list_cluster_executions(MessagePtr call);
+  Task<Result<MessagePtr>> drain_node(MessagePtr call);
+  Task<Result<MessagePtr>> move_home(MessagePtr call);
+  Task<Result<MessagePtr>> park_home(MessagePtr call);
+  Task<Result<MessagePtr>> restore_home(MessagePtr call);
   Task<Result<MessagePtr>> list_approvals(MessagePtr call);
   Task<Result<MessagePtr>> reveal_approval(MessagePtr call);
   Task<Result<MessagePtr>> approve(MessagePtr call);

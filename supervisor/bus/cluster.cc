@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "policies/policy.h"
+#include "supervisor/base/log.h"
 #include "supervisor/bus/bus_objects.h"
 #include "supervisor/bus/json_values.h"
 
@@ -122,6 +123,14 @@ const sd_bus_vtable kClusterTable[] = {
     SD_BUS_METHOD_WITH_ARGS("ListClusterExecutions", SD_BUS_NO_ARGS,
                             SD_BUS_RESULT("aa{sv}", executions, "as", unanswered, "t", left_out),
                             handle<&BusObjects::list_cluster_executions>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("SetDrained", SD_BUS_ARGS("b", drained), SD_BUS_RESULT("as", homes),
+                            handle<&BusObjects::drain_node>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Move", SD_BUS_ARGS("s", workspace, "s", node), SD_BUS_RESULT("s", node),
+                            handle<&BusObjects::move_home>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Park", SD_BUS_ARGS("s", workspace, "s", folder), SD_BUS_RESULT("s", file),
+                            handle<&BusObjects::park_home>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Restore", SD_BUS_ARGS("s", file), SD_BUS_RESULT("s", workspace, "s", node, "t", made_usec),
+                            handle<&BusObjects::restore_home>, kEveryone),
     SD_BUS_VTABLE_END,
 };
 
@@ -198,6 +207,74 @@ Task<Result<MessagePtr>> BusObjects::list_cluster_executions(MessagePtr call) {
   if (r >= 0) r = append(reply.get(), found->unanswered);
   if (r >= 0) r = append(reply.get(), found->left_out);
   if (r < 0) co_return fail_errno(-r, "list the executions of the cluster");
+  co_return reply;
+}
+
+namespace {
+
+Result<std::pair<std::string, std::string>> read_two_texts(sd_bus_message* call) {
+  const char *first = nullptr, *second = nullptr;
+  if (int r = sd_bus_message_read(call, "ss", &first, &second); r < 0)
+    return fail_errno(-r, "read the arguments", Code::invalid);
+  return std::pair(std::string(first), std::string(second));
+}
+
+}  // namespace
+
+Task<Result<MessagePtr>> BusObjects::drain_node(MessagePtr call) {
+  int drained = 0;
+  if (int r = sd_bus_message_read(call.get(), "b", &drained); r < 0)
+    co_return fail_errno(-r, "read the argument", Code::invalid);
+  const std::string nobody;
+  MessagePtr asking = share(call.get());
+  CO_TRY(const auto caller, co_await authority_.allow(std::move(asking), Right::configure, nobody));
+  log_notice("D-Bus: user {} {} this node", caller.uid, drained != 0 ? "drains" : "undrains");
+  CO_TRY(const auto homes, co_await services_.cluster.set_drained(drained != 0));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  if (int r = append(reply.get(), homes); r < 0) co_return fail_errno(-r, "list the homes");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> BusObjects::move_home(MessagePtr call) {
+  CO_TRY(auto words, read_two_texts(call.get()));
+  const std::string nobody;
+  MessagePtr asking = share(call.get());
+  CO_TRY(const auto caller, co_await authority_.allow(std::move(asking), Right::configure, nobody));
+  log_notice("D-Bus: user {} moves the workspace {} to node {}", caller.uid, printable(words.first, 140),
+             words.second.empty() ? "any" : printable(words.second, 40));
+  CO_TRY(const std::string node, co_await services_.cluster.move(std::move(words.first), std::move(words.second)));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  if (int r = append(reply.get(), node); r < 0) co_return fail_errno(-r, "answer");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> BusObjects::park_home(MessagePtr call) {
+  CO_TRY(auto words, read_two_texts(call.get()));
+  const std::string nobody;
+  MessagePtr asking = share(call.get());
+  CO_TRY(const auto caller, co_await authority_.allow(std::move(asking), Right::configure, nobody));
+  log_notice("D-Bus: user {} parks the workspace {}", caller.uid, printable(words.first, 140));
+  CO_TRY(const std::string file, co_await services_.cluster.park(std::move(words.first), std::move(words.second)));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  if (int r = append(reply.get(), file); r < 0) co_return fail_errno(-r, "answer");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> BusObjects::restore_home(MessagePtr call) {
+  const char* text = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "s", &text); r < 0)
+    co_return fail_errno(-r, "read the argument", Code::invalid);
+  std::string file(text);
+  const std::string nobody;
+  MessagePtr asking = share(call.get());
+  CO_TRY(const auto caller, co_await authority_.allow(std::move(asking), Right::configure, nobody));
+  log_notice("D-Bus: user {} restores a workspace from {}", caller.uid, printable(file));
+  CO_TRY(const RestoredHome restored, co_await services_.cluster.restore(std::move(file)));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = append(reply.get(), restored.workspace);
+  if (r >= 0) r = append(reply.get(), restored.node);
+  if (r >= 0) r = append(reply.get(), static_cast<uint64_t>(restored.made_ms) * 1000);
+  if (r < 0) co_return fail_errno(-r, "answer");
   co_return reply;
 }
 

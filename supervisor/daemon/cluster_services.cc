@@ -55,6 +55,19 @@ Result<> DaemonParts::join_cluster() {
   cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
                                                    std::move(end_shared));
   server_.set_elsewhere(cluster_->away());
+  TRY(moves_,
+      moves::Moves::open({.loop = loop_,
+                          .cluster = *cluster_,
+                          .registry = registry_,
+                          .policies = prepared_.policies,
+                          .executions = executions_,
+                          .sessions = sessions_,
+                          .proposals = proposals_,
+                          .tasks = task_store_,
+                          .named = named_,
+                          .workflows = workflows_.disk(),
+                          .vault_keys = [this](const std::string& tenant) { return prepared_.key.of_vault(tenant); },
+                          .close = [this](const tenants::TenantId& id) { close_data_of(id); }}));
   cluster_->link().tell_load_of([this] {
     return cluster::NodeLoad{admission_.running(), static_cast<uint32_t>(admission_.waiting()),
                              admission_.most_in_all(), controls_.draining()};
@@ -78,6 +91,24 @@ void DaemonParts::offer_cluster(bus::DaemonServices& services) {
     return cluster_ ? cluster_->link().homes(std::move(question)) : without_cluster<cluster::HomePage>();
   };
   services.cluster.executions = [this] { return cluster_executions(); };
+  using Text = std::string;
+  services.cluster.set_drained = [this](bool is_drained) {
+    return moves_ ? moves_->set_drained(is_drained) : without_cluster<std::vector<Text>>();
+  };
+  services.cluster.move = [this](Text workspace, Text node) {
+    return moves_ ? moves_->move(std::move(workspace), std::move(node)) : without_cluster<Text>();
+  };
+  services.cluster.park = [this](Text workspace, Text folder) {
+    return moves_ ? moves_->park(std::move(workspace), std::move(folder)) : without_cluster<Text>();
+  };
+  services.cluster.restore = [this](Text file) { return restore_home(std::move(file)); };
+}
+
+Task<Result<bus::RestoredHome>> DaemonParts::restore_home(std::string file) {
+  if (!moves_) co_return co_await without_cluster<bus::RestoredHome>();
+  CO_TRY(const cluster::SnapshotLabel label, co_await moves_->receiver().restore(std::move(file)));
+  bus::RestoredHome restored{tenants::TenantId{label.account, label.workspace}.text(), label.node, label.made_ms};
+  co_return restored;
 }
 
 // `order`: of another node; nullptr: of this one.

@@ -33,6 +33,7 @@
 #include "supervisor/mcp/listener.h"
 #include "supervisor/metrics/busiest_tenants.h"
 #include "supervisor/metrics/fleet.h"
+#include "supervisor/moves/moves.h"
 #include "supervisor/proposals/proposal_stores.h"
 #include "supervisor/streamable_http/endpoint.h"
 #include "supervisor/streamable_http/listener.h"
@@ -110,6 +111,7 @@ class DaemonParts {
   DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, DaemonControls controls, OpenedParts opened);
   std::vector<Reloadable> all_reloadables();
   void connect_parts();
+  void close_data_of(const tenants::TenantId& id);
   void forget_data_of(const tenants::TenantId& id);
   void disconnect_tenant(const std::string& tenant);
   void register_tools();
@@ -143,6 +145,7 @@ class DaemonParts {
   Result<> listen();
   Result<> listen_for_http(mcp::Listener::Admit admit);
   Result<> join_cluster();
+  Task<Result<bus::RestoredHome>> restore_home(std::string file);
   void adopt_tokens();
   void disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   Result<> open_metrics();
@@ -198,6 +201,7 @@ class DaemonParts {
   std::vector<std::unique_ptr<streamable_http::HttpListener>> http_listeners_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
   std::unique_ptr<cluster::Membership> cluster_;  // optional: set if the configuration has "cluster"
+  std::unique_ptr<moves::Moves> moves_;           // optional: set with cluster_
   // The last look at the executions of all nodes. Callers share one look, however many they are.
   struct LastLook {
     ClusterExecutionsPtr found;

@@ -52,7 +52,7 @@ Task<Result<>> DaemonParts::wait_for_home(std::string tenant, std::shared_ptr<co
   for (;;) {
     const auto home = co_await cluster_->link().home_of(id);
     if (home && !home->is_here) co_return fail(Code::unavailable, "the workspace is at node " + home->node + " now");
-    if (home && cluster_->link().may_start()) co_return Result<>{};
+    if (home && cluster_->link().may_start() && !cluster_->gate().is_held(id)) co_return Result<>{};
     if (Monotonic::now() > until) co_return fail(Code::unavailable, "this node has no lease of its cluster");
     co_await sleep_for(loop_, std::chrono::seconds(1));
   }

@@ -17,6 +17,15 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   upstream_.forget_logins_of(id.account);
 }
 
+// Its folder will have other contents, or none. Nothing runs in it.
+void DaemonParts::close_data_of(const tenants::TenantId& id) {
+  upstream_.end_idle_of(id.account);
+  empty_pool();  // of jails that wait with the workspace
+  skills_.forget(id);
+  vaults_.forget(id);
+  proposals_.forget(id);
+}
+
 void DaemonParts::disconnect_tenant(const std::string& tenant) {
   const auto is_of = [&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
     return tenants::member_of(user).tenant->account() == tenant;

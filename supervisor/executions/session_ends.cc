@@ -173,6 +173,20 @@ Task<> Sessions::finish() {
   while (std::any_of(entries_.begin(), entries_.end(), is_settling)) co_await sleep_for(host_.loop, kSettledEvery);
 }
 
+Task<> Sessions::leave_of(std::string tenant) {
+  const auto entries = entries_;
+  for (const auto& [key, entry] : entries) {
+    if (entry->busy || key.tenant != tenant) continue;
+    end_now(*entry, "its workspace moved to another node");
+    if (needs_settling(*entry))
+      begin_settling(entry, Settling::by_daemon);
+    else
+      entries_.erase(key);
+  }
+  const auto is_settling = [&](const auto& one) { return one.second->is_settling && one.first.tenant == tenant; };
+  while (std::any_of(entries_.begin(), entries_.end(), is_settling)) co_await sleep_for(host_.loop, kSettledEvery);
+}
+
 // Ends a session whose workspace is over its quota between calls. Without a cgroup a session can write between calls.
 Task<> Sessions::hold_quota(std::shared_ptr<Entry> entry) {
   if (const auto staging = entry->staging) {

@@ -105,6 +105,8 @@ class Sessions {
   // The same for the sessions of a tenant and its named workspaces. count_of(): how many it has.
   void end_of(const std::string& account, const std::string& why);
   size_t count_of(const std::string& account) const;
+  // The same for one tenant or named workspace that moves to another machine, where the logs are read; no call may run.
+  Task<> leave_of(std::string tenant);
   // At the daemon's end, when no call runs: ends the staged sessions, and waits until their changes are proposals. The
   // next daemon tells the clients about the end, because the logs stay open.
   Task<> finish();

@@ -48,7 +48,8 @@ class RequestContext {
   std::shared_ptr<ResponseFilter> response_filter;  // redacts the answer's texts; nullptr: no redaction
   std::shared_ptr<ConnectionUser> user;             // what the listener's `admit` returned for this connection
 
-  std::string task;       // the id of the call's task (task_calls.h); empty: it is none
+  std::string task;                  // the id of the call's task (task_calls.h); empty: it is none
+  std::shared_ptr<const void> stay;  // of the part that counts the requests that run for a workspace; may be nullptr
   bool is_error = false;  // the answer is the result of a tool that failed: isError. Set before the task ends
 
   Era era() const { return era_of(version); }

@@ -51,7 +51,8 @@ constexpr std::string_view kSubscriptionId = "io.modelcontextprotocol/subscripti
 constexpr std::string_view kRelatedTask = "io.modelcontextprotocol/related-task";  // 2025-11-25
 constexpr std::string_view kLogLevel = "io.modelcontextprotocol/logLevel";
 // Warder's own key, in the _meta of a result and the data of an error: no part of the request ran, and why.
-// "draining": the next daemon will take the request. "refused": no request of this connection runs.
+// "draining": the next daemon will take the request. "refused": no request of this connection runs. "moved": between
+// nodes of a cluster: another node has the workspace.
 constexpr std::string_view kNotRun = "org.warder/not-run";
 }  // namespace meta_key
 

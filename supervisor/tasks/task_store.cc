@@ -275,6 +275,25 @@ void TaskStore::forget(std::string_view id) {
   if (const auto found = entries_.find(id); found != entries_.end()) remove(found);
 }
 
+std::vector<StoredTask> TaskStore::ended_of(const std::string& tenant) const {
+  std::vector<StoredTask> found;
+  for (const auto& [id, entry] : entries_)
+    if (entry.task.owner.tenant == tenant && is_ended(entry.task.state) && !entry.too_large)
+      found.push_back(entry.task);
+  return found;
+}
+
+Task<Result<>> TaskStore::adopt(StoredTask task, std::string result) {
+  if (entries_.contains(task.id) || !is_ended(task.state)) co_return Result<>{};
+  if (result.size() > limits_.result_bytes) co_return fail(Code::exhausted, "the result is too large");
+  task.result_bytes = result.size();
+  CO_CHECKED(make_room(account_of_owner(task.owner), result.size(), 1));
+  insert(task);
+  if (!sweeping_) sweep_later();
+  CO_CHECKED(co_await disk_.add(task));
+  co_return co_await disk_.end(std::move(task), std::move(result));
+}
+
 void TaskStore::forget_of(const std::string& tenant) {
   for (auto one = entries_.begin(); one != entries_.end();) {
     const auto next = std::next(one);

@@ -119,6 +119,11 @@ class TaskStore {
   // All tasks of a tenant that was removed, with those of its workspaces, or of one named workspace.
   void forget_of(const std::string& tenant);
 
+  // Moves of a tenant's workspace to another machine. ended_of(): its tasks that have ended, without those of its named
+  // workspaces. adopt(): a task of another machine with its result; no effect if its id is known. Errors: exhausted.
+  std::vector<StoredTask> ended_of(const std::string& tenant) const;
+  Task<Result<>> adopt(StoredTask task, std::string result);
+
   // Called after each change of a task's state. It must return at once.
   void on_change(std::function<void(const StoredTask&)> changed) { changed_ = std::move(changed); }
   TaskCounts counts() const;

@@ -293,6 +293,29 @@ bool Registry::close_account(const std::string& account) {
   return of_account(account).empty();
 }
 
+std::shared_ptr<const policies::Policy> Registry::policy_of(const std::string& account) const {
+  for (const std::weak_ptr<Member>& weak : members_)
+    if (const auto member = weak.lock(); member && member->tenant->account() == account) return member->policy;
+  return nullptr;
+}
+
+Result<> Registry::reopen(const TenantId& id) {
+  std::erase_if(former_, [](const auto& one) { return one.use_count() == 1; });
+  auto known = tenants_.extract(id);
+  if (!known) return {};
+  const std::shared_ptr<Tenant> former = std::move(known.mapped());
+  former_.push_back(former);
+  if (former->is_workspace()) return {};
+  TRY(const auto opened, open_stored(id));
+  for (const std::weak_ptr<Member>& weak : members_) {
+    const auto member = weak.lock();
+    if (!member || member->tenant != former) continue;
+    member->tenant = opened;
+    set_quota(opened, member->policy->quota);
+  }
+  return {};
+}
+
 std::shared_ptr<Tenant> Registry::find(const TenantId& id) const {
   auto found = tenants_.find(id);
   return found == tenants_.end() ? nullptr : found->second;

@@ -138,6 +138,12 @@ class Registry {
   // The folder of all tenants (O_PATH).
   int directory() const { return directory_.get(); }
 
+  // The policy of a client of the account that is connected now; nullptr: none is.
+  std::shared_ptr<const policies::Policy> policy_of(const std::string& account) const;
+  // The folder of the tenant or named workspace has other contents from now on, or none: what is open of it is opened
+  // anew, if it is a tenant. Tasks that use the former object may go on with it; they see the former folders.
+  Result<> reopen(const TenantId& id);
+
   // The tenant or named workspace. nullptr when no client has used it yet.
   std::shared_ptr<Tenant> find(const TenantId& id) const;
   // The same for the text of an id; nullptr also for a text that names no tenant.
@@ -167,6 +173,7 @@ class Registry {
   IndexHost* indexes_;
   Tenants tenants_;
   std::map<std::shared_ptr<const policies::Policy>, std::shared_ptr<const policies::Policy>> stateless_policies_;
+  std::vector<std::shared_ptr<Tenant>> former_;  // that tasks may still use, since the last reopen()
   std::set<std::string> removing_;
   std::vector<std::weak_ptr<Member>> members_;
   std::function<void(const TenantId&)> removed_;

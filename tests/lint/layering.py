@@ -50,8 +50,11 @@ MAY_INCLUDE = {
     "supervisor/cluster/placement": [BASE, "supervisor/cluster/placement", "supervisor/tenants/tenant_id.h"],
     "supervisor/cluster/trust": [BASE, "policies", "supervisor/cluster/trust", "supervisor/tenants/tenant_id.h"],
     "supervisor/cluster/bus": [BASE, "supervisor/cluster/bus", "supervisor/cluster/trust/nkey.h"],
+    "supervisor/cluster/snapshot": [BASE, "supervisor/cluster/snapshot"],
     "supervisor/cluster/link": [BASE, "catalog", "policies", "supervisor/cluster/link", "supervisor/cluster/trust", "supervisor/mcp", "supervisor/tenants", "supervisor/upstream"],
     "supervisor/cluster/node": [BASE, "supervisor/cluster", "supervisor/mcp/framing.h", "supervisor/mcp/listener.h", "supervisor/tenants/tenant_id.h"],
+    "supervisor/moves": [BASE, "policies", "supervisor/cluster/link", "supervisor/cluster/snapshot", "supervisor/executions", "supervisor/journal", "supervisor/moves",
+                         "supervisor/proposals", "supervisor/tasks", "supervisor/tenants", "supervisor/workflows"],
     "supervisor/egress": [BASE, "policies", "supervisor/egress", "supervisor/http"],
     "supervisor/docgen": [BASE, "supervisor/cli", "supervisor/docgen", "supervisor/flags.h"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
@@ -69,7 +72,7 @@ MAY_INCLUDE = {
     "supervisor/systemd": [BASE, "supervisor/systemd"],
     "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/credentials", "supervisor/daemon",
                           "supervisor/cluster/link", "supervisor/discovery", "supervisor/doctor", "supervisor/egress", "supervisor/executions", "supervisor/http", "supervisor/journal",
-                          "supervisor/mcp", "supervisor/metrics", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
+                          "supervisor/mcp", "supervisor/metrics", "supervisor/moves", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
                           "supervisor/skill_stores", "supervisor/streamable_http", "supervisor/systemd", "supervisor/tasks", "supervisor/tenants", "supervisor/tools",
                           "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],  # every part, and no program
     "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],  # the program itself: its start with privileges

@@ -63,11 +63,12 @@ class Process:
 
 
 class Rig:
-    def __init__(self, policies, *names, bus=None):
-        """`bus`: a bus_harness.Bus on which the daemon of the first node is."""
+    def __init__(self, policies, *names, bus=None, buses=()):
+        """`bus`: a bus_harness.Bus on which the daemon of the first node is. `buses`: one for each node."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-cluster-"))
         self.folder.chmod(0o755)
-        self.names, self.policies, self.port, self.bus, self.dbus = names, policies, free_port(), None, bus
+        self.names, self.policies, self.port, self.bus = names, policies, free_port(), None
+        self.buses = dict(zip(names, buses or [bus] * bool(bus)))
         self.nodes, self.daemons = {}, {}
 
     def __enter__(self):
@@ -80,7 +81,7 @@ class Rig:
                 folder = self.folder / name
                 self.nodes[name] = Process(folder / "node.log", os.environ["WARDER_NODE"], "--config", folder / "node.json",
                                            "--daemon-user", (folder / "user").read_text())
-                on_bus = {"bus": self.dbus.address} if self.dbus and name == self.names[0] else {}
+                on_bus = {"bus": self.buses[name].address} if name in self.buses else {}
                 self.daemons[name] = Daemon(policies=self.policies, arguments=("--config", folder / "warderd.json"), **on_bus)
                 self.daemons[name].arguments += ("--metrics", self.daemons[name].socket.parent / "metrics.sock")
                 self.nodes[name].start()
@@ -148,8 +149,9 @@ class Rig:
             ids = {"id_range": id_range(number)} if id_range(number) else {}
             # Without a user "warder", a daemon of root becomes the last id of its range.
             last = ids["id_range"]["first"] + ids["id_range"]["count"] - 1 if ids else os.geteuid()
-            if self.dbus and number == 0 and ids:  # a bus takes nobody who is not in /etc/passwd
-                ids["user"], last = "daemon", pwd.getpwnam("daemon").pw_uid
+            if name in self.buses and ids:  # a bus takes nobody who is not in /etc/passwd
+                ids["user"] = ("daemon", "bin", "sys")[number]
+                last = pwd.getpwnam(ids["user"]).pw_uid
             (folder / "user").write_text(str(last))
             (folder / "warderd.json").write_text(json.dumps(
                 {"cluster": {"socket": str(folder / "node.sock"), "listen": str(folder / "in.sock"),

@@ -95,6 +95,33 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        "and "
        "may run, homes of workspaces, version, and when each was last heard",
        {}},
+      {"nodes move",
+       run_nodes_move,
+       "WORKSPACE [NODE...]",
+       "ACCOUNT or ACCOUNT/WORKSPACE, whose home is this machine, and the node to move to; without it, one is chosen",
+       "Make another node the home of a shared workspace: its files, sessions' logs, skills, stored results and "
+       "workflows go there. Requests wait meanwhile; sessions end",
+       {}},
+      {"nodes drain",
+       run_nodes_drain,
+       "[NODE]",
+       "The name of this machine's node",
+       "Give this node no new homes, also after a restart, and move its homes to other nodes, one after the other. "
+       "Fails if a home stays, and says why",
+       {{"--park", "FOLDER", "Write each home as a file into this folder, and move none"}}},
+      {"nodes undrain",
+       run_nodes_undrain,
+       "[NODE]",
+       "The name of this machine's node",
+       "End the drain of this node: it gets new homes again. Homes that moved stay where they are",
+       {}},
+      {"nodes restore",
+       run_nodes_restore,
+       "FILE",
+       "A file of `warder nodes drain --park`",
+       "Make this node the home of a parked workspace, as it was when the file was written, if its home is gone: its "
+       "lease must have ended, for which the command waits 35 s",
+       {}},
   };
   commands.insert(commands.end(), std::begin(own), std::end(own));
   return commands;

@@ -20,5 +20,9 @@ std::vector<Command> with_cluster(std::vector<Command> commands);
 [[gnu::weak]] CommandProgram sign_cluster_rule;
 [[gnu::weak]] CommandProgram show_cluster;
 [[gnu::weak]] CommandProgram run_nodes;
+[[gnu::weak]] CommandProgram run_nodes_drain;
+[[gnu::weak]] CommandProgram run_nodes_undrain;
+[[gnu::weak]] CommandProgram run_nodes_move;
+[[gnu::weak]] CommandProgram run_nodes_restore;
 
 }  // namespace admin

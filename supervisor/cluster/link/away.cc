@@ -16,6 +16,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kIdle = 60s;                      // a connection without a request is closed after this time
 constexpr size_t kMostConnections = 1024;        // to other nodes
+constexpr int kMostMoves = 50;                   // answers "moved" to one request
+constexpr auto kLookAgain = 100ms;               // the new home may not be known here yet
 constexpr char kExecuteCode[] = "execute_code";  // only calls of this tool have ids
 constexpr char kExecutionIdKey[] = "org.warder/executionId";
 constexpr std::string_view kProtocolKeys = "io.modelcontextprotocol/";  // of this connection, not of the next
@@ -71,8 +73,8 @@ struct Away::Request {
   bool is_safe_twice = false;                    // it changes nothing, or has an id
 };
 
-Away::Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, std::string server)
-    : loop_(loop), json_(json), shares_(shares), link_(link), server_(std::move(server)) {}
+Away::Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate, std::string server)
+    : loop_(loop), json_(json), shares_(shares), link_(link), gate_(gate), server_(std::move(server)) {}
 Away::~Away() = default;
 
 bool Away::concerns(mcp::Method method, const mcp::RequestContext& context) const {
@@ -91,34 +93,53 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
   if (!tenants::member_of(context).policy->allows_workspace(id.workspace) && !id.workspace.empty())
     co_return std::nullopt;
   const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
-  const auto home = co_await link_.home_of(std::move(id));
-  if (!home) {
-    counts_.homeless++;
-    co_return write_far_failure({"unavailable", home.error().what, home.error().hint, link_.node(), false}, form);
+  std::optional<Request> request;
+  for (int moves = 0; moves < kMostMoves; moves++) {
+    const auto passed = co_await gate_.pass(id);
+    if (!passed)
+      co_return write_far_failure({"unavailable", passed.error().what, passed.error().hint, link_.node(), false}, form);
+    const auto home = co_await link_.home_of(id);
+    if (gate_.is_held(id)) continue;
+    if (!home) {
+      counts_.homeless++;
+      co_return write_far_failure({"unavailable", home.error().what, home.error().hint, link_.node(), false}, form);
+    }
+    if (home->is_here && link_.may_start()) {
+      counts_.served += is_of_node;
+      context.stay = gate_.stay(id);
+      co_return std::nullopt;
+    }
+    if (home->is_here) {
+      counts_.fenced++;
+      co_return write_far_failure(
+          {"fenced", "it cannot reach the cluster, so another node may take over its workspaces; nothing was started",
+           "send the request again when the node is back", link_.node(), false},
+          form);
+    }
+    form.node = home->node;
+    if (is_of_node) {
+      counts_.moved++;
+      co_return write_far_failure(
+          {"unavailable", "the workspace has moved to another node", "send the request again", form.node, false, true},
+          form);
+    }
+    if (!request) {
+      auto taken = co_await take(method, context, params);
+      if (!taken)
+        co_return write_far_failure({"unavailable", taken.error().what, taken.error().hint, form.node, false}, form);
+      request = *std::move(taken);
+    }
+    auto answered = co_await ask(*request, context, form);
+    if (answered) co_return answered;
+    link_.forget_home(id);
+    co_await sleep_for(loop_, kLookAgain);
   }
-  if (home->is_here) {
-    counts_.served += link_.may_start() && is_of_node;
-    if (link_.may_start()) co_return std::nullopt;
-    counts_.fenced++;
-    co_return write_far_failure(
-        {"fenced", "it cannot reach the cluster, so another node may take over its workspaces; nothing was started",
-         "send the request again when the node is back", link_.node(), false},
-        form);
-  }
-  form.node = home->node;
-  if (is_of_node) {
-    counts_.moved++;
-    co_return write_far_failure(
-        {"unavailable", "the workspace has moved to another node", "send the request again", form.node, false}, form);
-  }
-  auto request = co_await take(method, context, params);
-  if (!request)
-    co_return write_far_failure({"unavailable", request.error().what, request.error().hint, form.node, false}, form);
-  auto answered = co_await ask(*std::move(request), context, std::move(form));
-  co_return answered;
+  co_return write_far_failure({"unavailable", "the workspace has moved, and its new home is not known here yet",
+                               "send the request again", form.node, false},
+                              form);
 }
 
-Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& context, Json& params) {
+Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& context, const Json& params) {
   Request request;
   request.method = context.method;
   Json meta = meta_to_pass(context.meta);
@@ -144,12 +165,15 @@ Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& 
   co_return request;
 }
 
-Task<mcp::Answer> Away::ask(Request request, mcp::RequestContext& context, ResultForm form) {
+Task<std::optional<mcp::Answer>> Away::ask(const Request& request, mcp::RequestContext& context, ResultForm form) {
   Attempt made = co_await attempt(request, context, form.node);
   const bool was_sent = made.was_sent;
   const bool is_asked_again = !made.answer && (!was_sent || request.is_safe_twice);
   if (is_asked_again) made = co_await attempt(request, context, form.node);
   const bool is_call = request.method == "tools/call";
+  const bool is_first_word = !is_asked_again || !was_sent;
+  if (is_first_word && made.answer && says_moved(made.answer->is_error ? made.answer->data : made.answer->result))
+    co_return std::nullopt;
   (made.answer ? counts_.answered : was_sent || made.was_sent ? counts_.lost : counts_.unreachable)++;
   if (is_asked_again && was_sent && is_call && made.answer &&
       denies_run(made.answer->is_error ? made.answer->data : made.answer->result)) {

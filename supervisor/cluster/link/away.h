@@ -4,6 +4,7 @@
 // An execution gets its id here (_meta["org.warder/executionId"]). When the connection to the other node is lost, the
 // request is sent once more with the same id: that node returns its stored answer, or refuses; it runs no
 // program twice.
+// A request for a workspace that moves waits, and goes to the new home (move_gate.h).
 // Errors of requests: {code: "unavailable" or "fenced", node, may_have_run, remedy}.
 // Made by: supervisor/daemon/. Used by: mcp::Server.
 #pragma once
@@ -18,6 +19,7 @@
 #include "supervisor/cluster/link/far_answer.h"
 #include "supervisor/cluster/link/far_connection.h"
 #include "supervisor/cluster/link/hop_times.h"
+#include "supervisor/cluster/link/move_gate.h"
 #include "supervisor/cluster/link/node_link.h"
 #include "supervisor/mcp/context.h"
 #include "supervisor/mcp/elsewhere.h"
@@ -39,7 +41,7 @@ struct AwayCounts {
 class Away : public mcp::Elsewhere {
  public:
   // References must outlive the object. `server`: the name of this server as JSON.
-  Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, std::string server);
+  Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate, std::string server);
   ~Away() override;
 
   bool concerns(mcp::Method method, const mcp::RequestContext& context) const override;
@@ -53,8 +55,9 @@ class Away : public mcp::Elsewhere {
     Result<upstream::ServerAnswer> answer;  // an error: the connection failed
     bool was_sent = false;
   };
-  Task<Result<Request>> take(mcp::Method method, mcp::RequestContext& context, Json& params);
-  Task<mcp::Answer> ask(Request request, mcp::RequestContext& context, ResultForm form);
+  Task<Result<Request>> take(mcp::Method method, mcp::RequestContext& context, const Json& params);
+  // nullopt: the node is not the home any more.
+  Task<std::optional<mcp::Answer>> ask(const Request& request, mcp::RequestContext& context, ResultForm form);
   Task<Attempt> attempt(const Request& request, mcp::RequestContext& context, const std::string& node);
   Task<mcp::Answer> write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form);
   std::shared_ptr<FarConnection> connection_to(const std::string& node, Acting acting);
@@ -63,6 +66,7 @@ class Away : public mcp::Elsewhere {
   JsonWork& json_;
   LoopShares& shares_;
   NodeLink& link_;
+  MoveGate& gate_;
   const std::string server_;
   AwayCounts counts_;
   using Key = std::pair<std::string, Acting>;  // the other node, and the client

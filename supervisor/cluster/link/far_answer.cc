@@ -28,6 +28,8 @@ mcp::ResultMeta meta_of(const Json& result, const ResultForm& form) {
   return meta;
 }
 
+constexpr std::string_view kMoved = "moved";  // a value of mcp::meta_key::kNotRun
+
 std::string tool_members(const mcp::ToolResult& result, const ResultForm& form) {
   std::string members;
   mcp::append_tool_result(members, result, form.version);
@@ -56,6 +58,17 @@ bool denies_run(const Json& answer) {
   return body && is_false(*body, "may_have_run");
 }
 
+bool says_moved(const Json& answer) {
+  const auto is_mark = [](const Json& object) {
+    if (!object.is_object()) return false;
+    const auto mark = object.find(mcp::meta_key::kNotRun);
+    return mark != object.end() && *mark == kMoved;
+  };
+  if (!answer.is_object()) return false;
+  const auto meta = answer.find("_meta");
+  return is_mark(answer) || (meta != answer.end() && is_mark(*meta));
+}
+
 mcp::Answer write_far_result(const Json& result, const ResultForm& form) {
   if (form.method == mcp::Method::tools_call) {
     auto read = mcp::read_result(result);
@@ -79,11 +92,13 @@ mcp::Answer write_far_failure(const FarFailure& failure, const ResultForm& form)
   const std::string why = failure.node.empty() ? failure.why : fmt::format("node {}: {}", failure.node, failure.why);
   Json data = {{"code", failure.code}, {"may_have_run", failure.may_have_run}, {"remedy", failure.remedy}};
   if (!failure.node.empty()) data["node"] = failure.node;
+  if (failure.has_moved && form.method != mcp::Method::tools_call) data[mcp::meta_key::kNotRun] = kMoved;
   if (form.method != mcp::Method::tools_call) return mcp::refuse(mcp::ErrorCode::internal_error, why, std::move(data));
   data["success"] = false;
   data["error"] = why;
   mcp::ToolResult result = mcp::ToolResult::data(std::move(data));
   result.is_error = true;
+  if (failure.has_moved) result.meta[std::string(mcp::meta_key::kNotRun)] = dump_json(kMoved);
   return tool_members(result, form);
 }
 

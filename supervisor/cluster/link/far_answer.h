@@ -27,10 +27,14 @@ mcp::Answer write_far_result(const Json& result, const ResultForm& form);
 // error. "org.warder/not-run" in it is the word of the other daemon about itself, so it is never passed to a client.
 bool denies_run(const Json& answer);
 
+// Whether an answer of another node says that it is not the home any more. No part of the request ran there.
+bool says_moved(const Json& answer);
+
 // The answer to a request that another node did not answer. For tools it is a result that says so.
 struct FarFailure {
   std::string code, why, remedy, node;
   bool may_have_run = false;
+  bool has_moved = false;  // for another node: says_moved()
 };
 mcp::Answer write_far_failure(const FarFailure& failure, const ResultForm& form);
 

@@ -19,7 +19,10 @@ class Membership {
   // References must outlive the object. `ended`: see NodeLink. `socket`: of warder-node.
   Membership(Loop& loop, JsonWork& json, LoopShares& shares, const std::string& socket, const mcp::Server& server,
              std::function<void()> ended)
-      : loop_(loop), link_(loop, socket, std::move(ended)), away_(loop, json, shares, link_, server.identity()) {}
+      : loop_(loop),
+        link_(loop, socket, std::move(ended)),
+        gate_(loop),
+        away_(loop, json, shares, link_, gate_, server.identity()) {}
 
   // Takes the policies and definitions that the cluster's authority has signed. Errors: those of RuleFollower.
   Result<> take_rules(const RuleFollower::Settings& settings, RuleFollower::Uses uses) {
@@ -32,10 +35,11 @@ class Membership {
 
   NodeLink& link() { return link_; }
   Away& away() { return away_; }
+  MoveGate& gate() { return gate_; }
   // Takes requests of other nodes from a listening socket. Only `users` may connect. `clients` must outlive this
-  // object. `answer` answers looks of other nodes.
-  Result<> listen(Fd socket, const std::set<uid_t>& users, mcp::Listener& clients, NodeListener::Answer answer) {
-    TRY(auto listener, NodeListener::open(loop_, std::move(socket), users, clients, std::move(answer)));
+  // object. `handlers`: for looks and workspaces of other nodes.
+  Result<> listen(Fd socket, const std::set<uid_t>& users, mcp::Listener& clients, NodeListener::Handlers handlers) {
+    TRY(auto listener, NodeListener::open(loop_, std::move(socket), users, clients, std::move(handlers)));
     listeners_.push_back(std::move(listener));
     return {};
   }
@@ -44,6 +48,7 @@ class Membership {
  private:
   Loop& loop_;
   NodeLink link_;
+  MoveGate gate_;
   Away away_;
   std::vector<std::unique_ptr<NodeListener>> listeners_;
   std::unique_ptr<RuleFollower> rules_;  // set by take_rules()

@@ -110,12 +110,25 @@ void NodeLink::take(const Json& message) {
   if (const Json* told = member(message, "numbers")) return take_numbers(*told);
   for (const char* kind : {"nodes", "homes", "placed"})
     if (const Json* answer = member(message, kind)) return take_answer(*answer);
-  const Json* failed = member(message, "failed");
-  const auto id = failed ? failed->find("id") : message.end();
-  if (!failed || id == failed->end() || !id->is_number_unsigned()) return;
-  if (auto asked = asked_.extract(id->get<uint64_t>())) {
-    Error why = unavailable("the home of the workspace is not known: " + text_in(*failed, "why", 300));
-    if (auto remedy = text_in(*failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
+  if (const Json* answer = member(message, "answer")) return take_done(*answer);
+  if (const Json* failed = member(message, "failed")) take_failure(*failed);
+}
+
+void NodeLink::take_failure(const Json& failed) {
+  const auto id = failed.find("id");
+  if (id == failed.end() || !id->is_number_unsigned()) return;
+  const uint64_t number = id->get<uint64_t>();
+  const auto code = failed.find("denied");
+  const bool is_denied = code != failed.end() && *code == true;
+  if (auto ordered = ordered_.extract(number)) {
+    Error why = is_denied ? Error{Code::denied, 0, text_in(failed, "why", 300), {}, {}}
+                          : unavailable(text_in(failed, "why", 300));
+    if (auto remedy = text_in(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
+    return ordered.mapped().resolve(tl::unexpected<Error>(std::move(why)));
+  }
+  if (auto asked = asked_.extract(number)) {
+    Error why = unavailable("the home of the workspace is not known: " + text_in(failed, "why", 300));
+    if (auto remedy = text_in(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
     asked.mapped().answer.resolve(tl::unexpected<Error>(std::move(why)));
   }
 }
@@ -144,6 +157,15 @@ NodeNumbers NodeLink::numbers() const {
 std::chrono::microseconds NodeLink::fenced_time() const {
   const auto from = std::max(fenced_until_, lease_.starts_until);
   return fenced_ + std::max(boot_time() - from, std::chrono::microseconds(0));
+}
+
+void NodeLink::take_done(Json answer) {
+  const auto id = answer.find("id");
+  if (id == answer.end() || !id->is_number_unsigned()) return;
+  if (auto ordered = ordered_.extract(id->get<uint64_t>())) {
+    answer.erase("id");
+    ordered.mapped().resolve(std::move(answer));
+  }
 }
 
 void NodeLink::take_found(const Json& found) {
@@ -190,6 +212,8 @@ void NodeLink::lose() {
     asked.answer.resolve(tl::unexpected<Error>(unavailable("the connection to warder-node is lost")));
   for (auto& [id, answer] : std::exchange(questions_, {}))
     answer.resolve(tl::unexpected<Error>(unavailable("the connection to warder-node is lost")));
+  for (auto& [id, ordered] : std::exchange(ordered_, {}))
+    ordered.resolve(tl::unexpected<Error>(unavailable("the connection to warder-node is lost")));
 }
 
 // The socket's buffer takes thousands of these messages. When it is full, warder-node does not read.
@@ -214,6 +238,21 @@ Task<Result<Home>> NodeLink::home_of(tenants::TenantId id) {
   const Deadline late(loop_, kAnswerLimit, [this, number] { asked_.erase(number); });
   auto home = co_await answer;
   co_return home;
+}
+
+Task<Result<Json>> NodeLink::order(const char* kind, Json question, std::chrono::seconds limit) {
+  if (ordered_.size() >= kMostAsked) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
+  const uint64_t number = ++last_id_;
+  question["id"] = number;
+  Json message = Json::object();
+  message[kind] = std::move(question);
+  CO_CHECKED(send(message));
+  OneShot<Result<Json>> answer(loop_, tl::unexpected<Error>(unavailable("warder-node does not answer")));
+  ordered_.emplace(number, answer.resolver());
+  const Forgotten forgotten{ordered_, number};
+  const Deadline late(loop_, limit, [this, number] { ordered_.erase(number); });
+  auto answered = co_await answer;
+  co_return answered;
 }
 
 Task<Result<Json>> NodeLink::ask(const char* question, Json content, size_t most_asked) {
@@ -284,6 +323,12 @@ Task<Result<NodeLink::Opened>> NodeLink::open_look(std::string node) {
   Json request = {{"look", {{"node", std::move(node)}}}};
   auto opened = co_await open_with(std::move(request));
   co_return opened;
+}
+
+Task<Result<AsyncFd>> NodeLink::open_push(std::string node, Push push) {
+  Json request = {{"push", {{"to", std::move(node)}, {"home", write_push(push)}}}};
+  CO_TRY(Opened opened, co_await open_with(std::move(request)));
+  co_return std::move(opened.socket);
 }
 
 Task<Result<NodeLink::Opened>> NodeLink::open_with(Json request) {

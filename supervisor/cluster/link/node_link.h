@@ -3,6 +3,7 @@
 // each second; requests for shared workspaces then fail, all others do not need it.
 // Used by: away.h, supervisor/daemon/. Errors: unavailable: warder-node is not there, or cannot reach the cluster.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,6 +36,13 @@ class NodeLink {
   NodeLoad load() const { return read_load_ ? read_load_() : NodeLoad{}; }
   // Sets the function that is called when the cluster's rules may have changed: also after each connection.
   void on_rules(std::function<void()> changed) { rules_changed_ = std::move(changed); }
+  // What is known of the home now: the next home_of() returns it.
+  void note_home(const tenants::TenantId& id, Home home) { homes_[id] = std::move(home); }
+  // The next home_of() asks warder-node.
+  void forget_home(const tenants::TenantId& id) { homes_.erase(id); }
+  // Sends an order (node_messages.h) and returns the members of its answer, without "id". Errors: unavailable: it is
+  // not known whether it was done; others: it was not done.
+  Task<Result<Json>> order(const char* kind, Json question, std::chrono::seconds limit);
   // Whether this node may start and write as a home now.
   bool may_start() const { return boot_time() < lease_.starts_until; }
   // The name of this node; empty: warder-node has not sent it yet.
@@ -65,12 +73,16 @@ class NodeLink {
   Task<Result<Opened>> open(std::string node, Acting acting);
   // Opens a connection for a look (look_messages.h). Errors: the same.
   Task<Result<Opened>> open_look(std::string node);
+  // Opens a connection to the warderd of `node` that takes a workspace of this node. Errors: as open().
+  Task<Result<AsyncFd>> open_push(std::string node, Push push);
 
  private:
   Task<> stay_connected();
   Task<> serve(AsyncFd& socket);
   void take(const Json& message);
   void take_found(const Json& found);
+  void take_done(Json answer);
+  void take_failure(const Json& failed);
   void take_lease(const Json& message);
   Task<Result<Opened>> open_with(Json request);
   Task<Result<Json>> ask(const char* question, Json content, size_t most_asked);
@@ -93,6 +105,7 @@ class NodeLink {
   };
   std::map<uint64_t, Asked> asked_;
   std::map<uint64_t, OneShot<Result<Json>>::Resolver> questions_;  // about nodes and homes
+  std::map<uint64_t, OneShot<Result<Json>>::Resolver> ordered_;    // changes of homes
   uint64_t last_id_ = 0;
   std::function<NodeLoad()> read_load_;
   std::optional<NodeLoad> told_load_;  // nullopt: not on this connection

@@ -26,12 +26,12 @@ constexpr char kEnded[] = "cluster: a connection of warder-node is ended: {}";
 }  // namespace
 
 Result<std::unique_ptr<NodeListener>> NodeListener::open(Loop& loop, Fd socket, std::set<uid_t> users,
-                                                         mcp::Listener& clients, Answer answer) {
+                                                         mcp::Listener& clients, Handlers handlers) {
   const int flags = ::fcntl(socket.get(), F_GETFL);
   if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "fcntl");
   TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
   std::unique_ptr<NodeListener> listener(
-      new NodeListener(loop, std::move(watched), std::move(users), clients, std::move(answer)));
+      new NodeListener(loop, std::move(watched), std::move(users), clients, std::move(handlers)));
   listener->tasks_.spawn(listener->accept_all());
   return listener;
 }
@@ -68,6 +68,11 @@ Task<> NodeListener::introduce(Fd socket) {
     co_await show(*watched, *std::move(order));
     co_return;
   }
+  if (has_one && message->contains("take")) {
+    auto push = read_push((*message)["take"], "take");
+    if (!push) co_return log_warning(kEnded, push.error().what);
+    co_return handlers_.take(*std::move(watched), *std::move(push));
+  }
   const auto acting = has_one && message->contains("act") ? read_acting((*message)["act"], "act")
                                                           : fail(Code::invalid, "no message \"act\"");
   if (!acting) co_return log_warning(kEnded, acting.error().what);
@@ -88,7 +93,7 @@ Task<> NodeListener::show(AsyncFd& socket, LookOrder order) {
   const auto message = parse_json(*line);
   const auto kind = message ? read_ask(*message) : tl::unexpected<Error>(message.error());
   if (!kind) co_return log_warning("cluster: a look of node {} is not answered: {}", order.node, kind.error().what);
-  const Rows rows = answer_(order, *kind);
+  const Rows rows = handlers_.answer(order, *kind);
   std::string text;
   for (const Json& row : rows.rows) text += dump_json(row) + "\n";
   text += dump_json({{"end", {{"left_out", rows.left_out}}}}) + "\n";

@@ -25,19 +25,25 @@ class NodeListener {
     uint64_t left_out = 0;
   };
   using Answer = std::function<Rows(const LookOrder& order, LookKind kind)>;
+  // Takes a workspace of another node ({"take"}).
+  using Take = std::function<void(AsyncFd socket, Push push)>;
+  struct Handlers {
+    Answer answer;
+    Take take;
+  };
   // `clients` must outlive the listener.
   static Result<std::unique_ptr<NodeListener>> open(Loop& loop, Fd socket, std::set<uid_t> users,
-                                                    mcp::Listener& clients, Answer answer);
+                                                    mcp::Listener& clients, Handlers handlers);
   NodeListener(const NodeListener&) = delete;
   NodeListener& operator=(const NodeListener&) = delete;
 
  private:
-  NodeListener(Loop& loop, AsyncFd socket, std::set<uid_t> users, mcp::Listener& clients, Answer answer)
+  NodeListener(Loop& loop, AsyncFd socket, std::set<uid_t> users, mcp::Listener& clients, Handlers handlers)
       : loop_(loop),
         socket_(std::move(socket)),
         users_(std::move(users)),
         clients_(clients),
-        answer_(std::move(answer)),
+        handlers_(std::move(handlers)),
         tasks_(loop) {}
   Task<> accept_all();
   Task<> introduce(Fd socket);
@@ -49,7 +55,7 @@ class NodeListener {
   AsyncFd socket_;
   const std::set<uid_t> users_;
   mcp::Listener& clients_;
-  const Answer answer_;
+  const Handlers handlers_;
   Scope tasks_;  // last: cancelled first
 };
 

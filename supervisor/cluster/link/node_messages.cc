@@ -52,6 +52,29 @@ Result<Acting> read_acting(const Json& message, const std::string& path) {
   return acting;
 }
 
+Json write_push(const Push& push) {
+  return {{"node", push.node},   {"account", push.id.account}, {"workspace", push.id.workspace},
+          {"epoch", push.epoch}, {"policy", push.policy},      {"policy_hash", push.policy_hash}};
+}
+
+Result<Push> read_push(const Json& message, const std::string& path) {
+  Fields fields(message, path);
+  Push push;
+  TRY(push.node, node_in(fields));
+  TRY(push.id.account, fields.string("account", 64));
+  TRY(push.id.workspace, fields.string("workspace", 64));
+  TRY(const int64_t epoch, fields.integer("epoch", 1, kMostEpoch));
+  push.epoch = static_cast<uint64_t>(epoch);
+  TRY(push.policy, fields.string("policy", 64));
+  TRY(push.policy_hash, fields.string("policy_hash", 64));
+  CHECKED(fields.done());
+  for (const auto& [key, value] : {std::pair{"account", &push.id.account}, std::pair{"policy", &push.policy}})
+    if (!policies::valid_name(*value)) return fail(Code::invalid, path + "." + key + ": not a name");
+  if (!push.id.workspace.empty() && !policies::valid_workspace_name(push.id.workspace))
+    return fail(Code::invalid, path + ".workspace: not a name");
+  return push;
+}
+
 Result<Home> read_home(const Json& found) {
   Fields fields(found, "found");
   (void)fields.find("id");

@@ -13,10 +13,18 @@
 //   {"rules": {}}                                     warder-node sends the trust record and each signed rule: a line
 //                                                     {"rule": {"bytes"}} and the text of so many bytes; then {"end":
 //                                                     {}}
+//     warderd      {"claim": {"id", "account", "workspace", "from", "epoch", "after_lease"}}, {"fence": {"id", ...,
+//     "epoch"}},
+//                  {"lost": {"id", ...}}          changes of a home: home_orders.h
+//     warderd      {"other": {"id", ...}}, {"homes": {"id", ...}}, {"drain": {"id", "drained"}}
+//     warder-node  {"answer": {"id", ...}}, {"failed": {"id", "why", "remedy", "denied"}}; denied: it was not done
 //   {"open": {"node", "for": Acting}}                 a connection to the warderd of that node. warder-node answers
 //     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
+//   {"push": {"to": node, "home": Push}}             a connection to the warderd of that node, which is to take a
+//     workspace of this node; answered like "open"; then both sides send what move_stream.h says
 // warderd listens; warder-node connects:
 //   {"act": Acting}                                   MCP follows, for a client of another node
+//   {"take": Push}                                    a workspace of another node follows
 // Used by: node_link.h, node_listener.h, rule_fetch.h, warder-node. Errors: invalid, naming the field.
 #pragma once
 #include <chrono>
@@ -45,6 +53,17 @@ struct Acting {
 };
 Json write_acting(const Acting& acting);
 Result<Acting> read_acting(const Json& message, const std::string& path);
+
+// Push: a workspace that its home sends to another node. `node`: the home, and `epoch` of that home. `policy`: of the
+// workspace's clients, whose quotas count.
+struct Push {
+  std::string node;
+  tenants::TenantId id;
+  uint64_t epoch = 0;
+  std::string policy, policy_hash;
+};
+Json write_push(const Push& push);
+Result<Push> read_push(const Json& message, const std::string& path);
 
 // Home: the node that has a workspace. `epoch` grows with each change of the home.
 struct Home {

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr char kOpen[] = "open", kLook[] = "look";  // kinds of orders
+constexpr char kOpen[] = "open", kLook[] = "look", kPush[] = "push";  // kinds of orders
 constexpr auto kOpenLimit = 2s;
 constexpr int64_t kOldestOrderMs = 2'000 + EnvelopeChecker::kToleranceMs;  // its sender waits kOpenLimit
 constexpr size_t kMostConnections = 4096;
@@ -78,10 +78,11 @@ void send_line(int socket, const Json& message) {
 
 }  // namespace
 
-Carrier::Carrier(Loop& loop, Bus& bus, Identity identity)
+Carrier::Carrier(Loop& loop, Bus& bus, Identity identity, HomeDirectory& homes)
     : loop_(loop),
       bus_(bus),
       identity_(std::move(identity)),
+      homes_(homes),
       checker_(identity_.node, identity_.boot, identity_.trust, {}, read_clocks()),
       tasks_(loop) {}
 
@@ -115,14 +116,19 @@ void Carrier::refuse(const BusMessage& message, const NodeEnvelope& order, const
 Result<AsyncFd> Carrier::connect_to_warderd(const NodeEnvelope& order) {
   if (carried_.size() >= kMostConnections) return fail(Code::exhausted, "the node carries too many connections");
   TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
-  if (order.tenant) {
-    const EnvelopeTenant& tenant = *order.tenant;
-    const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
-    send_line(made.get(), {{"act", write_acting(acting)}});
-  } else {
+  if (!order.tenant) {
     const TrustedNode* asking = checker_.trust().find(order.from);
     if (!asking) return fail(Code::denied, "the node was removed");
     send_line(made.get(), {{"look", write_look_order({order.from, asking->accounts})}});
+    return AsyncFd::adopt(loop_, std::move(made));
+  }
+  const EnvelopeTenant& tenant = *order.tenant;
+  if (order.kind == kPush) {
+    const Push push{order.from, tenant.tenant, static_cast<uint64_t>(order.epoch), tenant.policy, tenant.policy_hash};
+    send_line(made.get(), {{"take", write_push(push)}});
+  } else {
+    const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
+    send_line(made.get(), {{"act", write_acting(acting)}});
   }
   return AsyncFd::adopt(loop_, std::move(made));
 }
@@ -141,11 +147,17 @@ Task<> Carrier::take_order(BusMessage message) {
     co_return;
   }
   const NodeEnvelope& order = *accepted;
-  if (order.kind != (order.tenant ? kOpen : kLook)) co_return;
+  const bool is_known = order.tenant ? order.kind == kOpen || order.kind == kPush : order.kind == kLook;
+  if (!is_known) co_return;
   if (read_clocks().wall_ms - order.issued_at_ms > kOldestOrderMs) co_return;  // its sender has given up
   const auto greeting = read_greeting(order);
   if (!greeting) co_return refuse(message, order, {}, greeting.error());
   const std::string& boot = greeting->boot;
+  if (order.kind == kPush) {
+    const auto checked =
+        co_await homes_.check_push(order.tenant->tenant, order.from, static_cast<uint64_t>(order.epoch));
+    if (!checked) co_return refuse(message, order, boot, checked.error());
+  }
   const FrameCipher::Keys keys;
   auto cipher = FrameCipher::make(keys, FrameCipher::Side::asked, greeting->key);
   if (!cipher) co_return refuse(message, order, boot, cipher.error());
@@ -165,19 +177,20 @@ Task<> Carrier::take_order(BusMessage message) {
       Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
 }
 
-Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const std::optional<Acting>& acting,
-                                           const FrameCipher::Keys& keys, const std::string& inbox) {
+Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Purpose& purpose, const FrameCipher::Keys& keys,
+                                           const std::string& inbox) {
   CO_TRY(auto frames, bus_.subscribe(inbox, {}, kFrames));
   const TrustedNode* trusted = checker_.trust().find(node.name);
   if (!trusted) co_return fail(Code::denied, "the trust record does not name the node " + node.name);
-  if (acting && !trusted->may_act_for(acting->account))
-    co_return fail(Code::denied, "the trust record does not let this node have the account " + acting->account,
+  if (purpose.tenant && !trusted->may_act_for(purpose.tenant->tenant.account))
+    co_return fail(Code::denied,
+                   fmt::format("the trust record does not let the node {} have the account {}", node.name,
+                               purpose.tenant->tenant.account),
                    "ask the administrator: warder cluster add --accounts");
   const std::string id = random_hex(16);
-  NodeEnvelope order{.kind = acting ? kOpen : kLook, .id = id, .to = node.name, .boot = node.boot};
-  if (acting)
-    order.tenant =
-        EnvelopeTenant{envelope_principal(acting->principal), {acting->account}, acting->policy, acting->policy_hash};
+  NodeEnvelope order{.kind = purpose.kind, .id = id, .to = node.name, .boot = node.boot};
+  order.tenant = purpose.tenant;
+  order.epoch = purpose.epoch;
   order.body = write_greeting({keys.public_text(), inbox, identity_.boot, {}});
   CO_TRY(std::string sealed, seal(std::move(order)));
   CO_TRY(const BusMessage message, co_await bus_.request("w1.node." + node.name, std::move(sealed), kOpenLimit));
@@ -202,15 +215,30 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const std::opt
 }
 
 Task<> Carrier::carry(AsyncFd local, OtherNode node, std::optional<Acting> acting) {
+  Purpose purpose{kLook};
+  if (acting)
+    purpose = {
+        kOpen,
+        EnvelopeTenant{envelope_principal(acting->principal), {acting->account}, acting->policy, acting->policy_hash}};
+  return carry_for(std::move(local), std::move(node), std::move(purpose));
+}
+
+Task<> Carrier::carry_push(AsyncFd local, OtherNode node, Push push) {
+  Purpose purpose{kPush, EnvelopeTenant{"move", push.id, push.policy, push.policy_hash},
+                  static_cast<int64_t>(push.epoch)};
+  return carry_for(std::move(local), std::move(node), std::move(purpose));
+}
+
+Task<> Carrier::carry_for(AsyncFd local, OtherNode node, Purpose purpose) {
   const FrameCipher::Keys keys;
   const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
   Error why{Code::exhausted, 0, "the node carries too many connections", "send the request again later", {}};
   if (carried_.size() < kMostConnections) {
-    auto opened = co_await ask(node, acting, keys, inbox);
+    auto opened = co_await ask(node, purpose, keys, inbox);
     if (opened) {
       counts_.opened++;
       send_line(local.get(), {{"opened", {{"boot", opened->boot}}}});
-      add(node.name, acting ? acting->account : std::string(), std::move(opened->cipher),
+      add(node.name, purpose.tenant ? purpose.tenant->tenant.account : std::string(), std::move(opened->cipher),
           Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
       co_return;
     }

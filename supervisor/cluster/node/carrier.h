@@ -2,6 +2,7 @@
 //   asking  carry(): sends the order "open" to the other node, signed, and waits for its signed answer; "look" for
 //           operators, which acts for no tenant
 //   asked   serve(): checks each order that comes, connects to the warderd of this node, and answers
+// The order "push" opens a connection on which a workspace comes, after a check of the home's record.
 // No order begins work by itself: that comes later over the connection. An order that is older than a few seconds is
 // refused, since its sender has given up.
 // Used by: node_service.h. Errors: unavailable, with the other node's reason.
@@ -17,6 +18,7 @@
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/link/node_numbers.h"
 #include "supervisor/cluster/node/carried.h"
+#include "supervisor/cluster/node/home_directory.h"
 #include "supervisor/cluster/trust/envelope_checker.h"
 
 namespace cluster {
@@ -31,8 +33,8 @@ class Carrier {
     std::string warderd;                                           // path of the socket of this node's warderd
     std::function<void(const std::string& node)> unanswered = {};  // an order to that node got no answer
   };
-  // Loop and bus must outlive the object.
-  Carrier(Loop& loop, Bus& bus, Identity identity);
+  // Loop, bus and homes must outlive the object.
+  Carrier(Loop& loop, Bus& bus, Identity identity, HomeDirectory& homes);
 
   // Answers the orders of other nodes. Call it once. Errors: those of Bus::subscribe().
   Result<> begin();
@@ -43,6 +45,8 @@ class Carrier {
   // Opens a connection to the warderd of `node`, for a client of this node, or for a look (nullopt), and carries
   // `local` over it. `local` gets the lines {"opened"} or {"refused"} (node_messages.h).
   Task<> carry(AsyncFd local, OtherNode node, std::optional<Acting> acting);
+  // The same, with the order "push": the other node takes a workspace of this node.
+  Task<> carry_push(AsyncFd local, OtherNode node, Push push);
   // From then on only the nodes of this record count. Connections with other nodes end.
   void set_trust(TrustRecord trust);
   size_t connections() const { return carried_.size(); }
@@ -56,9 +60,16 @@ class Carrier {
     std::string inbox;  // of the other side
     std::string boot;   // of the other warder-node
   };
+  // What an order asks for, besides the connection.
+  struct Purpose {
+    std::string kind;                      // "open", "look" or "push"
+    std::optional<EnvelopeTenant> tenant;  // nullopt: "look"
+    int64_t epoch = 0;                     // of "push"
+  };
+  Task<> carry_for(AsyncFd local, OtherNode node, Purpose purpose);
   Task<> serve(std::unique_ptr<BusSubscription> orders);
   Task<> take_order(BusMessage message);
-  Task<Result<Opened>> ask(const OtherNode& node, const std::optional<Acting>& acting, const FrameCipher::Keys& keys,
+  Task<Result<Opened>> ask(const OtherNode& node, const Purpose& purpose, const FrameCipher::Keys& keys,
                            const std::string& inbox);
   Result<std::string> seal(NodeEnvelope envelope) const;
   Result<AsyncFd> connect_to_warderd(const NodeEnvelope& order);
@@ -69,6 +80,7 @@ class Carrier {
   Loop& loop_;
   Bus& bus_;
   const Identity identity_;
+  HomeDirectory& homes_;
   EnvelopeChecker checker_;
   struct Entry {
     std::string node;     // the other one

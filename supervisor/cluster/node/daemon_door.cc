@@ -9,6 +9,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/link/first_line.h"
+#include "supervisor/cluster/node/node_orders.h"
 #include "supervisor/mcp/framing.h"
 
 namespace cluster {
@@ -46,6 +47,23 @@ Result<std::string> read_look(const Json& message) {
   CHECKED(in.done());
   if (!is_node_name(node)) return fail(Code::invalid, "look.node: not the name of a node");
   return node;
+}
+
+struct PushRequest {
+  std::string node;
+  Push push;
+};
+
+Result<PushRequest> read_push_request(const Json& message) {
+  Fields in(message, "push");
+  PushRequest request;
+  TRY(request.node, in.string("to", kMostNodeName));
+  if (!is_node_name(request.node)) return fail(Code::invalid, "push.to: not the name of a node");
+  const Json* home = in.find("home");
+  CHECKED(in.done());
+  if (!home) return fail(Code::invalid, "push.home: missing");
+  TRY(request.push, read_push(*home, "push.home"));
+  return request;
 }
 
 struct Question {
@@ -133,6 +151,10 @@ Task<> DaemonDoor::serve(Fd client) {
     auto node = read_look((*message)["look"]);
     if (!node) co_return log_warning(kNotUsed, node.error().what);
     co_await service_.carry(*std::move(socket), *std::move(node), std::nullopt);
+  } else if (message->contains("push")) {
+    auto request = read_push_request((*message)["push"]);
+    if (!request) co_return log_warning(kNotUsed, request.error().what);
+    co_await service_.carry_push(*std::move(socket), std::move(request->node), std::move(request->push));
   }
 }
 
@@ -183,6 +205,8 @@ void DaemonDoor::take(Control& control, Json message) {
     show_homes(control, content);
   } else if (kind == "load") {
     take_load(content);
+  } else if (NodeOrders::knows(kind)) {
+    control.asking.spawn(order(control, kind, std::move(content)));
   }
 }
 
@@ -220,6 +244,20 @@ void DaemonDoor::take_load(const Json& load) {
   const auto read = read_load(load);
   if (!read) return log_warning(kNotUsed, read.error().what);
   service_.set_load(*read);
+}
+
+Task<> DaemonDoor::order(Control& control, std::string kind, Json question) {
+  const Json id = question.is_object() ? question.value("id", Json()) : Json();
+  if (!id.is_number_unsigned()) co_return log_warning("cluster: an order of warderd without an id is not used");
+  auto answer = co_await service_.order(std::move(kind), std::move(question));
+  if (answer) {
+    (*answer)["id"] = id;
+    send(control, {{"answer", *std::move(answer)}});
+    co_return;
+  }
+  const Error& why = answer.error();
+  const bool is_denied = why.code == Code::denied || why.code == Code::invalid;
+  send(control, {{"failed", {{"id", id}, {"why", why.what}, {"remedy", why.hint}, {"denied", is_denied}}}});
 }
 
 Task<> DaemonDoor::find(Control& control, Json asked) {

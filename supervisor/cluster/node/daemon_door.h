@@ -32,6 +32,9 @@ class DaemonDoor {
     virtual Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) = 0;
     virtual Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) = 0;
     virtual Task<> give_rules(AsyncFd daemon) = 0;  // the answer to "rules"
+    virtual Task<> carry_push(AsyncFd local, std::string node, Push push) = 0;
+    // An order of NodeOrders.
+    virtual Task<Result<Json>> order(std::string order, Json question) = 0;
   };
   // Loop and service must outlive the object.
   static Result<std::unique_ptr<DaemonDoor>> open(Loop& loop, Fd socket, std::set<uid_t> users, Service& service);
@@ -58,6 +61,7 @@ class DaemonDoor {
   void show_nodes(Control& control, const Json& question);
   void show_homes(Control& control, const Json& question);
   void take_load(const Json& load);
+  Task<> order(Control& control, std::string order, Json question);
   static void send(Control& control, const Json& message);
 
   Loop& loop_;

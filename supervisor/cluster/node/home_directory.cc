@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <utility>
 
 #include "supervisor/base/fields.h"
@@ -20,21 +21,63 @@ constexpr auto kBucketLimit = 2s;
 constexpr auto kTryAgain = 1s;
 constexpr size_t kMostHomesOfAccount = 10'000;
 
-Result<HomeRecord> read_record(std::string_view text) {
+bool is_hash(std::string_view key) { return key.starts_with("_H") || key.find("._H") != key.npos; }
+
+// The name behind a token of name_token(); nullopt: it is a hash.
+std::optional<std::string> name_of_token(std::string_view token) {
+  if (token == "_") return std::string();
+  std::string name;
+  for (size_t i = 0; i < token.size(); i++) {
+    if (token[i] != '_') {
+      name += token[i];
+      continue;
+    }
+    unsigned value = 0;
+    const char* const digits = token.data() + i + 1;
+    if (i + 2 >= token.size() || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) return std::nullopt;
+    name += static_cast<char>(value);
+    i += 2;
+  }
+  return name;
+}
+
+}  // namespace
+
+Result<HomeRecord> read_home_record(std::string_view text) {
   TRY(const Json record, parse_json(text));
   Fields in(record, "home");
   HomeRecord home;
   TRY(home.node, in.string("node", kMostNodeName));
   TRY(const int64_t epoch, in.integer("epoch", 1, int64_t{1} << 53));
+  TRY(const std::string of, in.string_or("of", "", 140));
   CHECKED(in.done());
   if (!is_node_name(home.node)) return fail(Code::invalid, "home.node: not the name of a node");
   home.epoch = static_cast<uint64_t>(epoch);
   return home;
 }
 
-std::string write_record(const HomeRecord& home) { return dump_json({{"node", home.node}, {"epoch", home.epoch}}); }
+std::string write_home_record(const HomeRecord& home, const tenants::TenantId& id) {
+  Json record = {{"node", home.node}, {"epoch", home.epoch}};
+  if (is_hash(tenant_key(id.account, id.workspace))) record["of"] = id.text();
+  return dump_json(record);
+}
 
-}  // namespace
+void HomeDirectory::note_name(const std::string& key, const tenants::TenantId& id) {
+  if (is_hash(key)) long_names_[key] = id;
+}
+
+std::optional<tenants::TenantId> HomeDirectory::name_of(const std::string& key) const {
+  if (is_hash(key)) {
+    const auto found = long_names_.find(key);
+    return found == long_names_.end() ? std::nullopt : std::optional(found->second);
+  }
+  const size_t dot = key.find('.');
+  if (dot == key.npos) return std::nullopt;
+  auto account = name_of_token(std::string_view(key).substr(0, dot));
+  auto workspace = name_of_token(std::string_view(key).substr(dot + 1));
+  if (!account || !workspace) return std::nullopt;
+  return tenants::TenantId{*std::move(account), *std::move(workspace)};
+}
 
 HomeDirectory::HomeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings, const NodeDirectory& nodes,
                              const NodeLease& lease, std::function<void()> moved)
@@ -81,16 +124,25 @@ void HomeDirectory::take(const KvChange& change) {
     remove_record(change.key);
     return moved_();
   }
-  const auto record = read_record(change.bytes);
+  const auto record = read_home_record(change.bytes);
   if (!record) return log_warning("cluster: a home is not used: {}: {}", change.key, record.error().what);
   if (known != records_.end() && known->second == *record) return;
+  if (is_hash(change.key)) {
+    const auto value = parse_json(change.bytes);
+    const auto of = value->find("of");
+    const auto id =
+        of != value->end() ? tenants::TenantId::parse(of->get<std::string>()) : fail(Code::invalid, "without a name");
+    if (id && tenant_key(id->account, id->workspace) == change.key) note_name(change.key, *id);
+  }
   const bool has_moved = known != records_.end();
   set_record(change.key, *record);
   if (has_moved) moved_();
 }
 
 void HomeDirectory::set_record(const std::string& key, const HomeRecord& record) {
+  const auto named = long_names_.extract(key);
   remove_record(key);
+  if (named) long_names_.emplace(key, named.mapped());
   records_.emplace(key, record);
   ++counts_[record.node];
 }
@@ -101,6 +153,7 @@ void HomeDirectory::remove_record(const std::string& key) {
   const auto count = counts_.find(known->second.node);
   if (--count->second == 0) counts_.erase(count);
   records_.erase(known);
+  long_names_.erase(key);
 }
 
 // A workspace's name is the client's choice, so the homes of one account are bounded.
@@ -129,15 +182,16 @@ Task<Result<HomeRecord>> HomeDirectory::choose(std::shared_ptr<KvBucket> bucket,
   CO_TRY(const std::string node, lighter_home(nodes_for(id.account), counts_, id, {}, BootClock::now()));
   const HomeRecord chosen{node, 1};
   const uint64_t period = lease_.period();
-  CO_TRY(const KvWrite write, co_await bucket->create(key, write_record(chosen)));
+  CO_TRY(const KvWrite write, co_await bucket->create(key, write_home_record(chosen, id)));
   if (write.written) {
     set_record(key, chosen);
+    note_name(key, id);
     if (chosen.node == settings_.node) held_.confirm(id, chosen, period, true);
     co_return chosen;
   }
   CO_TRY(const auto entry, co_await bucket->get(key));
   if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
-  CO_TRY(const HomeRecord present, read_record(entry->bytes));
+  CO_TRY(const HomeRecord present, read_home_record(entry->bytes));
   set_record(key, present);
   co_return present;
 }
@@ -159,7 +213,7 @@ Task<Result<HomeDirectory::Found>> HomeDirectory::find(tenants::TenantId id) {
     const auto bucket = bucket_;
     CO_TRY(const auto entry, co_await bucket->get(key));
     if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
-    CO_TRY(found.record, read_record(entry->bytes));
+    CO_TRY(found.record, read_home_record(entry->bytes));
     held_.confirm(id, found.record, period, false);
   }
   if (found.record.node != settings_.node) co_return found;

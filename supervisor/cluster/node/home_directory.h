@@ -6,7 +6,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
@@ -15,6 +18,10 @@
 #include "supervisor/cluster/placement/place.h"
 
 namespace cluster {
+
+// The value at a workspace's key. "of" has the workspace's name where the key is a hash of it.
+Result<HomeRecord> read_home_record(std::string_view text);
+std::string write_home_record(const HomeRecord& home, const tenants::TenantId& id);
 
 class HomeDirectory {
  public:
@@ -31,7 +38,28 @@ class HomeDirectory {
   const std::map<std::string, HomeRecord>& records() const { return records_; }  // by key
   const HomeCounts& counts() const { return counts_; }
 
+  // Changes of homes (home_orders.h), and the check of a workspace that another node sends: that it is the home now, in
+  // this epoch, and that this node may have the account. Errors: denied: it was not done; unavailable: not known.
+  // after_lease: first waits until the lease of the present home has ended.
+  enum class Claim { now, after_lease };
+  Task<Result<Found>> claim(tenants::TenantId id, HomeRecord expected, Claim how);
+  Task<Result<Found>> fence(tenants::TenantId id, uint64_t epoch);
+  // The home of a workspace that is restored from a file: a new record of this node if there is none. Errors also:
+  // denied: the home is alive.
+  Task<Result<Found>> find_lost(tenants::TenantId id);
+  Task<Result<>> check_push(tenants::TenantId id, std::string from, uint64_t epoch);
+  // Another node for the workspace. Errors: unavailable, with the number of nodes for each reason.
+  Result<std::string> other_node(const tenants::TenantId& id) const;
+  // The homes of this node, sorted, behind `after`.
+  std::vector<std::pair<tenants::TenantId, HomeRecord>> held_after(const tenants::TenantId& after, size_t most) const;
+
  private:
+  Task<Result<HomeRecord>> read_present(std::string key);
+  Task<Result<HomeRecord>> change(tenants::TenantId id, HomeRecord expected, HomeRecord next);
+  Task<Result<>> wait_for_lease_end(std::string node);
+  // The workspace of a key. nullopt: its name is only in the value, and was not read.
+  std::optional<tenants::TenantId> name_of(const std::string& key) const;
+  void note_name(const std::string& key, const tenants::TenantId& id);
   Task<> follow();
   Task<> read_all(std::shared_ptr<KvBucket> bucket);
   void take(const KvChange& change);
@@ -48,10 +76,11 @@ class HomeDirectory {
   const NodeDirectory& nodes_;
   const NodeLease& lease_;
   const std::function<void()> moved_;
-  std::shared_ptr<KvBucket> bucket_;           // nullptr: not open yet
-  std::map<std::string, HomeRecord> records_;  // by key
-  HomeCounts counts_;                          // of records_, by node
-  bool is_current_ = false;                    // records_ has all that existed
+  std::shared_ptr<KvBucket> bucket_;                     // nullptr: not open yet
+  std::map<std::string, HomeRecord> records_;            // by key
+  std::map<std::string, tenants::TenantId> long_names_;  // of keys that are hashes
+  HomeCounts counts_;                                    // of records_, by node
+  bool is_current_ = false;                              // records_ has all that existed
   HeldHomes held_;
   Scope tasks_;  // last: cancelled first
 };

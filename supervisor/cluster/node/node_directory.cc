@@ -1,8 +1,10 @@
 #include "supervisor/cluster/node/node_directory.h"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/cluster/placement/place.h"
+#include "supervisor/cluster/trust/private_file.h"
 
 namespace cluster {
 namespace {
@@ -49,6 +52,8 @@ Result<NodeReport> read_description(const std::string& node, std::string_view te
   return report;
 }
 
+std::string drained_file(const NodeSettings& settings) { return settings.state + "/drained"; }
+
 }  // namespace
 
 NodeDirectory::NodeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings, std::string boot,
@@ -59,7 +64,9 @@ NodeDirectory::NodeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings,
       boot_(std::move(boot)),
       trust_(trust),
       following_(loop),
-      tasks_(loop) {}
+      tasks_(loop) {
+  is_drained_ = ::access(drained_file(settings).c_str(), F_OK) == 0;
+}
 
 void NodeDirectory::begin() {
   tasks_.spawn(describe_self());
@@ -90,10 +97,11 @@ void NodeDirectory::set_load(std::optional<NodeLoad> load) {
 NodeSign NodeDirectory::own_sign() const {
   NodeSign sign;
   if (has_load_) sign.slots = load_ ? std::min(load_->slots, settings_.slots) : 0;
+  if (is_drained_) sign.drained = true;
   if (!load_) return sign;
   sign.used = load_->running;
   sign.waiting = load_->waiting;
-  sign.drained = load_->is_drained;
+  sign.drained = is_drained_ || load_->is_drained;
   return sign;
 }
 
@@ -102,23 +110,49 @@ std::string NodeDirectory::boot_of(const std::string& node) const {
   return report ? report->boot : std::string();
 }
 
+std::string NodeDirectory::description() const {
+  return dump_json({{"boot", boot_},
+                    {"version", kWarderVersion},
+                    {"slots", settings_.slots},
+                    {"labels", settings_.labels},
+                    {"drained", is_drained_},
+                    {"wire_oldest", kWire.oldest},
+                    {"wire_newest", kWire.newest}});
+}
+
+Task<Result<>> NodeDirectory::write_description() {
+  BucketSettings settings;
+  settings.replicas = settings_.replicas;
+  CO_TRY(const auto bucket, co_await bus_.open_bucket("nodes", settings, kNodesLimit));
+  std::string text = description();
+  CO_TRY(const uint64_t revision, co_await bucket->put(settings_.node, std::move(text)));
+  (void)revision;
+  co_return Result<>{};
+}
+
 Task<> NodeDirectory::describe_self() {
-  const std::string description = dump_json({{"boot", boot_},
-                                             {"version", kWarderVersion},
-                                             {"slots", settings_.slots},
-                                             {"labels", settings_.labels},
-                                             {"wire_oldest", kWire.oldest},
-                                             {"wire_newest", kWire.newest}});
   for (;;) {
-    BucketSettings settings;
-    settings.replicas = settings_.replicas;
-    const auto bucket = co_await bus_.open_bucket("nodes", settings, kNodesLimit);
-    if (bucket) {
-      const auto written = co_await (*bucket)->put(settings_.node, description);
-      if (written) co_return;
-    }
+    const auto written = co_await write_description();
+    if (written) co_return;
     co_await sleep_for(loop_, kReadAgain);
   }
+}
+
+Task<Result<>> NodeDirectory::set_drained(bool is_drained) {
+  if (!disk_) {
+    CO_TRY(disk_, WorkerThread::start(loop_));
+  }
+  const WorkerThread::Job job = [file = drained_file(settings_), is_drained]() -> Result<> {
+    if (is_drained) return write_whole_file(file, "", 0600, Existing::replace);
+    if (::unlink(file.c_str()) < 0 && errno != ENOENT) return fail_errno(errno, "remove '" + file + "'");
+    return {};
+  };
+  CO_CHECKED(co_await disk_->run(job));
+  is_drained_ = is_drained;
+  table_.note_sign(settings_.node, boot_, own_sign(), BootClock::now());
+  send_sign();
+  log_notice("cluster: this node is {}", is_drained ? "drained: it gets no new homes" : "not drained");
+  co_return co_await write_description();
 }
 
 Task<> NodeDirectory::follow_descriptions() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/base/worker_thread.h"
 #include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/link/view_messages.h"
 #include "supervisor/cluster/node/node_settings.h"
@@ -34,9 +35,15 @@ class NodeDirectory {
   void note_unanswered(const std::string& node) { table_.note_unanswered(node); }
   // The boot of a node; empty: not known.
   std::string boot_of(const std::string& node) const;
+  // Whether an administrator asked for no new work at this node. The file `drained` in the state folder keeps it.
+  bool is_drained() const { return is_drained_; }
+  // Returns when the file and the description have it. Errors: those of the file; unavailable: the others do not know.
+  Task<Result<>> set_drained(bool is_drained);
 
  private:
   Task<> describe_self();
+  std::string description() const;
+  Task<Result<>> write_description();
   Task<> follow_descriptions();
   Task<> follow_signs();
   Task<> send_signs();
@@ -51,6 +58,8 @@ class NodeDirectory {
   const std::string boot_;
   const TrustRecord& trust_;
   NodeTable table_;
+  bool is_drained_ = false;
+  std::unique_ptr<WorkerThread> disk_;  // started by set_drained()
   std::optional<NodeLoad> load_;
   bool has_load_ = false;  // set_load() was called
   Scope following_;        // the bucket of descriptions

@@ -84,9 +84,11 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
              [this] {
                if (door_) door_->tell({{"moved", Json::object()}});
              }),
+      orders_(homes_, nodes_),
       carrier_(loop, *bus_,
                {settings_.node, boot_, std::move(key), trust_, settings_.warderd,
-                [this](const std::string& node) { nodes_.note_unanswered(node); }}),
+                [this](const std::string& node) { nodes_.note_unanswered(node); }},
+ homes_),
       tasks_(loop) {}
 
 NodeService::~NodeService() {
@@ -191,6 +193,15 @@ Task<> NodeService::give_rules(AsyncFd daemon) {
   }
   std::string end = dump_json({{"end", Json::object()}}) + "\n";
   co_await send_whole(daemon, std::move(end));
+}
+
+Task<> NodeService::carry_push(AsyncFd local, std::string node, Push push) {
+  Carrier::OtherNode other{node, nodes_.boot_of(node)};
+  return carrier_.carry_push(std::move(local), std::move(other), std::move(push));
+}
+
+Task<Result<Json>> NodeService::order(std::string order, Json question) {
+  return orders_.answer(std::move(order), std::move(question));
 }
 
 }  // namespace cluster

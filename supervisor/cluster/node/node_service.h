@@ -14,6 +14,7 @@
 #include "supervisor/cluster/node/home_directory.h"
 #include "supervisor/cluster/node/lease_keeper.h"
 #include "supervisor/cluster/node/node_directory.h"
+#include "supervisor/cluster/node/node_orders.h"
 #include "supervisor/cluster/node/node_settings.h"
 #include "supervisor/cluster/node/rule_keeper.h"
 #include "supervisor/cluster/node/rule_work.h"
@@ -41,6 +42,8 @@ class NodeService : private DaemonDoor::Service {
   Json homes_for(const HomeQuestion& question) override;
   void set_load(std::optional<NodeLoad> load) override { nodes_.set_load(load); }
   Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) override;
+  Task<> carry_push(AsyncFd local, std::string node, Push push) override;
+  Task<Result<Json>> order(std::string order, Json question) override;
   void note(const BusNotice& notice);
   Task<> tell_numbers();
   void take_trust(const TrustRecord& record);
@@ -56,6 +59,7 @@ class NodeService : private DaemonDoor::Service {
   NodeDirectory nodes_;
   LeaseKeeper lease_;
   HomeDirectory homes_;
+  NodeOrders orders_;
   Carrier carrier_;
   std::unique_ptr<RuleWork> rule_work_;  // these three are set by open()
   std::unique_ptr<TrustKeeper> keeper_;

@@ -1,0 +1,35 @@
+// Orders of warderd to its warder-node about homes (node_messages.h: "claim", "fence", "other", "homes", "drain",
+// "lost"). Each is answered by the record in the cluster, not from memory.
+// Used by: home_mover.h, home_receiver.h, node_drain.h. Errors: unavailable: warder-node or the cluster cannot be
+// reached, and what was asked may have been done or not; denied: it was not done, with the reason.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/cluster/link/node_link.h"
+
+namespace cluster {
+
+// This node becomes the home, with the next epoch, if the home is `from` in `epoch` now. Also succeeds if the claim was
+// made before. after_lease: first waits until the lease of `from` has ended, which takes 35 s; denied: it is alive.
+enum class ClaimWhen { now, after_lease };
+Task<Result<Home>> claim_home(NodeLink& link, tenants::TenantId id, std::string from, uint64_t epoch, ClaimWhen when);
+// This node stays the home, with the next epoch, so that no claim of this epoch can succeed any longer; unless
+// another node has claimed it already. Returns the home as it is then.
+Task<Result<Home>> fence_home(NodeLink& link, tenants::TenantId id, uint64_t epoch);
+// The present home of a workspace that is to be restored here; it is made if there is none. Errors: denied: it is
+// alive.
+Task<Result<Home>> lost_home(NodeLink& link, tenants::TenantId id);
+// The node to move this workspace to. Errors: denied: there is none.
+Task<Result<std::string>> other_node(NodeLink& link, tenants::TenantId id);
+// The workspaces whose home is this node, sorted.
+struct HeldHome {
+  tenants::TenantId id;
+  uint64_t epoch = 0;
+};
+Task<Result<std::vector<HeldHome>>> homes_here(NodeLink& link);
+// Whether this node gets new homes. It keeps the answer over restarts.
+Task<Result<>> set_drained(NodeLink& link, bool is_drained);
+
+}  // namespace cluster

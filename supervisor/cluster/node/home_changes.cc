@@ -1,0 +1,163 @@
+// Changes of homes by this node: claims, fences and takes, each a compare-and-set of the home's record.
+#include <fmt/format.h>
+
+#include "supervisor/base/log.h"
+#include "supervisor/cluster/bus/subjects.h"
+#include "supervisor/cluster/node/home_directory.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kMostWrites = 4;  // tries of one change
+constexpr auto kWriteAgain = 200ms;
+constexpr auto kLeaseLimit = 2s;
+constexpr auto kLookAtLease = 1s;
+
+tl::unexpected<Error> not_connected() {
+  return fail(Code::unavailable, "this node cannot reach the cluster",
+              "ask the administrator: journalctl --unit=warder-node");
+}
+
+tl::unexpected<Error> other_home(const HomeRecord& present) {
+  return fail(Code::denied, fmt::format("the home is the node {} in epoch {}", present.node, present.epoch));
+}
+
+}  // namespace
+
+Task<Result<HomeRecord>> HomeDirectory::read_present(std::string key) {
+  if (!bucket_) co_return not_connected();
+  const auto bucket = bucket_;
+  CO_TRY(const auto entry, co_await bucket->get(key));
+  if (!entry) co_return fail(Code::denied, "the workspace has no home");
+  co_return read_home_record(entry->bytes);
+}
+
+// Writes `next` in the place of `expected`. A write without an answer is read again: it may have been done. Returns the
+// record as it is then, which may be of another writer.
+Task<Result<HomeRecord>> HomeDirectory::change(tenants::TenantId id, HomeRecord expected, HomeRecord next) {
+  const std::string key = tenant_key(id.account, id.workspace);
+  Error last{Code::unavailable, 0, "the cluster does not answer", {}, {}};
+  for (int i = 0; i < kMostWrites; i++) {
+    if (i > 0) co_await sleep_for(loop_, kWriteAgain);
+    if (!bucket_) co_return not_connected();
+    const auto bucket = bucket_;
+    const uint64_t period = lease_.period();
+    const auto entry = co_await bucket->get(key);
+    if (!entry) {
+      last = entry.error();
+      continue;
+    }
+    if (!*entry) co_return fail(Code::denied, "the workspace has no home");
+    CO_TRY(HomeRecord present, read_home_record((*entry)->bytes));
+    if (present == expected) {
+      std::string text = write_home_record(next, id);
+      const auto written = co_await bucket->update(key, std::move(text), (*entry)->revision);
+      if (!written) last = written.error();
+      if (!written || !written->written) continue;
+      present = next;
+    }
+    set_record(key, present);
+    note_name(key, id);
+    held_.confirm(id, present, period, present == next);
+    moved_();
+    co_return present;
+  }
+  co_return tl::unexpected<Error>(std::move(last));
+}
+
+Task<Result<HomeDirectory::Found>> HomeDirectory::claim(tenants::TenantId id, HomeRecord expected, Claim how) {
+  const TrustedNode* self = nodes_.trust().find(settings_.node);
+  if (!self || !self->may_act_for(id.account))
+    co_return fail(Code::denied, "the trust record does not let this node have the account " + id.account);
+  if (how == Claim::after_lease && expected.node != settings_.node)
+    CO_CHECKED(co_await wait_for_lease_end(expected.node));
+  const HomeRecord next{settings_.node, expected.epoch + 1};
+  CO_TRY(HomeRecord present, co_await change(id, expected, next));
+  if (present != next) co_return other_home(present);
+  log_notice("cluster: this node is the home of {} now, which was at {}", id.text(), expected.node);
+  Found found{std::move(present), true};
+  co_return found;
+}
+
+Task<Result<HomeDirectory::Found>> HomeDirectory::fence(tenants::TenantId id, uint64_t epoch) {
+  const HomeRecord next{settings_.node, epoch + 1}, expected{settings_.node, epoch};
+  CO_TRY(HomeRecord present, co_await change(std::move(id), expected, next));
+  Found found{std::move(present), false};
+  found.is_here = found.record.node == settings_.node;
+  co_return found;
+}
+
+// Whether the record of a home is as the node that sends the workspace says.
+Task<Result<>> HomeDirectory::check_push(tenants::TenantId id, std::string from, uint64_t epoch) {
+  const TrustedNode* self = nodes_.trust().find(settings_.node);
+  if (!self || !self->may_act_for(id.account))
+    co_return fail(Code::denied, "the trust record does not let this node have the account " + id.account,
+                   "ask the administrator: warder cluster add --accounts");
+  if (nodes_.is_drained())
+    co_return fail(Code::denied, fmt::format("the node {} is drained", settings_.node), "warder nodes undrain, there");
+  std::string key = tenant_key(id.account, id.workspace);
+  CO_TRY(const HomeRecord present, co_await read_present(std::move(key)));
+  const HomeRecord said{std::move(from), epoch};
+  if (present != said) co_return other_home(present);
+  co_return Result<>{};
+}
+
+Result<std::string> HomeDirectory::other_node(const tenants::TenantId& id) const {
+  NodeTable others = nodes_for(id.account);
+  others.remove(settings_.node);
+  return lighter_home(others, counts_, id, {}, BootClock::now());
+}
+
+std::vector<std::pair<tenants::TenantId, HomeRecord>> HomeDirectory::held_after(const tenants::TenantId& after,
+                                                                                size_t most) const {
+  std::map<tenants::TenantId, HomeRecord> sorted;
+  for (const auto& [key, record] : records_) {
+    if (record.node != settings_.node) continue;
+    if (auto id = name_of(key); id && *id > after) sorted.emplace(*std::move(id), record);
+    if (sorted.size() > most) sorted.erase(std::prev(sorted.end()));
+  }
+  return {sorted.begin(), sorted.end()};
+}
+
+// The lease of the present home must not be renewed while this node watches it for kMayTakeAfter.
+Task<Result<>> HomeDirectory::wait_for_lease_end(std::string node) {
+  BucketSettings settings;
+  settings.replicas = settings_.replicas;
+  CO_TRY(const auto leases, co_await bus_.open_bucket("leases", settings, kLeaseLimit));
+  LeaseWatch watch(BootClock::now());
+  std::optional<uint64_t> first;
+  for (;;) {
+    CO_TRY(const auto entry, co_await leases->get(node));
+    const auto now = BootClock::now();
+    const uint64_t revision = entry ? entry->revision : 0;
+    if (first && revision != *first)
+      co_return fail(Code::denied, fmt::format("the node {} is alive and is the home", node),
+                     "use the workspace there, or move it: warder nodes move");
+    first = revision;
+    watch.observed(now);
+    if (watch.may_take(now)) co_return Result<>{};
+    co_await sleep_for(loop_, kLookAtLease);
+  }
+}
+
+Task<Result<HomeDirectory::Found>> HomeDirectory::find_lost(tenants::TenantId id) {
+  if (!bucket_) co_return not_connected();
+  const std::string key = tenant_key(id.account, id.workspace);
+  const auto bucket = bucket_;
+  std::string text = write_home_record({settings_.node, 1}, id);
+  CO_TRY(const KvWrite made, co_await bucket->create(key, std::move(text)));
+  (void)made;
+  CO_TRY(HomeRecord present, co_await read_present(key));
+  const NodeReport* node = nodes_.table().find(present.node);
+  const bool is_heard = node && BootClock::now() - node->heard < kSilentAfter;
+  if (present.node != settings_.node && is_heard)
+    co_return fail(Code::denied, fmt::format("the node {} is alive and is the home", present.node),
+                   "use the workspace there, or move it: warder nodes move");
+  Found found{std::move(present), false};
+  found.is_here = found.record.node == settings_.node;
+  co_return found;
+}
+
+}  // namespace cluster

@@ -1,0 +1,50 @@
+// HomeReceiver: takes workspaces of other nodes, and of parked files. For each: check its policy and size -> receive ->
+// unpack beside the tenants' folders, whole and on the disk -> claim the home -> put it in place -> serve.
+// warder-node has checked that the sender is the home, and that this node may have the account; the claim checks it
+// once more. A workspace that is complete and not claimed yet is claimed by the next daemon, or given up: the record in
+// the cluster decides.
+// Used by: supervisor/daemon/. Errors: each connection gets its own, and the sender stays the home.
+#pragma once
+#include <string>
+
+#include "supervisor/moves/home_mover.h"
+#include "supervisor/moves/move_services.h"
+#include "supervisor/moves/move_stream.h"
+
+namespace moves {
+
+class HomeReceiver {
+ public:
+  static constexpr size_t kMostAtOnce = 4;  // connections
+
+  // All must outlive the object. A workspace that leaves is not taken at the same time.
+  HomeReceiver(MoveServices& services, const HomeMover& mover)
+      : services_(services), mover_(mover), tasks_(services.loop) {}
+  HomeReceiver(const HomeReceiver&) = delete;
+
+  // A connection of warder-node, behind its first line.
+  void take(AsyncFd socket, cluster::Push push);
+  // Brings a workspace back from a parked file, an absolute path. Takes up to a minute. Returns the label. Errors also:
+  // denied: its home is alive, or this node is the home and has files of it.
+  Task<Result<cluster::SnapshotLabel>> restore(std::string file);
+  // A workspace that an earlier daemon has received. Its requests are held from this call on.
+  void complete(Arrived arrived);
+
+ private:
+  Task<> serve(AsyncFd socket, cluster::Push push);
+  Task<Result<uint64_t>> receive(AsyncFd& socket, cluster::Push push);
+  Task<Result<>> read_all(AsyncFd& socket, MoveFiles::Arriving arriving, uint64_t bytes);
+  Task<Result<>> stage(MoveFiles::Arriving arriving, MoveFiles::Staging staging);
+  Task<Result<Arrived>> prepare_restore(MoveFiles::Parked parked);
+  Task<Result<uint64_t>> claim_and_place(Arrived arrived);
+  Task<Result<>> place(Arrived arrived);
+  Task<> give_up(std::string folder);
+  Task<> complete_held(Arrived arrived, cluster::MoveGate::Hold hold);
+  MoveFiles::Staging staging_of(cluster::Push push, const policies::Policy& policy) const;
+
+  MoveServices& services_;
+  const HomeMover& mover_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace moves

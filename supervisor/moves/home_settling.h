@@ -1,0 +1,19 @@
+// Settling a workspace: nothing runs for it and nothing of it is only in memory, so that its folder can be packed.
+// Used by: home_mover.h. The caller holds its requests (MoveGate). Errors: unavailable: executions or calls did not end
+// in time, with their ids; denied: it has open proposals.
+#pragma once
+#include "supervisor/moves/move_services.h"
+
+namespace moves {
+
+constexpr std::chrono::seconds kSettleLimit{20};
+
+// Waits for what runs, at most kSettleLimit; ends the sessions; closes all else. `services` must outlive the task.
+Task<Result<>> settle_home(MoveServices& services, tenants::TenantId id);
+
+// The policy under which the workspace is used: of a client that is connected, or else the shared policy with the
+// largest quota. Errors: not_found: no policy of this node shares workspaces.
+Result<std::shared_ptr<const policies::Policy>> policy_of_home(const MoveServices& services,
+                                                               const std::string& account);
+
+}  // namespace moves
