@@ -210,8 +210,12 @@ metrics::ClusterNumbers DaemonParts::cluster_numbers() const {
   numbers.sent = {{"answered", requests.answered},
                   {"unreachable", requests.unreachable},
                   {"lost", requests.lost},
+                  {"busy", requests.busy_there},
                   {"homeless", requests.homeless}};
-  numbers.received = {{"served", requests.served}, {"fenced", requests.fenced}, {"moved", requests.moved}};
+  numbers.received = {{"served", requests.served},
+                      {"fenced", requests.fenced},
+                      {"moved", requests.moved},
+                      {"busy", requests.busy_here}};
   numbers.orders = {{"opened", of_node.opened},
                     {"refused_there", of_node.refused_there},
                     {"unreachable", of_node.unreachable},

@@ -31,11 +31,11 @@ void add_cluster(OpenMetricsText& text, const ClusterNumbers& cluster) {
   text.seconds("", {}, cluster.bus_silent_us);
   text.family("warder_cluster_requests_sent", "counter", "",
               "Requests of clients here for a home at another node: answered, unreachable (not sent), lost (sent, no "
-              "answer), homeless (no node is known as home).");
+              "answer), busy (a stateless execution, refused), homeless (no node is known as home).");
   add_counts(text, "_total", "outcome", cluster.sent);
   text.family("warder_cluster_requests_received", "counter", "",
               "Requests for homes here: served (of other nodes), fenced (refused for want of a lease), moved (the home "
-              "is elsewhere).");
+              "is elsewhere), busy (a stateless execution, refused).");
   add_counts(text, "_total", "outcome", cluster.received);
   text.family("warder_cluster_orders", "counter", "",
               "Connections between nodes: opened, refused_there, unreachable (asked for here), opened_here, "

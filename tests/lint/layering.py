@@ -51,7 +51,7 @@ MAY_INCLUDE = {
     "supervisor/cluster/trust": [BASE, "policies", "supervisor/cluster/trust", "supervisor/tenants/tenant_id.h"],
     "supervisor/cluster/bus": [BASE, "supervisor/cluster/bus", "supervisor/cluster/trust/nkey.h"],
     "supervisor/cluster/snapshot": [BASE, "supervisor/cluster/snapshot"],
-    "supervisor/cluster/link": [BASE, "catalog", "policies", "supervisor/cluster/link", "supervisor/cluster/trust", "supervisor/mcp", "supervisor/tenants", "supervisor/upstream"],
+    "supervisor/cluster/link": [BASE, "catalog", "policies", "supervisor/cluster/link", "supervisor/cluster/placement", "supervisor/cluster/trust", "supervisor/mcp", "supervisor/tenants", "supervisor/upstream"],
     "supervisor/cluster/node": [BASE, "supervisor/cluster", "supervisor/mcp/framing.h", "supervisor/mcp/listener.h", "supervisor/tenants/tenant_id.h"],
     "supervisor/moves": [BASE, "policies", "supervisor/cluster/link", "supervisor/cluster/snapshot", "supervisor/executions", "supervisor/journal", "supervisor/moves",
                          "supervisor/proposals", "supervisor/tasks", "supervisor/tenants", "supervisor/workflows"],

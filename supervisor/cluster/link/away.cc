@@ -40,6 +40,13 @@ Json meta_to_pass(const Json& meta) {
   return passed;
 }
 
+// Whether a request is for a stateless execution.
+bool is_spread(mcp::Method method, const mcp::RequestContext& context, const Json& params) {
+  if (method != mcp::Method::tools_call || !tenants::may_run_anywhere(context.meta)) return false;
+  const auto name = params.find("name");
+  return name != params.end() && *name == kExecuteCode;
+}
+
 upstream::Reply reply_of(const mcp::Elicited& answer, const upstream::Question& question) {
   upstream::Reply reply;
   if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;
@@ -65,25 +72,31 @@ Task<upstream::Reply> ask_person(mcp::RequestContext& context, upstream::Questio
 
 }  // namespace
 
-// A request as it is sent to the other node, perhaps twice.
-struct Away::Request {
-  std::string method;
-  Json params;                                   // without the arguments of a tool
-  std::shared_ptr<const std::string> arguments;  // of a tool, as JSON; nullptr: no tool
-  bool is_safe_twice = false;                    // it changes nothing, or has an id
-};
-
 Away::Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate, std::string server)
     : loop_(loop), json_(json), shares_(shares), link_(link), gate_(gate), server_(std::move(server)) {}
 Away::~Away() = default;
 
 bool Away::concerns(mcp::Method method, const mcp::RequestContext& context) const {
-  return tenants::member_of(context).policy->cluster.is_home_shared &&
-         std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
+  const policies::ClusterRules& rules = tenants::member_of(context).policy->cluster;
+  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
+  if (!rules.is_home_shared && !is_of_node) return rules.spreads_stateless && method == mcp::Method::tools_call;
+  return std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
 }
 
 Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestContext& context, Json& params, size_t) {
   ResultForm form{method, context.version, server_, {}};
+  const policies::ClusterRules& rules = tenants::member_of(context).policy->cluster;
+  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
+  if (rules.spreads_stateless && is_spread(method, context, params)) {
+    if (is_of_node) co_return answer_spread(form);
+    auto answered = co_await spread(context, params, std::move(form));
+    co_return answered;
+  }
+  if (!rules.is_home_shared) {
+    if (!is_of_node) co_return std::nullopt;
+    co_return write_far_failure({"denied", "the policy has its workspaces at each node", "", link_.node(), false},
+                                form);
+  }
   tenants::TenantId id{tenants::member_of(context).tenant->account()};
   if (context.meta.is_object())
     if (const auto named = context.meta.find(tenants::kWorkspaceKey); named != context.meta.end()) {
@@ -92,7 +105,6 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
     }
   if (!tenants::member_of(context).policy->allows_workspace(id.workspace) && !id.workspace.empty())
     co_return std::nullopt;
-  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
   std::optional<Request> request;
   for (int moves = 0; moves < kMostMoves; moves++) {
     const auto passed = co_await gate_.pass(id);
@@ -167,6 +179,12 @@ Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& 
 
 Task<std::optional<mcp::Answer>> Away::ask(const Request& request, mcp::RequestContext& context, ResultForm form) {
   Attempt made = co_await attempt(request, context, form.node);
+  auto answered = co_await conclude(request, context, std::move(form), std::move(made));
+  co_return answered;
+}
+
+Task<std::optional<mcp::Answer>> Away::conclude(const Request& request, mcp::RequestContext& context, ResultForm form,
+                                                Attempt made) {
   const bool was_sent = made.was_sent;
   const bool is_asked_again = !made.answer && (!was_sent || request.is_safe_twice);
   if (is_asked_again) made = co_await attempt(request, context, form.node);

@@ -1,6 +1,8 @@
 // Away: passes requests for a workspace of another node on to the warderd of that node, as MCP 2026-07-28, and gives
 // the answer to the client. Progress, questions and cancellation pass, too. Requests for a workspace of this node are
 // answered here, while this node has its lease.
+// An execution that declares itself stateless goes to the nodes that warder-node names, one after the other, until one
+// takes it (away_spread.cc).
 // An execution gets its id here (_meta["org.warder/executionId"]). When the connection to the other node is lost, the
 // request is sent once more with the same id: that node returns its stored answer, or refuses; it runs no
 // program twice.
@@ -33,8 +35,9 @@ struct AwayCounts {
   uint64_t answered = 0, unreachable = 0, lost = 0;
   // Of clients of other nodes, answered here, or not: the home has moved, or is not known.
   uint64_t served = 0, moved = 0;
-  uint64_t fenced = 0;    // for a home here, refused because this node has no lease
-  uint64_t homeless = 0;  // refused because the home is not known
+  uint64_t busy_there = 0, busy_here = 0;  // stateless executions that the other node, or this one, refused
+  uint64_t fenced = 0;                     // for a home here, refused because this node has no lease
+  uint64_t homeless = 0;                   // refused because the home is not known
   HopTimes hops;
 };
 
@@ -50,14 +53,25 @@ class Away : public mcp::Elsewhere {
   const AwayCounts& counts() const { return counts_; }
 
  private:
-  struct Request;
+  // A request as it is sent to another node, perhaps twice.
+  struct Request {
+    std::string method;
+    Json params;                                   // without the arguments of a tool
+    std::shared_ptr<const std::string> arguments;  // of a tool, as JSON; nullptr: no tool
+    bool is_safe_twice = false;                    // it changes nothing, or has an id
+  };
   struct Attempt {
     Result<upstream::ServerAnswer> answer;  // an error: the connection failed
     bool was_sent = false;
   };
   Task<Result<Request>> take(mcp::Method method, mcp::RequestContext& context, const Json& params);
+  // A stateless execution, on a node with free slots. nullopt: here.
+  Task<std::optional<mcp::Answer>> spread(mcp::RequestContext& context, const Json& params, ResultForm form);
+  std::optional<mcp::Answer> answer_spread(const ResultForm& form);
   // nullopt: the node is not the home any more.
   Task<std::optional<mcp::Answer>> ask(const Request& request, mcp::RequestContext& context, ResultForm form);
+  Task<std::optional<mcp::Answer>> conclude(const Request& request, mcp::RequestContext& context, ResultForm form,
+                                            Attempt made);
   Task<Attempt> attempt(const Request& request, mcp::RequestContext& context, const std::string& node);
   Task<mcp::Answer> write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form);
   std::shared_ptr<FarConnection> connection_to(const std::string& node, Acting acting);

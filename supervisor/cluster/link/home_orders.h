@@ -1,7 +1,7 @@
 // Orders of warderd to its warder-node about homes (node_messages.h: "claim", "fence", "other", "homes", "drain",
 // "lost"). Each is answered by the record in the cluster, not from memory.
 // Used by: home_mover.h, home_receiver.h, node_drain.h. Errors: unavailable: warder-node or the cluster cannot be
-// reached, and what was asked may have been done or not; denied: it was not done, with the reason.
+// reached, and the order may have been carried out; denied: it was not, with the reason.
 #pragma once
 #include <optional>
 #include <string>

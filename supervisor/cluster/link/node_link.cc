@@ -296,6 +296,12 @@ void NodeLink::tell_load_of(std::function<NodeLoad()> read) {
   load_changed();
 }
 
+NodeLoad NodeLink::load() const {
+  NodeLoad load = read_load_ ? read_load_() : NodeLoad{};
+  load.slots = std::min(load.slots, lease_.slots);
+  return load;
+}
+
 // Read a little later: what changes now may not have ended yet.
 void NodeLink::load_changed() {
   if (!socket_ || !read_load_ || telling_) return;

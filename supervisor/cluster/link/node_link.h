@@ -32,8 +32,8 @@ class NodeLink {
   // The nodes to ask for a stateless execution of an account, one after the other. `here_is_free`: this node has a free
   // slot. Errors: unavailable.
   Task<Result<std::vector<std::string>>> places_for(std::string account, bool here_is_free);
-  // The load of this daemon, as it is told to warder-node; nothing before tell_load_of().
-  NodeLoad load() const { return read_load_ ? read_load_() : NodeLoad{}; }
+  // The load of this daemon, as other nodes see it; nothing before tell_load_of().
+  NodeLoad load() const;
   // Sets the function that is called when the cluster's rules may have changed: also after each connection.
   void on_rules(std::function<void()> changed) { rules_changed_ = std::move(changed); }
   // What is known of the home now: the next home_of() returns it.

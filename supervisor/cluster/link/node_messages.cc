@@ -106,6 +106,8 @@ Result<Lease> read_lease(const Json& message) {
   TRY(lease.node, node_in(fields));
   TRY(const int64_t starts, fields.integer("starts_until_us", 0, kMostMicroseconds));
   TRY(const int64_t runs, fields.integer("runs_until_us", 0, kMostMicroseconds));
+  TRY(const int64_t slots, fields.integer_or("slots", 0, 1 << 20, 1 << 20));
+  lease.slots = static_cast<uint32_t>(slots);
   CHECKED(fields.done());
   if (runs < starts) return fail(Code::invalid, "lease.runs_until_us: before starts_until_us");
   lease.starts_until = std::chrono::microseconds(starts);

@@ -1,30 +1,28 @@
 // The messages between warderd and warder-node of one machine: JSON objects, one a line, on two Unix sockets.
 // warder-node listens; warderd connects. The first line says what the connection is for:
-//   {"hello": {"boot": "..."}}                        the one control connection; then both sides send:
-//     warderd      {"find": {"id", "account", "workspace"}}       which node is the home?
-//     warderd      {"place": {"id", "account", "here"}}           which nodes may run a stateless execution? `here`: a
-//     slot
-//                                                                 is free here
-//     warder-node  {"placed": {"id", "nodes": ["n2", "n1"]}}      to ask one after the other; or {"placed": {"id",
-//     "why"}} warder-node  {"found": {"id", "node", "epoch", "here"}}, {"failed": {"id", "why", "remedy"}} warder-node
-//     {"moved": {}}                                  every home may have changed: ask again warder-node  {"lease":
-//     {"node", "starts_until_us", "runs_until_us"}}   see Lease warder-node  {"rules": {}} the cluster's rules may have
-//     changed
-//   {"rules": {}}                                     warder-node sends the trust record and each signed rule: a line
-//                                                     {"rule": {"bytes"}} and the text of so many bytes; then {"end":
-//                                                     {}}
-//     warderd      {"claim": {"id", "account", "workspace", "from", "epoch", "after_lease"}}, {"fence": {"id", ...,
-//     "epoch"}},
-//                  {"lost": {"id", ...}}          changes of a home: home_orders.h
-//     warderd      {"other": {"id", ...}}, {"homes": {"id", ...}}, {"drain": {"id", "drained"}}
-//     warder-node  {"answer": {"id", ...}}, {"failed": {"id", "why", "remedy", "denied"}}; denied: it was not done
-//   {"open": {"node", "for": Acting}}                 a connection to the warderd of that node. warder-node answers
+//   {"hello": {"boot": "..."}}       the one control connection. Then warderd sends:
+//     {"find": {"id", "account", "workspace"}}   which node is the home?
+//     {"place": {"id", "account", "here"}}       which nodes may run a stateless execution? `here`: this one has a slot
+//     {"claim": {"id", "account", "workspace", "from", "epoch", "after_lease"}}, {"fence": {"id", ..., "epoch"}},
+//     {"lost": {"id", ...}}                      changes of a home: home_orders.h
+//     {"other": {"id", ...}}, {"homes": {"id", ...}}, {"drain": {"id", "drained"}}
+//     and warder-node:
+//     {"found": {"id", "node", "epoch", "here"}}
+//     {"placed": {"id", "nodes": ["n2", "n1"]}}  to ask one after the other; or {"placed": {"id", "why"}}
+//     {"answer": {"id", ...}}                    to the others
+//     {"failed": {"id", "why", "remedy", "denied"}}   denied: it was not done
+//     {"moved": {}}                              every home may have changed: ask again
+//     {"lease": {"node", "starts_until_us", "runs_until_us", "slots"}}   see Lease
+//     {"rules": {}}                              the cluster's rules may have changed
+//   {"rules": {}}                    warder-node sends the trust record and each signed rule: a line with
+//     {"rule": {"bytes"}} and the text of so many bytes; then {"end": {}}
+//   {"open": {"node", "for": Acting}}    a connection to the warderd of that node. warder-node answers
 //     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
-//   {"push": {"to": node, "home": Push}}             a connection to the warderd of that node, which is to take a
-//     workspace of this node; answered like "open"; then both sides send what move_stream.h says
+//   {"push": {"to": node, "home": Push}}    a connection to the warderd of that node, which is to take a workspace of
+//     this node; answered like "open"; then both sides send what move_stream.h says
 // warderd listens; warder-node connects:
-//   {"act": Acting}                                   MCP follows, for a client of another node
-//   {"take": Push}                                    a workspace of another node follows
+//   {"act": Acting}                  MCP follows, for a client of another node
+//   {"take": Push}                   a workspace of another node follows
 // Used by: node_link.h, node_listener.h, rule_fetch.h, warder-node. Errors: invalid, naming the field.
 #pragma once
 #include <chrono>
@@ -82,6 +80,7 @@ Result<std::vector<std::string>> read_places(const Json& placed);
 struct Lease {
   std::string node;  // the name of this node
   std::chrono::microseconds starts_until{0}, runs_until{0};
+  uint32_t slots = 1 << 20;  // executions that this node takes at the same time (NodeSettings)
 };
 Result<Lease> read_lease(const Json& message);
 // CLOCK_BOOTTIME (clock_gettime(2)).

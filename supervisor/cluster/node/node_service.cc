@@ -88,7 +88,7 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
       carrier_(loop, *bus_,
                {settings_.node, boot_, std::move(key), trust_, settings_.warderd,
                 [this](const std::string& node) { nodes_.note_unanswered(node); }},
- homes_),
+               homes_),
       tasks_(loop) {}
 
 NodeService::~NodeService() {
@@ -148,7 +148,10 @@ Json NodeService::lease() {
   const auto after = [&](std::chrono::seconds time) {
     return renewed_ ? since + microseconds(BootClock::time_point(time)) : 0;
   };
-  return {{"node", settings_.node}, {"starts_until_us", after(kFencedAfter)}, {"runs_until_us", after(kEndedAfter)}};
+  return {{"node", settings_.node},
+          {"starts_until_us", after(kFencedAfter)},
+          {"runs_until_us", after(kEndedAfter)},
+          {"slots", settings_.slots}};
 }
 
 Json NodeService::nodes_after(const std::string& name) {

@@ -1,0 +1,71 @@
+// Away, for executions that declare themselves stateless: any node may run them.
+#include "supervisor/cluster/link/away.h"
+#include "supervisor/cluster/placement/place.h"
+#include "supervisor/tenants/requester.h"
+
+namespace cluster {
+namespace {
+
+NodeReport report_of(const NodeLoad& load) {
+  NodeReport report;
+  report.used = load.running;
+  report.waiting = load.waiting;
+  report.slots = load.slots;
+  report.drained = load.is_drained;
+  return report;
+}
+
+}  // namespace
+
+// Without warder-node, and where no other node takes it, it runs here.
+Task<std::optional<mcp::Answer>> Away::spread(mcp::RequestContext& context, const Json& params, ResultForm form) {
+  const NodeReport here = report_of(link_.load());
+  const bool is_free = !here.drained && here.used + here.waiting < here.slots;
+  const auto places = co_await link_.places_for(tenants::member_of(context).tenant->account(), is_free);
+  if (!places || places->front() == link_.node()) co_return std::nullopt;
+  auto request = co_await take(form.method, context, params);
+  if (!request)
+    co_return write_far_failure({"unavailable", request.error().what, request.error().hint, {}, false}, form);
+  std::optional<Attempt> refused;
+  for (const std::string& node : *places) {
+    if (node == link_.node()) co_return std::nullopt;
+    form.node = node;
+    Attempt made = co_await attempt(*request, context, node);
+    if (!made.answer && !made.was_sent) {
+      counts_.unreachable++;
+      continue;
+    }
+    if (made.answer && denies_run(made.answer->is_error ? made.answer->data : made.answer->result)) {
+      counts_.busy_there++;
+      refused = std::move(made);
+      continue;
+    }
+    auto answered = co_await conclude(*request, context, std::move(form), std::move(made));
+    co_return answered;
+  }
+  if (takes_run(here)) co_return std::nullopt;
+  if (refused) {
+    auto answered = co_await conclude(*request, context, std::move(form), *std::move(refused));
+    co_return answered;
+  }
+  co_return write_far_failure({"unavailable",
+                               "no node that was asked can be reached, and this one is full",
+                               "send the request again later",
+                               {},
+                               false},
+                              form);
+}
+
+// For a client of another node, which asks the next node after a refusal. nullopt: this node runs it.
+std::optional<mcp::Answer> Away::answer_spread(const ResultForm& form) {
+  if (takes_run(report_of(link_.load()))) {
+    counts_.served++;
+    return std::nullopt;
+  }
+  counts_.busy_here++;
+  return write_far_failure(
+      {"exhausted", "it runs too many executions already", "send the request to another node", link_.node(), false},
+      form);
+}
+
+}  // namespace cluster

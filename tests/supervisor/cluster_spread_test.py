@@ -1,0 +1,121 @@
+"""Stateless executions: with `cluster.spread` they run on a node with free slots, and have no files, no session and no
+workflow. A node that is full refuses, and the next one is asked; without warder-node they run at the agent's own node.
+"""
+import signal
+import sys
+import threading
+import unittest
+
+from cluster_rig import NATS_SERVER, Rig
+from harness import Client, Daemon, Policies, body_of
+
+PLACE = {"org.warder/place": "any"}
+if NATS_SERVER is None:
+    sys.stderr.write("*** NOT TESTED: stateless executions on nodes, because nats-server is missing: apt-get install nats-server ***\n")
+
+
+def run(client, code, meta=PLACE, **arguments):
+    """The answer, and the node that gave it; None: the client's own."""
+    result = client.request("tools/call", name="execute_code", arguments={"code": code, **arguments}, _meta=meta)
+    return body_of(result), result.get("_meta", {}).get("org.warder/node")
+
+
+class OneDaemon(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        policies = cls.enterClassContext(Policies(cluster={"home": "local", "spread": "stateless"}, workspaces=["*"],
+                                                  workflows={"max": 5, "steps": 10, "bytes": 65536, "keep_seconds": 600}))
+        cls.daemon = cls.enterClassContext(Daemon(policies=policies))
+        cls.client = cls.enterClassContext(Client(cls.daemon.socket))
+
+    def test_nothing_is_there_and_nothing_stays(self):
+        self.client.write_file("secret", "42")
+        answer, node = run(self.client, "import os\nresult = os.listdir('/workspace')")
+        self.assertEqual((answer["result"], node), ([], None))
+        answer, _ = run(self.client, "open('left', 'w').write('1')")
+        self.assertIn("Read-only file system", answer["error"])
+        answer, _ = run(self.client, "result = sum(numbers)", context_vars={"numbers": [1, 2, 3]})
+        self.assertEqual(answer["result"], 6)
+        answer, _ = run(self.client, "import warder\nresult = warder.workflow('one').step('a', lambda: 1)")
+        self.assertFalse(answer["success"], answer)
+        answer, _ = run(self.client, "result = item * 2", fork=[1, 2])
+        self.assertTrue(answer["success"], answer)
+
+    def test_what_keeps_something_is_refused(self):
+        for name, value in (("session", "s"), ("background", True), ("workspace", "staged")):
+            answer, _ = run(self.client, "1", **{name: value})
+            self.assertIn(f"{name}: a stateless execution has none", answer["error"])
+        answer, _ = run(self.client, "1", {**PLACE, "org.warder/workspace": "team"})
+        self.assertIn("a stateless execution has no workspace", answer["error"])
+        answer, _ = run(self.client, "1", {"org.warder/place": "moon"})
+        self.assertIn('neither "home" nor "any"', answer["error"])
+        answer, _ = run(self.client, "1", {"org.warder/workspace": "stateless"})
+        self.assertIn("allows no workspace named", answer["error"])
+        answer, _ = run(self.client, "result = 1", {"org.warder/place": "home"})
+        self.assertEqual(answer["result"], 1)
+
+    def test_a_policy_without_spread_refuses(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            answer, _ = run(client, "1")
+            self.assertIn("allows no stateless executions", answer["error"])
+
+
+class SmallNodes(Rig):
+    """Each takes two executions at the same time, and refuses the third that waits."""
+
+    def make_files(self):
+        super().make_files()
+        for name in self.names:
+            self.change(self.folder / name / "node.json", slots=2)
+
+
+@unittest.skipIf(NATS_SERVER is None, "nats-server is missing")
+class Nodes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.policies = cls.enterClassContext(Policies(cluster={"home": "local", "spread": "stateless"},
+                                                      admission={"concurrent_executions": 64, "connections": 64}))
+        cls.rig = cls.enterClassContext(SmallNodes(cls.policies, "n1", "n2"))
+
+    def side_by_side(self, count, code, meta=PLACE):
+        """The nodes of so many calls at n1, at the same time."""
+        places, failures = [], []
+
+        def call():
+            with Client(self.rig.daemons["n1"].socket) as client:
+                answer, node = run(client, code, meta, timeout_seconds=60)
+                (places if answer["success"] else failures).append(node or answer.get("error", "n1"))
+        callers = [threading.Thread(target=call) for _ in range(count)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        self.assertEqual(failures, [])
+        return sorted(places)
+
+    def test_what_is_more_than_a_node_takes_runs_at_the_other(self):
+        self.assertEqual(self.side_by_side(1, "result = 1"), ["n1"])
+        self.assertEqual(set(self.side_by_side(4, "import time; time.sleep(1.5)")), {"n1", "n2"})
+        self.assertEqual(self.side_by_side(4, "import time; time.sleep(0.5)", {}), ["n1"] * 4)  # not declared
+        with self.subTest("a full node refuses, and the run waits here"):
+            places = self.side_by_side(12, "import time; time.sleep(1)")
+            self.assertIn("n2", places)
+            self.assertLess(places.count("n2"), 8)
+        with self.subTest("files of the other node are not in reach"):
+            with Client(self.rig.daemons["n2"].socket) as there:
+                there.write_file("there", "1")
+                self.assertEqual(there.execute("import os\nresult = os.listdir()")["result"], ["there"])
+            for node in self.side_by_side(4, "import os, time\nassert os.listdir('/workspace') == []\ntime.sleep(1)"):
+                self.assertIn(node, ("n1", "n2"))
+        with self.subTest("a node that is stopped is not waited for twice"):
+            self.rig.nodes["n2"].send(signal.SIGSTOP)
+            self.assertEqual(self.side_by_side(3, "import time; time.sleep(1)"), ["n1"] * 3)
+            self.rig.nodes["n2"].send(signal.SIGCONT)
+        with self.subTest("without warder-node, all run here"):
+            self.rig.nodes["n1"].stop()
+            self.assertEqual(self.side_by_side(4, "import time; time.sleep(0.5)"), ["n1"] * 4)
+            self.rig.nodes["n1"].start()
+
+
+if __name__ == "__main__":
+    unittest.main()
