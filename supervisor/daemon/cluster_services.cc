@@ -268,3 +268,9 @@ Task<doctor::Findings> DaemonParts::examine_cluster() {
     if (std::find(seen.silent.begin(), seen.silent.end(), node) == seen.silent.end()) seen.unanswered.push_back(node);
   co_return doctor::judge_cluster(seen);
 }
+
+Task<Result<>> DaemonParts::leave_cluster(std::string tenant) {
+  if (!cluster_ || shared_policies().empty()) co_return Result<>{};
+  auto left = co_await cluster_->link().forget_homes(std::move(tenant));
+  co_return left;
+}

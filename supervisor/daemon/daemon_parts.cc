@@ -181,7 +181,8 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                 .executions = executions_,
                 .sessions = sessions_,
                 .disconnect = [this](const std::string& tenant) { disconnect_tenant(tenant); },
-                .forget = [this](const tenants::TenantId& id) { forget_data_of(id); }}),
+                .forget = [this](const tenants::TenantId& id) { forget_data_of(id); },
+                .leave_cluster = [this](std::string tenant) { return leave_cluster(std::move(tenant)); }}),
       bus_(make_bus()),
       reloadables_(all_reloadables()),
       tasks_(loop) {

@@ -136,6 +136,7 @@ class DaemonParts {
   Task<Result<ClusterExecutionsPtr>> cluster_executions();
   Task<> look_at_executions();
   Task<doctor::Findings> examine_cluster();
+  Task<Result<>> leave_cluster(std::string tenant);
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   void skills_changed(const tenants::TenantId& tenant);
   Task<> complete_commits();
