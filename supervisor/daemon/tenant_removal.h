@@ -3,10 +3,10 @@
 // chain stays, because it proves what happened; it holds shapes only, and gets an entry about the removal.
 //
 // Order, so that a killed daemon leaves nothing half done: no client gets the tenant any longer; its executions,
-// sessions and connections end; the cluster forgets that its workspaces are here (if it cannot, the removal goes on only
-// with force); its folder is renamed (from here on the removal is sure to be completed); the journal forgets it; the
-// files are deleted, on a thread beside the loop. finish() does the rest of earlier removals. Used by: daemon_parts.cc,
-// for RemoveTenant of D-Bus. Errors: not_found; denied: it is in use; unavailable: it is being
+// sessions and connections end; the cluster forgets that its workspaces are here (if it cannot, the removal goes on
+// only with force); its folder is renamed (from here on the removal is sure to be completed); the journal forgets it;
+// the files are deleted, on a thread beside the loop. finish() does the rest of earlier removals. Used by:
+// daemon_parts.cc, for RemoveTenant of D-Bus. Errors: not_found; denied: it is in use; unavailable: it is being
 // removed, or was not released in time; those of the journal and the file system.
 #pragma once
 #include <functional>

@@ -111,13 +111,13 @@ Findings judge_shared_policies(const ClusterSeen& seen) {
                                name)});
   }
   if (all.empty())
-    all.push_back(names.empty() ? Finding{"cluster policies", Health::note, "no policy has shared workspaces",
-                                          "write \"cluster\": {\"home\": \"cluster\"} into a policy of all nodes"}
-                                : Finding{"cluster policies",
-                                          Health::good,
-                                          fmt::format("{} shared policies, equal on all nodes that answer",
-                                                      names.size()),
-                                          {}});
+    all.push_back(names.empty()
+                      ? Finding{"cluster policies", Health::note, "no policy has shared workspaces",
+                                "write \"cluster\": {\"home\": \"cluster\"} into a policy of all nodes"}
+                      : Finding{"cluster policies",
+                                Health::good,
+                                fmt::format("{} shared policies, equal on all nodes that answer", names.size()),
+                                {}});
   return all;
 }
 

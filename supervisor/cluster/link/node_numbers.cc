@@ -36,9 +36,12 @@ Json write_numbers(const NodeNumbers& numbers) {
   Json nodes = Json::object(), orders = Json::object();
   for (size_t i = 0; i < kNodeStates; i++) nodes[std::string(name_of(static_cast<NodeState>(i)))] = numbers.nodes[i];
   for (const auto& [key, member] : kOrders) orders[key] = numbers.*member;
-  return {{"nodes", std::move(nodes)},          {"homes", numbers.homes},
-          {"connections", numbers.connections}, {"bus_silent_us", numbers.bus_silent.count()},
-          {"orders", std::move(orders)},        {"refused", numbers.refused},
+  return {{"nodes", std::move(nodes)},
+          {"homes", numbers.homes},
+          {"connections", numbers.connections},
+          {"bus_silent_us", numbers.bus_silent.count()},
+          {"orders", std::move(orders)},
+          {"refused", numbers.refused},
           {"trust_serial", numbers.trust_serial},
           {"trust_trouble", printable(numbers.trust_trouble, kMostNumbersText)},
           {"bus", printable(numbers.bus, kMostNumbersText)}};

@@ -5,7 +5,8 @@
 //   warderd      {"list_homes": {"id", "account", "node", "after"}}   account and node may be missing: all
 //   warder-node  {"homes": {"id", "homes": [HomeView], "next"}}
 //   warderd      {"forget_homes": {"id", "account"}}             the tenant was removed here
-//   warder-node  {"forgotten": {"id", "homes", "more"}}          `more`: ask again; or {"failed": {"id", "why", "remedy"}}
+//   warder-node  {"forgotten": {"id", "homes", "more"}}          `more`: ask again; or {"failed": {"id", "why",
+//   "remedy"}}
 // and tells it how much it has to do: {"load": {"running", "waiting", "slots", "drained"}}.
 // Each message has at most kMostLine bytes. Used by: node_link.h, warder-node, supervisor/bus/. Errors: invalid, naming
 // the field.

@@ -124,7 +124,8 @@ void HomeDirectory::take(const KvChange& change) {
     if (known == records_.end()) return;
     remove_record(change.key);
     // A next home of this workspace begins with the first epoch.
-    held_.forget_if([&change](const tenants::TenantId& id) { return tenant_key(id.account, id.workspace) == change.key; });
+    held_.forget_if(
+        [&change](const tenants::TenantId& id) { return tenant_key(id.account, id.workspace) == change.key; });
     return moved_();
   }
   const auto record = read_home_record(change.bytes);
