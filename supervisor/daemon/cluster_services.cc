@@ -8,6 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLookUsed = 1s;
+constexpr auto kExamineLimit = 2s;
 constexpr size_t kMostPoliciesShown = 1000;
 
 std::optional<uint64_t> microseconds(const std::optional<double>& ms) {
@@ -226,4 +227,54 @@ metrics::ClusterNumbers DaemonParts::cluster_numbers() const {
   numbers.hops.assign(requests.hops.counts.begin(), requests.hops.counts.end());
   numbers.hops_us = requests.hops.sum_us;
   return numbers;
+}
+
+Task<doctor::Findings> DaemonParts::examine_cluster() {
+  if (!cluster_) co_return doctor::Findings{};
+  const cluster::NodeNumbers numbers = cluster_->link().numbers();
+  doctor::ClusterSeen seen;
+  seen.standing = cluster::name_of(cluster_->link().standing());
+  seen.self = cluster_->link().node();
+  seen.bus = numbers.bus;
+  seen.bus_silent_s = static_cast<uint64_t>(std::chrono::floor<std::chrono::seconds>(numbers.bus_silent).count());
+  seen.trust_serial = numbers.trust_serial;
+  seen.trust_trouble = numbers.trust_trouble;
+  for (const char* fault : {"expired", "from_the_future"})
+    if (const auto counted = numbers.refused.find(fault); counted != numbers.refused.end())
+      seen.refused_for_time += counted->second;
+  const auto add = [&seen](const std::string& node, const cluster::FarPolicy& policy) {
+    seen.policies.push_back({node, policy.name, policy.hash, policy.user_accounts});
+  };
+  cluster::Look look;
+  look.kind = cluster::LookKind::policies;
+  look.limit = kExamineLimit;
+  look.take = [&add](const std::string& node, const std::vector<Json>& rows) -> Result<> {
+    std::vector<cluster::FarPolicy> read;
+    for (const Json& row : rows) {
+      TRY(auto policy, cluster::read_far_policy(row));
+      read.push_back(std::move(policy));
+    }
+    for (const auto& policy : read) add(node, policy);
+    return {};
+  };
+  auto looked = co_await cluster::look_at_all(loop_, cluster_->link(), std::move(look));
+  for (const auto& policy : shared_policies()) add(seen.self, policy);
+  if (!looked) co_return doctor::judge_cluster(seen);
+  for (const auto& node : looked->nodes) {
+    if (node.state == cluster::NodeState::removed)
+      seen.left_homes.emplace_back(node.name, node.homes);
+    else
+      seen.nodes++;
+    if (node.state == cluster::NodeState::silent) seen.silent.push_back(node.name);
+    if (!node.version.empty()) seen.versions.emplace_back(node.name, node.version);
+  }
+  for (const auto& node : looked->unanswered)
+    if (std::find(seen.silent.begin(), seen.silent.end(), node) == seen.silent.end()) seen.unanswered.push_back(node);
+  co_return doctor::judge_cluster(seen);
+}
+
+Task<Result<>> DaemonParts::leave_cluster(std::string tenant) {
+  if (!cluster_ || shared_policies().empty()) co_return Result<>{};
+  auto left = co_await cluster_->link().forget_homes(std::move(tenant));
+  co_return left;
 }

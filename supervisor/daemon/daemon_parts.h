@@ -135,6 +135,8 @@ class DaemonParts {
   using ClusterExecutionsPtr = std::shared_ptr<const bus::ClusterExecutions>;
   Task<Result<ClusterExecutionsPtr>> cluster_executions();
   Task<> look_at_executions();
+  Task<doctor::Findings> examine_cluster();
+  Task<Result<>> leave_cluster(std::string tenant);
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   void skills_changed(const tenants::TenantId& tenant);
   Task<> complete_commits();

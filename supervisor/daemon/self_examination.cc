@@ -176,6 +176,8 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   if (const auto http = of_.http_use(); !http.addresses.empty()) all.push_back(doctor::judge_http(http));
   if (auto egress = judge_egress()) all.push_back(*std::move(egress));
   if (of_.spans) all.push_back(judge_traces());
+  doctor::Findings cluster = co_await of_.cluster();
+  std::move(cluster.begin(), cluster.end(), std::back_inserter(all));
   Finding execution = co_await try_execution();
   all.push_back(std::move(execution));
   co_return all;

@@ -30,6 +30,7 @@ class SelfExamination {
     egress::EgressLink& egress;
     const traces::Exporter* spans;  // nullptr: no spans are recorded
     std::function<doctor::HttpUse()> http_use;
+    std::function<Task<doctor::Findings>()> cluster;  // none without a cluster
   };
   explicit SelfExamination(const Subjects& subjects) : of_(subjects) {}
   SelfExamination(const SelfExamination&) = delete;

@@ -66,9 +66,24 @@ Task<Result<>> TenantRemoval::remove(std::string name, Force force, uint32_t uid
   if (force == Force::no) CO_CHECKED(check_unused(name));
   CO_CHECKED(services_.registry.begin_removal(name));
   auto ended = co_await end_uses(name);
+  if (ended) ended = co_await leave_cluster(name, force);
   if (ended) ended = co_await forget(name, force, uid);
   services_.registry.end_removal(name);
   co_return ended;
+}
+
+// Before the files: a home without files would be found, and a workspace there would be empty.
+Task<Result<>> TenantRemoval::leave_cluster(std::string name, Force force) {
+  auto left = co_await services_.leave_cluster(name);
+  if (left) co_return left;
+  if (force == Force::yes) {
+    log_warning("tenant {}: records of its homes may stay in the cluster: {}", name, left.error().what);
+    co_return Result<>{};
+  }
+  co_return fail(Code::unavailable,
+                 fmt::format("the cluster cannot forget the homes of tenant '{}': {}; nothing was removed", name,
+                             left.error().what),
+                 "try again when warder-node reaches the cluster; or force the removal, and the records stay");
 }
 
 Task<Result<>> TenantRemoval::forget(std::string name, Force force, uint32_t uid) {

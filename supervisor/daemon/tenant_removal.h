@@ -3,8 +3,9 @@
 // chain stays, because it proves what happened; it holds shapes only, and gets an entry about the removal.
 //
 // Order, so that a killed daemon leaves nothing half done: no client gets the tenant any longer; its executions,
-// sessions and connections end; its folder is renamed (from here on the removal is sure to be completed); the journal
-// forgets it; the files are deleted, on a thread beside the loop. finish() does the rest of earlier removals. Used by:
+// sessions and connections end; the cluster forgets that its workspaces are here (if it cannot, the removal goes on
+// only with force); its folder is renamed (from here on the removal is sure to be completed); the journal forgets it;
+// the files are deleted, on a thread beside the loop. finish() does the rest of earlier removals. Used by:
 // daemon_parts.cc, for RemoveTenant of D-Bus. Errors: not_found; denied: it is in use; unavailable: it is being
 // removed, or was not released in time; those of the journal and the file system.
 #pragma once
@@ -31,6 +32,8 @@ class TenantRemoval {
     std::function<void(const std::string& tenant)> disconnect;
     // Deletes what is held in memory, or elsewhere in the state folder, of the tenant or named workspace.
     std::function<void(const tenants::TenantId& id)> forget;
+    // Removes the records that say that this node is the home of the tenant's workspaces.
+    std::function<Task<Result<>>(std::string tenant)> leave_cluster;
   };
   enum class Force { no, yes };
 
@@ -46,6 +49,7 @@ class TenantRemoval {
  private:
   Result<> check_unused(const std::string& name) const;
   Task<Result<>> end_uses(std::string name);
+  Task<Result<>> leave_cluster(std::string name, Force force);
   Task<Result<>> forget(std::string name, Force force, uint32_t uid);
   Task<Result<>> leave_journal(tenants::RemovedTenant& removed, uint64_t& executions);
   void delete_files(tenants::RemovedTenant removed);

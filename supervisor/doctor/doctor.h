@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "supervisor/base/busy_time.h"
@@ -89,6 +90,25 @@ struct EgressReach {                  // hosts by name for jailed code
   uint64_t allowed = 0, denied = 0, failed = 0;  // requests since the start
 };
 Finding judge_egress(const EgressReach& seen);
+// A policy whose workspaces belong to the cluster, as one node has it.
+struct ClusterPolicy {
+  std::string node, name, hash;
+  uint64_t user_accounts = 0;  // connected tenants "uid-N" that have it
+};
+struct ClusterSeen {           // by one node of a cluster
+  std::string standing, self;  // "member"; its name
+  std::string bus;             // the server of NATS, or the last error
+  uint64_t bus_silent_s = 0;   // since it was connected to NATS
+  uint64_t trust_serial = 0;
+  std::string trust_trouble;                                  // why the file of the trust record is not in force
+  uint64_t refused_for_time = 0;                              // messages of other nodes, since the start
+  size_t nodes = 0;                                           // that the trust record names
+  std::vector<std::string> silent, unanswered;                // nodes
+  std::vector<std::pair<std::string, uint64_t>> left_homes;   // removed nodes, and how many homes they have
+  std::vector<std::pair<std::string, std::string>> versions;  // nodes and their versions
+  std::vector<ClusterPolicy> policies;                        // of all nodes that answered
+};
+Findings judge_cluster(const ClusterSeen& seen);
 struct Staging {                      // whether a staged execution works here
   std::vector<std::string> policies;  // in force, that stage workspaces
   bool is_always_staged = false;      // by one of them, every execution is staged

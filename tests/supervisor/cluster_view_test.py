@@ -143,7 +143,7 @@ class Answers(unittest.TestCase):
         states = {"here": 1, "alive": 2, "doubted": 0, "silent": 3, "drained": 0, "removed": 1}
         orders = {"opened": 4, "refused_there": 5, "unreachable": 6, "opened_here": 7, "refused_here": 8}
         numbers = {"nodes": states, "homes": 9, "connections": 2, "bus_silent_us": 1_500_000, "orders": orders,
-                   "refused": {"replayed": 3}}
+                   "refused": {"replayed": 3}, "trust_serial": 4, "trust_trouble": "", "bus": "nats://n1"}
         self.double.tell({"numbers": numbers})
         eventually(lambda: self.metrics()["homes"] == {"": 9}, "the numbers are there")
         shown = self.metrics()
@@ -157,6 +157,24 @@ class Answers(unittest.TestCase):
             self.double.tell({"numbers": {**numbers, "homes": 77, member: value}})
         self.double.tell({"numbers": {**numbers, "homes": 10}})
         eventually(lambda: self.metrics()["homes"] == {"": 10}, "wrong numbers are not used")
+
+    def test_the_doctor_names_what_differs_between_nodes(self):
+        self.answer_nodes([node("n1", state="here"), node("n2", version="0.2.0"), node("n3"), node("n4", state="silent"),
+                           node("n5", state="removed", homes=3, boot="", version="")])
+        row = {"name": "team", "hash": "a" * 64, "version": "0.1.0", "user_accounts": 0}
+        self.double.looks = {"n2": [row, {"end": {"left_out": 0}}],
+                             "n3": [{**row, "hash": "b" * 64, "user_accounts": 1}, {"end": {"left_out": 0}}]}
+        found = {str(what): (str(health), str(text), str(remedy)) for what, health, text, remedy in self.admin.call("RunDoctor")
+                 if str(what).startswith("cluster")}
+        self.assertEqual(found["cluster"][:2], ("good", "the node n1 of 4 has its lease"))
+        self.assertEqual((found["cluster nodes"][0], "not heard: n4" in found["cluster nodes"][1]), ("note", True))
+        self.assertEqual(found["cluster policies"][0], "bad")
+        self.assertIn("missing, or not shared, on n1", found["cluster policies"][1])
+        self.assertIn("0.2.0 on n2", found["cluster versions"][1])
+        self.assertIn("team on n3 (1)", found["cluster accounts"][1])
+        self.assertIn("n5 (3)", found["cluster homes"][1])
+        for health, _, remedy in found.values():
+            self.assertEqual(health == "good", not remedy)
 
     def test_homes_are_filtered_and_paged(self):
         asked = []
@@ -298,6 +316,39 @@ class RealNodes(unittest.TestCase):
             self.assertLess(time.monotonic() - begun, 2)
             client.cancel(request)
             eventually(lambda: self.nodes()[home]["Used"] == 0, "it is gone")
+
+    def test_the_doctor_finds_equal_policies_and_accounts_of_users(self):
+        with Client(self.rig.daemons["n2"].socket):
+            found = {str(what): (str(health), str(text)) for what, health, text, _ in self.admin.call("RunDoctor")
+                     if str(what).startswith("cluster")}
+        self.assertEqual({what: health for what, (health, _) in found.items()},
+                         {"cluster": "good", "cluster nodes": "good", "cluster trust": "good", "cluster policies": "good",
+                          "cluster versions": "good", "cluster accounts": "note"})
+        self.assertIn("default on n2 (1)", found["cluster accounts"][1])
+
+    def test_the_homes_of_a_removed_tenant_are_forgotten(self):
+        def homes():
+            rows, _ = self.admin.call("ListHomes", "a{sv}u", dbus.Dictionary({"Tenant": ACCOUNT}, signature="sv"), dbus.UInt32(0),
+                                      interface=CLUSTER)
+            return {str(row["Workspace"]): str(row["Node"]) for row in rows}
+
+        with Client(self.rig.daemons["n1"].socket) as client:
+            for number in range(8):
+                client.request("tools/call", name="execute_code", arguments={"code": "open('kept', 'w').write('x')"},
+                               _meta={"org.warder/workspace": f"team-removed-{number}"})
+        eventually(lambda: "n1" in homes().values() and len(homes()) > 7, "homes are recorded")
+        elsewhere = {workspace: home for workspace, home in homes().items() if home != "n1"}
+        self.assertTrue(elsewhere)
+        removed = warder(self.bus, "tenant", "remove", ACCOUNT, "--yes", "--force")
+        self.assertEqual(removed.returncode, 0, removed)
+        eventually(lambda: homes() == elsewhere, "the homes here are forgotten, the others stay")
+        with Client(self.rig.daemons["n2"].socket) as client:  # a forgotten workspace gets a home again
+            again = next(f"team-removed-{n}" for n in range(8) if f"team-removed-{n}" not in elsewhere)
+            result = client.request("tools/call", name="execute_code", arguments={"code": "import os; print(os.listdir())"},
+                                    _meta={"org.warder/workspace": again})
+            body = json.loads(result["content"][0]["text"])
+            self.assertIs(body["success"], True, body)
+            self.assertNotIn("kept", body["stdout"])
 
     def test_ps_shows_executions_of_all_nodes_and_a_stopped_node_delays_nobody(self):
         code = "import time\nprint('running', flush=True)\ntime.sleep(60)"

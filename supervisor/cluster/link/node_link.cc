@@ -23,6 +23,7 @@ constexpr auto kTryAgain = 1s;
 constexpr auto kAnswerLimit = 3s;      // warder-node asks the cluster
 constexpr size_t kMostHomes = 10'000;  // in memory
 constexpr size_t kMostAsked = 1000;    // questions without an answer
+constexpr int kMostRounds = 1000;      // of one removal of homes
 constexpr size_t kMostViews = 8;       // the same, of those with a page as answer: they must fit into the socket
 
 Error unavailable(std::string why) {
@@ -108,7 +109,7 @@ void NodeLink::take(const Json& message) {
   if (member(message, "moved")) return homes_.clear();
   if (member(message, "rules")) return rules_changed_();
   if (const Json* told = member(message, "numbers")) return take_numbers(*told);
-  for (const char* kind : {"nodes", "homes", "placed"})
+  for (const char* kind : {"nodes", "homes", "placed", "forgotten"})
     if (const Json* answer = member(message, kind)) return take_answer(*answer);
   if (const Json* answer = member(message, "answer")) return take_done(*answer);
   if (const Json* failed = member(message, "failed")) take_failure(*failed);
@@ -125,6 +126,11 @@ void NodeLink::take_failure(const Json& failed) {
                           : unavailable(text_in(failed, "why", 300));
     if (auto remedy = text_in(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
     return ordered.mapped().resolve(tl::unexpected<Error>(std::move(why)));
+  }
+  if (auto question = questions_.extract(number)) {
+    Error why = unavailable(text_in(failed, "why", 300));
+    if (auto remedy = text_in(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
+    return question.mapped().resolve(tl::unexpected<Error>(std::move(why)));
   }
   if (auto asked = asked_.extract(number)) {
     Error why = unavailable("the home of the workspace is not known: " + text_in(failed, "why", 300));
@@ -284,6 +290,17 @@ Task<Result<NodePage>> NodeLink::nodes_after(std::string name) {
 Task<Result<HomePage>> NodeLink::homes(HomeQuestion question) {
   CO_TRY(const Json said, co_await ask("list_homes", write_home_question(question), kMostViews));
   co_return read_home_page(said);
+}
+
+Task<Result<>> NodeLink::forget_homes(std::string account) {
+  for (int rounds = 0; rounds < kMostRounds; rounds++) {
+    Json content = {{"account", account}};
+    CO_TRY(const Json said, co_await ask("forget_homes", std::move(content)));
+    CO_TRY(const ForgottenHomes forgotten, read_forgotten(said));
+    if (!forgotten.has_more) break;
+  }
+  homes_.clear();
+  co_return Result<>{};
 }
 
 Standing NodeLink::standing() const {

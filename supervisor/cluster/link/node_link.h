@@ -53,6 +53,8 @@ class NodeLink {
   // once.
   Task<Result<NodePage>> nodes_after(std::string name);
   Task<Result<HomePage>> homes(HomeQuestion question);
+  // Removes the records of the homes here of an account. Errors: unavailable; some may be removed then.
+  Task<Result<>> forget_homes(std::string account);
   Standing standing() const;
   // What warder-node told last, and how long this node could not start as a home since the daemon's start. `bus_silent`
   // is of now: it grows while warder-node is not there.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "supervisor/base/fields.h"
+#include "supervisor/base/log.h"
 
 namespace cluster {
 namespace {
@@ -35,9 +36,15 @@ Json write_numbers(const NodeNumbers& numbers) {
   Json nodes = Json::object(), orders = Json::object();
   for (size_t i = 0; i < kNodeStates; i++) nodes[std::string(name_of(static_cast<NodeState>(i)))] = numbers.nodes[i];
   for (const auto& [key, member] : kOrders) orders[key] = numbers.*member;
-  return {{"nodes", std::move(nodes)},          {"homes", numbers.homes},
-          {"connections", numbers.connections}, {"bus_silent_us", numbers.bus_silent.count()},
-          {"orders", std::move(orders)},        {"refused", numbers.refused}};
+  return {{"nodes", std::move(nodes)},
+          {"homes", numbers.homes},
+          {"connections", numbers.connections},
+          {"bus_silent_us", numbers.bus_silent.count()},
+          {"orders", std::move(orders)},
+          {"refused", numbers.refused},
+          {"trust_serial", numbers.trust_serial},
+          {"trust_trouble", printable(numbers.trust_trouble, kMostNumbersText)},
+          {"bus", printable(numbers.bus, kMostNumbersText)}};
 }
 
 Result<NodeNumbers> read_numbers(const Json& message) {
@@ -57,6 +64,11 @@ Result<NodeNumbers> read_numbers(const Json& message) {
   TRY(numbers.homes, counted_in(fields, "homes"));
   TRY(numbers.connections, counted_in(fields, "connections"));
   TRY(const uint64_t silent, counted_in(fields, "bus_silent_us"));
+  TRY(numbers.trust_serial, counted_in(fields, "trust_serial"));
+  TRY(const std::string trouble, fields.string("trust_trouble", 4 * kMostNumbersText));
+  TRY(const std::string bus, fields.string("bus", 4 * kMostNumbersText));
+  numbers.trust_trouble = printable(trouble, kMostNumbersText);
+  numbers.bus = printable(bus, kMostNumbersText);
   numbers.bus_silent = std::chrono::microseconds(silent);
   CHECKED(fields.done());
   if (!refused->is_object() || refused->size() > kMostFaults)

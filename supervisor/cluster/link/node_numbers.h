@@ -1,6 +1,6 @@
 // NodeNumbers: what a warder-node counts, for metrics and the doctor. It tells its warderd each second:
 //   warder-node  {"numbers": {"nodes": {"alive": 2, ...}, "homes", "bus_silent_us", "connections", "orders": {...},
-//                             "refused": {"replayed": 1, ...}}}
+//                             "refused": {"replayed": 1, ...}, "trust_serial", "trust_trouble", "bus"}}
 // Used by: node_link.h, warder-node. Errors: invalid, naming the field.
 #pragma once
 #include <array>
@@ -23,7 +23,11 @@ struct NodeNumbers {
   // Orders for connections: of this node to others, and of others to this one.
   uint64_t opened = 0, refused_there = 0, unreachable = 0, opened_here = 0, refused_here = 0;
   std::map<std::string, uint64_t> refused;  // messages of others that EnvelopeChecker refused, by its fault
+  uint64_t trust_serial = 0;                // of the trust record in force
+  std::string trust_trouble;                // why the file of the trust record is not in force; empty: it is
+  std::string bus;                          // the server of NATS, or the last error
 };
+constexpr size_t kMostNumbersText = 300;  // bytes of each text; longer ones are cut
 Json write_numbers(const NodeNumbers& numbers);
 Result<NodeNumbers> read_numbers(const Json& message);
 

@@ -8,6 +8,7 @@
 #include "policies/policy.h"
 #include "supervisor/base/directory_stream.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/cluster/trust/private_file.h"
 
 namespace cluster {

@@ -217,6 +217,30 @@ Result<std::string> read_after(const Json& message) {
   return after;
 }
 
+Json write_forgotten(const ForgottenHomes& forgotten) {
+  return {{"homes", forgotten.homes}, {"more", forgotten.has_more}};
+}
+
+Result<ForgottenHomes> read_forgotten(const Json& message) {
+  Fields fields(message, "forgotten");
+  (void)fields.find("id");
+  ForgottenHomes forgotten;
+  TRY(const int64_t homes, fields.integer("homes", 0, kMostHomes));
+  forgotten.homes = static_cast<uint64_t>(homes);
+  TRY(forgotten.has_more, fields.boolean_or("more", false));
+  CHECKED(fields.done());
+  return forgotten;
+}
+
+Result<std::string> read_forgotten_account(const Json& message) {
+  Fields fields(message, "forget_homes");
+  (void)fields.find("id");
+  TRY(std::string account, fields.string("account", 64));
+  CHECKED(fields.done());
+  if (!policies::valid_name(account)) return fail(Code::invalid, "forget_homes.account: not a name");
+  return account;
+}
+
 Json write_load(const NodeLoad& load) {
   return {{"running", load.running}, {"waiting", load.waiting}, {"slots", load.slots}, {"drained", load.is_drained}};
 }

@@ -4,6 +4,9 @@
 //   warder-node  {"nodes": {"id", "nodes": [NodeView], "next"}}    `next`: for `after`; missing: these were the last
 //   warderd      {"list_homes": {"id", "account", "node", "after"}}   account and node may be missing: all
 //   warder-node  {"homes": {"id", "homes": [HomeView], "next"}}
+//   warderd      {"forget_homes": {"id", "account"}}             the tenant was removed here
+//   warder-node  {"forgotten": {"id", "homes", "more"}}          `more`: ask again; or {"failed": {"id", "why",
+//   "remedy"}}
 // and tells it how much it has to do: {"load": {"running", "waiting", "slots", "drained"}}.
 // Each message has at most kMostLine bytes. Used by: node_link.h, warder-node, supervisor/bus/. Errors: invalid, naming
 // the field.
@@ -78,6 +81,16 @@ Json write_home_question(const HomeQuestion& question);
 Result<HomeQuestion> read_home_question(const Json& message);
 // The member "after" of a question about nodes.
 Result<std::string> read_after(const Json& message);
+
+// ForgottenHomes: the records of homes that were removed.
+struct ForgottenHomes {
+  uint64_t homes = 0;
+  bool has_more = false;  // there may be more
+};
+Json write_forgotten(const ForgottenHomes& forgotten);
+Result<ForgottenHomes> read_forgotten(const Json& message);
+// The account of a message "forget_homes".
+Result<std::string> read_forgotten_account(const Json& message);
 
 // NodeLoad: what a daemon has to do.
 struct NodeLoad {

@@ -203,6 +203,8 @@ void DaemonDoor::take(Control& control, Json message) {
     show_nodes(control, content);
   } else if (kind == "list_homes") {
     show_homes(control, content);
+  } else if (kind == "forget_homes") {
+    control.asking.spawn(forget_homes(control, std::move(content)));
   } else if (kind == "load") {
     take_load(content);
   } else if (NodeOrders::knows(kind)) {
@@ -258,6 +260,20 @@ Task<> DaemonDoor::order(Control& control, std::string kind, Json question) {
   const Error& why = answer.error();
   const bool is_denied = why.code == Code::denied || why.code == Code::invalid;
   send(control, {{"failed", {{"id", id}, {"why", why.what}, {"remedy", why.hint}, {"denied", is_denied}}}});
+}
+
+Task<> DaemonDoor::forget_homes(Control& control, Json asked) {
+  const auto id = read_id(asked);
+  const auto account = read_forgotten_account(asked);
+  if (!id || !account) co_return log_warning(kNotUsed, id ? account.error().what : id.error().what);
+  const auto done = co_await service_.forget_homes(*account);
+  if (!done) {
+    send(control, {{"failed", {{"id", *id}, {"why", done.error().what}, {"remedy", done.error().hint}}}});
+    co_return;
+  }
+  Json forgotten = write_forgotten(*done);
+  forgotten["id"] = *id;
+  send(control, {{"forgotten", std::move(forgotten)}});
 }
 
 Task<> DaemonDoor::find(Control& control, Json asked) {

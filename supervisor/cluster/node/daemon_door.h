@@ -26,6 +26,7 @@ class DaemonDoor {
     // Pages of the view (view_messages.h).
     virtual Json nodes_after(const std::string& name) = 0;
     virtual Json homes_for(const HomeQuestion& question) = 0;
+    virtual Task<Result<ForgottenHomes>> forget_homes(std::string account) = 0;
     // nullopt: no warderd is connected.
     virtual void set_load(std::optional<NodeLoad> load) = 0;
     // `acting`: nullopt: a look (look_messages.h).
@@ -62,6 +63,7 @@ class DaemonDoor {
   void show_homes(Control& control, const Json& question);
   void take_load(const Json& load);
   Task<> order(Control& control, std::string order, Json question);
+  Task<> forget_homes(Control& control, Json asked);
   static void send(Control& control, const Json& message);
 
   Loop& loop_;

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <utility>
+#include <vector>
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
@@ -122,6 +123,9 @@ void HomeDirectory::take(const KvChange& change) {
   if (change.kind == KvChange::Kind::removed) {
     if (known == records_.end()) return;
     remove_record(change.key);
+    // A next home of this workspace begins with the first epoch.
+    held_.forget_if(
+        [&change](const tenants::TenantId& id) { return tenant_key(id.account, id.workspace) == change.key; });
     return moved_();
   }
   const auto record = read_home_record(change.bytes);
@@ -162,6 +166,30 @@ size_t HomeDirectory::homes_of(const std::string& account) const {
   size_t count = 0;
   for (auto one = records_.lower_bound(prefix); one != records_.end() && one->first.starts_with(prefix); ++one) count++;
   return count;
+}
+
+Task<Result<ForgottenHomes>> HomeDirectory::forget(std::string account) {
+  const auto bucket = bucket_;
+  if (!bucket || !is_current_)
+    co_return fail(Code::unavailable, "this node cannot reach the cluster", "journalctl --unit=warder-node says why");
+  const std::string prefix = name_token(account) + ".";
+  std::vector<std::string> keys;
+  auto one = records_.lower_bound(prefix);
+  for (; one != records_.end() && one->first.starts_with(prefix) && keys.size() < kMostForgotten; ++one)
+    if (one->second.node == settings_.node) keys.push_back(one->first);
+  ForgottenHomes forgotten;
+  for (const std::string& key : keys) {
+    CO_TRY(const auto entry, co_await bucket->get(key));
+    if (!entry) continue;
+    CO_TRY(const HomeRecord record, read_record(entry->bytes));
+    if (record.node != settings_.node) continue;
+    CO_TRY(const KvWrite removed, co_await bucket->remove(key, entry->revision));
+    forgotten.homes += removed.written;
+    if (removed.written) remove_record(key);
+  }
+  held_.forget_if([&account](const tenants::TenantId& id) { return id.account == account; });
+  forgotten.has_more = keys.size() == kMostForgotten && forgotten.homes > 0;
+  co_return forgotten;
 }
 
 NodeTable HomeDirectory::nodes_for(const std::string& account) const {

@@ -13,6 +13,7 @@
 
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
+#include "supervisor/cluster/link/view_messages.h"
 #include "supervisor/cluster/node/node_directory.h"
 #include "supervisor/cluster/placement/homes.h"
 #include "supervisor/cluster/placement/place.h"
@@ -35,6 +36,10 @@ class HomeDirectory {
     bool is_here = false;  // this node is the home, and may act as such while its lease lasts
   };
   Task<Result<Found>> find(tenants::TenantId id);
+  // Removes the records of an account's workspaces whose home is this node: their files are being removed. At most
+  // kMostForgotten at a time. Errors: unavailable.
+  static constexpr size_t kMostForgotten = 200;
+  Task<Result<ForgottenHomes>> forget(std::string account);
   const std::map<std::string, HomeRecord>& records() const { return records_; }  // by key
   const HomeCounts& counts() const { return counts_; }
 

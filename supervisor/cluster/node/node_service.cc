@@ -167,6 +167,9 @@ Task<> NodeService::tell_numbers() {
     count_nodes({trust_, nodes_.table(), homes_.counts(), settings_.node}, now, numbers);
     carrier_.count_into(numbers);
     numbers.bus_silent = std::chrono::duration_cast<std::chrono::microseconds>(now - connected);
+    numbers.trust_serial = static_cast<uint64_t>(trust_.serial);
+    numbers.trust_trouble = keeper_->trouble();
+    numbers.bus = bus_->status();
     door_->tell({{"numbers", write_numbers(numbers)}});
     co_await sleep_for(loop_, kTellNumbersEvery);
   }

@@ -40,6 +40,7 @@ class NodeService : private DaemonDoor::Service {
   }
   Json nodes_after(const std::string& name) override;
   Json homes_for(const HomeQuestion& question) override;
+  Task<Result<ForgottenHomes>> forget_homes(std::string account) override { return homes_.forget(std::move(account)); }
   void set_load(std::optional<NodeLoad> load) override { nodes_.set_load(load); }
   Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) override;
   Task<> carry_push(AsyncFd local, std::string node, Push push) override;

@@ -71,12 +71,16 @@ Task<> TrustKeeper::follow_file() {
       return {};
     };
     const auto read = co_await rules_.run(std::move(job));
+    if (!read) trouble_ = read.error().what;
     if (!read || *text == last) continue;  // also while a record is copied there
+    trouble_.clear();
     const auto offered = co_await offer(*text);
     if (!offered) continue;  // the disk: tried again
     last = *text;
-    if (!offered->refused.empty() && !offered->is_behind)
+    if (!offered->refused.empty() && !offered->is_behind) {
+      trouble_ = offered->refused;
       log_warning("cluster: {} is not in force: {}", anchor_, offered->refused);
+    }
     if (!offered->is_new) continue;
     must_put_ = true;
     if (bucket_) co_await put_own(bucket_);

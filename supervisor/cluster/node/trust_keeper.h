@@ -22,6 +22,8 @@ class TrustKeeper {
   TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, const RuleStore& now, RuleWork& rules,
               std::function<void(const TrustRecord&)> changed);
   void begin();
+  // Why the file of `warder cluster` is not in force; empty: it is, or an older one than the record in force.
+  const std::string& trouble() const { return trouble_; }
 
  private:
   // The result of a text for the rules.
@@ -52,6 +54,7 @@ class TrustKeeper {
   Monotonic::time_point next_put_{};  // of a record that replaces another one
   RuleWork& rules_;
   Bucket bucket_;
+  std::string trouble_;
   Scope tasks_;  // last: cancelled first
 };
 

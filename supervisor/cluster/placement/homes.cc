@@ -46,6 +46,10 @@ void HeldHomes::confirm(const tenants::TenantId& workspace, const HomeRecord& re
 
 void HeldHomes::forget(const tenants::TenantId& workspace) { homes_.erase(workspace); }
 
+void HeldHomes::forget_if(const std::function<bool(const tenants::TenantId& workspace)>& is_gone) {
+  std::erase_if(homes_, [&is_gone](const auto& home) { return is_gone(home.first); });
+}
+
 std::vector<tenants::TenantId> HeldHomes::unconfirmed(size_t limit,
                                                       const std::optional<tenants::TenantId>& after) const {
   std::vector<tenants::TenantId> found;

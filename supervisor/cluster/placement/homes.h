@@ -2,6 +2,7 @@
 // Pure, without I/O. Source: the bucket `homes`. Used by: warder-node, for each order and each local request.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,6 +54,8 @@ class HeldHomes {
   void confirm(const tenants::TenantId& workspace, const HomeRecord& record, uint64_t period, bool is_take);
   // No longer the home: moved away by this node, or the record was removed.
   void forget(const tenants::TenantId& workspace);
+  // The same for each workspace for which `is_gone` returns true. Looks at all homes.
+  void forget_if(const std::function<bool(const tenants::TenantId& workspace)>& is_gone);
 
   // At most `limit` workspaces, in their order after `after`, that were usable in an earlier period of the lease: their
   // records must be read. Called page by page after NodeLease::confirm() returned true.

@@ -213,3 +213,51 @@ TEST_CASE("the finding about HTTP names addresses, and tokens that must be repla
   use.has_jwt_keys = true;
   CHECK(doctor::judge_http(use).health == doctor::Health::good);
 }
+
+TEST_CASE("a node of a cluster: each fault is found, and names the nodes that differ", "[doctor]") {
+  const auto find = [](const ClusterSeen& seen, const std::string& what) {
+    for (const Finding& finding : judge_cluster(seen))
+      if (finding.what == what) return finding;
+    return Finding{what, Health::good, "missing", {}};
+  };
+  ClusterSeen seen{.standing = "member", .self = "n1", .nodes = 3};
+  seen.versions = {{"n1", "0.1.0"}, {"n2", "0.1.0"}, {"n3", "0.1.0"}};
+  seen.policies = {{"n1", "team", "aa", 0}, {"n2", "team", "aa", 0}, {"n3", "team", "aa", 0}};
+  for (const Finding& finding : judge_cluster(seen)) check_good(finding);
+
+  ClusterSeen other = seen;
+  other.policies[0].hash = "bb";  // of the node itself
+  check_not_good(find(other, "cluster policies"), Health::bad, "team: another one on n1;");
+  other = seen;
+  other.policies.pop_back();
+  check_not_good(find(other, "cluster policies"), Health::bad, "missing, or not shared, on n3");
+  other.unanswered = {"n3"};  // nobody knows what it has
+  check_good(find(other, "cluster policies"));
+  check_not_good(find(other, "cluster nodes"), Health::note, "without an answer: n3");
+  other = seen;
+  other.versions[1].second = "0.2.0";
+  check_not_good(find(other, "cluster versions"), Health::note, "0.2.0 on n2");
+  other = seen;
+  other.policies[2].user_accounts = 2;
+  check_not_good(find(other, "cluster accounts"), Health::note, "team on n3 (2)");
+  other = seen;
+  other.left_homes = {{"n9", 12}};
+  check_not_good(find(other, "cluster homes"), Health::note, "n9 (12)");
+  other = seen;
+  other.silent.assign(12, "n2");
+  check_not_good(find(other, "cluster nodes"), Health::note, "and 2 more");
+  other = seen;
+  other.refused_for_time = 3;
+  check_not_good(find(other, "cluster trust"), Health::note, "3 messages");
+  other.trust_trouble = "not readable";
+  check_not_good(find(other, "cluster trust"), Health::bad, "not readable");
+  other = seen;
+  other.policies.clear();
+  check_not_good(find(other, "cluster policies"), Health::note, "no policy");
+  other.standing = "fenced";
+  other.bus = "certificate has expired";
+  check_not_good(find(other, "cluster"), Health::bad, "certificate has expired");
+  other.standing = "no warder-node";
+  check_not_good(find(other, "cluster"), Health::bad, "not connected");
+  CHECK(judge_cluster(other).size() == 1);
+}
