@@ -3,12 +3,11 @@
 //   label.json      SnapshotLabel
 //   records.jsonl   what the journal has of the workspace; the caller's form
 //   folder/...      the workspace's folder in tenants/: files, output, sessions' logs, skills, vault
-// Kept of files: names, permissions, times, holes, hard links, symbolic links, FIFOs. Sockets are left out. Owners are
-// not kept: all is the daemon's.
-// A snapshot to unpack is hostile input: it comes from another machine. Names stay below the target folder, nothing
-// that exists is replaced, and the limits hold before data is written. Both functions wait for a disk: call them on a
-// worker thread. Used by: supervisor/daemon/. Errors: invalid, naming the entry; exhausted: a limit, or the disk;
-// unavailable: `stop` returned true.
+// Of files it has: names, permissions, times, holes, hard links, symbolic links, FIFOs. Sockets are left out. Owners
+// are left out: the daemon owns all. A snapshot to unpack is hostile input: it comes from another machine. Names stay
+// below the target folder, nothing that exists is replaced, and the limits hold before data is written. Both functions
+// wait for a disk: call them on a worker thread. Used by: supervisor/daemon/. Errors: invalid, naming the entry;
+// exhausted: a limit, or the disk; unavailable: `stop` returned true.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -55,7 +54,7 @@ struct UnpackedSnapshot {
 };
 // Reads the label only. `file` is read from its position on.
 Result<SnapshotLabel> read_snapshot_label(int file);
-// Unpacks what is below folder/ into `into` (O_PATH is enough), in which only empty folders may exist.
+// Unpacks the entries below folder/ into `into` (O_PATH is enough), in which only empty folders may exist.
 Result<UnpackedSnapshot> unpack_snapshot(int file, int into, const UnpackLimits& limits, const StopAsked& stop);
 
 }  // namespace cluster

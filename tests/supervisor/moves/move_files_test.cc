@@ -1,4 +1,5 @@
-// The disk's side of moves: a workspace comes whole, with a vault of another key, and what a killed daemon left is found.
+// The disk's side of moves: a workspace comes whole, with a vault of another key, and what a killed daemon left is
+// found.
 #include "supervisor/moves/move_files.h"
 
 #include <fcntl.h>
@@ -194,7 +195,8 @@ TEST_CASE_METHOD(TwoMachines, "an account's own workspace leaves without its nam
 }
 
 TEST_CASE_METHOD(TwoMachines, "a parked file names its workspace, and no other file is one", "[cluster]") {
-  const auto parked = source().pack(id, {id.account, id.workspace, "n1", 3, 77, "p", "h"}, "", root.string(), "file", kNeverStop);
+  const auto parked =
+      source().pack(id, {id.account, id.workspace, "n1", 3, 77, "p", "h"}, "", root.string(), "file", kNeverStop);
   REQUIRE(parked);
   const auto real = fs::canonical(root / "file").string();
   const auto opened = target().open_parked(real);

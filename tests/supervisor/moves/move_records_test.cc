@@ -47,7 +47,9 @@ class MemoryWorkflows : public WorkflowDisk {
     Removed removed{true, 0};
     co_return removed;
   }
-  Task<Result<std::vector<StepHead>>> heads(WorkflowId, uint32_t, uint32_t) override { co_return fail(Code::internal, ""); }
+  Task<Result<std::vector<StepHead>>> heads(WorkflowId, uint32_t, uint32_t) override {
+    co_return fail(Code::internal, "");
+  }
   Task<Result<std::optional<StoredWorkflow>>> find(WorkflowId) override { co_return fail(Code::internal, ""); }
   void forget(std::string) override {}
   Task<Result<>> add_run(StoredRun) override { co_return fail(Code::internal, ""); }
@@ -130,9 +132,10 @@ TEST_CASE("results and workflows of one workspace move, and are forgotten where 
 }
 
 TEST_CASE("records of another form are refused", "[cluster]") {
-  const auto* line = GENERATE("no JSON", "[]", "{}", R"({"task": {}})", R"({"step": {}})", R"({"other": {}})",
-                              R"({"workflow": {"name": "../x", "run": "", "execution": "", "created_ms": 1, "updated_ms": 1, "expires_ms": 1}})",
-                              R"({"named": {"id": "x", "principal": "u", "kind": "call", "state": "working", "created_ms": 1, "updated_ms": 1, "ttl_ms": 1, "result": ""}})");
+  const auto* line = GENERATE(
+      "no JSON", "[]", "{}", R"({"task": {}})", R"({"step": {}})", R"({"other": {}})",
+      R"({"workflow": {"name": "../x", "run": "", "execution": "", "created_ms": 1, "updated_ms": 1, "expires_ms": 1}})",
+      R"({"named": {"id": "x", "principal": "u", "kind": "call", "state": "working", "created_ms": 1, "updated_ms": 1, "ttl_ms": 1, "result": ""}})");
   const auto read = MoveRecords::read(std::string(line) + "\n", "ada");
   REQUIRE_FALSE(read);
   CHECK(read.error().what.find("line 1") != std::string::npos);
