@@ -88,7 +88,7 @@ Result<cluster::HomeQuestion> read_home_filter(sd_bus_message* call) {
     } else if (name == "After" && text.size() <= 255) {
       asked.after = text;
     } else {
-      return fail(Code::invalid, "filter: the keys are Tenant, Node and After, and the values are names",
+      return fail(Code::invalid, "filter: a key other than Tenant, Node or After, or a wrong name as its value",
                   "see org.warder.Warder1.Cluster.ListHomes");
     }
     r = sd_bus_message_exit_container(call);

@@ -1,4 +1,4 @@
-// HomeMover: sends workspaces whose home is this node to other nodes. For each:
+// HomeMover: sends workspaces of this node to other nodes. For each:
 //   hold its requests (MoveGate) -> settle (home_settling.h) -> note that it leaves -> pack -> send -> the other node
 //   claims the home -> its data here is deleted, and its requests go to the other node
 // What the other node says is never believed: at the end the home's record is changed or read by fence_home(), which
@@ -19,7 +19,7 @@ class HomeMover {
   explicit HomeMover(MoveServices& services) : services_(services), tasks_(services.loop) {}
   HomeMover(const HomeMover&) = delete;
 
-  // A move goes on if the caller is cancelled.
+  // A move continues if the caller is cancelled.
   Task<Result<>> move(tenants::TenantId id, std::string node);
   // Writes the workspace as a file into `folder`; it stays here. Returns the file's name.
   Task<Result<std::string>> park(tenants::TenantId id, std::string folder);
@@ -35,7 +35,7 @@ class HomeMover {
   Task<Result<PackedHome>> pack(tenants::TenantId id, uint64_t epoch, const policies::Policy& policy,
                                 std::string folder, std::string name);
   Task<Result<>> send(const PackedHome& packed, std::string node, cluster::Push push);
-  // Decides where the home is, and drops what is not needed. True: this node is the home.
+  // Decides where the home is, and drops the copy that has no use. True: this node is the home.
   Task<Result<bool>> settle_record(Leaving leaving);
   Task<Result<>> drop(tenants::TenantId id);
   Task<> complete_held(Leaving leaving, cluster::MoveGate::Hold hold);

@@ -162,7 +162,7 @@ Task<> HomeReceiver::give_up(std::string folder) {
   if (!done) log_warning("cluster: files of a move stay until the next start: {}", done.error().what);
 }
 
-// The workspace, its policy and its present home, for a parked file. Nothing was changed if it fails.
+// The workspace, its policy and its present home, for a parked file. An error changes no file and no home.
 Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
   const cluster::SnapshotLabel& label = parked.label;
   const tenants::TenantId named{label.account, label.workspace};
@@ -174,8 +174,8 @@ Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
     const WorkerThread::Job look = [id, files = &services_.files]() -> Result<> {
       TRY(const bool is_empty, files->is_empty(id));
       if (is_empty) return {};
-      return fail(Code::denied, "this node is the home of the workspace, and has files of it",
-                  "delete them first, if the file has what is wanted");
+      return fail(Code::denied, "this node is the home of the workspace, and has its files",
+                  "delete them first, if the parked ones are wanted");
     };
     CO_CHECKED(co_await services_.disk.run(look));
   }

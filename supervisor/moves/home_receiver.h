@@ -1,7 +1,7 @@
 // HomeReceiver: takes workspaces of other nodes, and of parked files. For each: check its policy and size -> receive ->
 // unpack beside the tenants' folders, whole and on the disk -> claim the home -> put it in place -> serve.
 // warder-node has checked that the sender is the home, and that this node may have the account; the claim checks it
-// once more. A workspace that is complete and not claimed yet is claimed by the next daemon, or given up: the record in
+// once more. A complete workspace without a claim is claimed by the next daemon, or given up: the record in
 // the cluster decides.
 // Used by: supervisor/daemon/. Errors: each connection gets its own, and the sender stays the home.
 #pragma once
@@ -25,7 +25,7 @@ class HomeReceiver {
   // A connection of warder-node, behind its first line.
   void take(AsyncFd socket, cluster::Push push);
   // Brings a workspace back from a parked file, an absolute path. Takes up to a minute. Returns the label. Errors also:
-  // denied: its home is alive, or this node is the home and has files of it.
+  // denied: its home is alive, or this node is the home and has the workspace's files.
   Task<Result<cluster::SnapshotLabel>> restore(std::string file);
   // A workspace that an earlier daemon has received. Its requests are held from this call on.
   void complete(Arrived arrived);

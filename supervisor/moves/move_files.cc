@@ -61,7 +61,7 @@ Result<> sync_whole(int folder) {
   return {};
 }
 
-// A new file that is on the disk when this returns.
+// A new file, on the disk when this returns.
 Result<> write_mark(int folder, const std::string& name, const std::string& text) {
   const RelativePath part = RelativePath::known(name + ".new");
   TRY(const Fd file, open_beneath(folder, part, O_WRONLY | O_CREAT | O_TRUNC, 0600));
@@ -83,7 +83,7 @@ Result<Json> parse_mark(int folder, const std::string& name) {
   return parse_json(text);
 }
 
-// What a snapshot has at its top becomes part of a tenant's folder.
+// The entries at the top of a snapshot become part of a tenant's folder.
 Result<> check_top(int tree) {
   TRY(const auto names, names_in(tree));
   for (const std::string& name : names) {
@@ -94,7 +94,7 @@ Result<> check_top(int tree) {
   return {};
 }
 
-// A folder can be renamed only by who may write to it.
+// Only an owner with the right to write can rename a folder.
 Result<> take_out(int tenants, int parent, const std::string& name, const std::string& from, const std::string& to) {
   struct stat seen {};
   if (::fstatat(parent, name.c_str(), &seen, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(seen.st_mode))
@@ -263,7 +263,8 @@ Result<> MoveFiles::add(const Arriving& arriving, std::string_view bytes) {
 // The vault of another machine is sealed with that machine's key.
 Result<> MoveFiles::seal_vault_anew(int tree, const Staging& staging) const {
   if (!exists_in(tree, "vault")) return {};
-  if (!staging.has_vault) return fail(Code::invalid, "the snapshot has a vault, and the sender gave no key of it");
+  if (!staging.has_vault)
+    return fail(Code::invalid, "the snapshot has a vault, and the sender gave no key for the vault");
   tenants::VaultRecords records;
   const auto found = [&records](std::string_view token, std::string_view text, std::chrono::sys_seconds until) {
     records.add(token, text, until);
@@ -346,7 +347,7 @@ Result<> MoveFiles::empty_trash(const std::string& trash, const Stop& stop) cons
   for (;;) {
     TRY(const bool gone, removal.step(kTrashSlice));
     if (gone) return {};
-    if (stop()) return fail(Code::unavailable, "the daemon ends; the next start goes on");
+    if (stop()) return fail(Code::unavailable, "the daemon ends; the next start continues");
   }
 }
 

@@ -1,11 +1,11 @@
 // MoveFiles: the disk's side of moving workspaces: the folder tenants/.moves. The home's record in the cluster decides
-// which copy counts (../cluster/placement/homes.h); these files only say, after a crash, which steps have to be
+// which copy counts (../cluster/placement/homes.h); these files only say, after a crash, which moves have to be
 // completed:
 //   leaving.<id>       a workspace that this node sends away: its name and the epoch of its home
 //   arriving.<id>/     one that comes: `packed`, the unpacked `tree`, `records.jsonl`; `complete`, written last, with
 //   the
 //                      order. Without `complete` it is removed at the start
-//   trash.<id>/        files that are being deleted
+//   trash.<id>/        folders that are being deleted
 // All functions but begin() belong on a worker thread. Used by: home_mover.h, home_receiver.h,
 // move_recovery.h. Errors: those of the file system and of ../cluster/snapshot/.
 #pragma once
@@ -92,12 +92,12 @@ class MoveFiles {
     tenants::VaultKeys::Key own_seal;   // and as it is stored here
     bool has_vault = false;             // from_seal is known; otherwise a snapshot with a vault is refused
   };
-  // Checks the digest and the label, unpacks, and makes all of it durable: it can be placed, also by a later daemon.
+  // Checks the digest and the label, unpacks, and makes the tree durable: it can be placed, also by a later daemon.
   Result<> stage(const Arriving& arriving, const Staging& staging, const Stop& stop) const;
-  // Puts the staged files into the workspace's folder, and the files there into arriving.<id>/old. May be called
+  // Puts the staged tree into the workspace's folder, and the former contents into arriving.<id>/old. May be called
   // again after it was interrupted. Returns the records.
   Result<std::string> place(const Arrived& arrived) const;
-  // It is placed, or not wanted: nothing has to be completed any longer. Returns the folder in the trash.
+  // The tree is placed, or not wanted: a later daemon does not complete this move. Returns the folder in the trash.
   Result<std::string> give_up(const std::string& folder) const;
 
   // Deletes a folder in the trash.

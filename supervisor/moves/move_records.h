@@ -37,7 +37,7 @@ class MoveRecords {
     std::vector<Flow> flows;
   };
   static Result<Read> read(const std::string& text, const std::string& tenant);
-  // Stores them. Rows that exist stay; rows without room are logged and left out.
+  // Stores them. Known ids stay as they are; a record without room is logged and left out.
   Task<> adopt(std::string tenant, Read records);
   // The workspace has another home: removes its records here.
   Task<> forget(std::string tenant);

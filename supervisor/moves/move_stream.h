@@ -1,4 +1,4 @@
-// The connection on which a workspace comes to another node, once warder-node has opened it ("push" and "take",
+// The connection that brings a workspace to another node, once warder-node has opened it ("push" and "take",
 // ../cluster/link/node_messages.h). The home sends
 //   {"snapshot": {"bytes", "sha256", "vault"}}   vault: the key that its vault is sealed with, 64 hexadecimal digits,
 //   or ""

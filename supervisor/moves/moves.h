@@ -38,7 +38,7 @@ class Moves {
   Task<Result<std::string>> move(std::string workspace, std::string node);
   // `folder`: absolute. Returns the path of the file.
   Task<Result<std::string>> park(std::string workspace, std::string folder);
-  // Returns the workspaces whose home this node is, sorted. They stay here: move() them.
+  // Returns the workspaces of this node, sorted. They stay here: move() them.
   Task<Result<std::vector<std::string>>> set_drained(bool is_drained);
 
  private:

@@ -133,16 +133,15 @@ class Home(Nodes):
         self.cluster.move(ACCOUNT, "", "n2")
         self.assertEqual(self.answered_by(self.client["n3"], "pass"), "n2")
 
-    def test_nodes_that_disagree_pass_nothing_on_twice(self):
+    def test_a_node_that_was_not_told_of_a_move_asks_for_the_home_again(self):
         self.cluster.homes[ACCOUNT, ""] = "n2"
         self.answered_by(self.client["n3"], "pass")
         self.cluster.homes[ACCOUNT, ""] = "n1"
         self.cluster.nodes["n2"].tell({"moved": {}})  # n3 is not told
-        eventually(lambda: body_of(self.client["n3"].call("execute_code", {"code": "pass"}))["success"] is False, "it has moved")
-        failed = body_of(self.client["n3"].call("execute_code", {"code": "open('moved', 'w')"}))
-        self.assertIn("moved to another node", failed["error"])
-        self.assertIs(failed["may_have_run"], False)
-        self.assertIsNone(self.file_at("n1", "moved"))
+        eventually(lambda: self.answered_by(self.client["n2"], "pass") == "n1", "n2 knows")
+        self.assertEqual(self.answered_by(self.client["n3"], "open('moved', 'w').write('1')"), "n1")
+        self.assertIsNone(self.file_at("n2", "moved"))
+        self.assertEqual(self.file_at("n1", "moved"), "1")
 
 
 class Faults(Nodes):

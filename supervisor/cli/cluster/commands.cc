@@ -98,7 +98,7 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
       {"nodes move",
        run_nodes_move,
        "WORKSPACE [NODE...]",
-       "ACCOUNT or ACCOUNT/WORKSPACE, whose home is this machine, and the node to move to; without it, one is chosen",
+       "ACCOUNT or ACCOUNT/WORKSPACE with its home on this machine, and the node to move to; without it, one is chosen",
        "Make another node the home of a shared workspace: its files, sessions' logs, skills, stored results and "
        "workflows go there. Requests wait meanwhile; sessions end",
        {}},
@@ -108,7 +108,7 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        "The name of this machine's node",
        "Give this node no new homes, also after a restart, and move its homes to other nodes, one after the other. "
        "Fails if a home stays, and says why",
-       {{"--park", "FOLDER", "Write each home as a file into this folder, and move none"}}},
+       {{"--park", "FOLDER", "Write each home as a file into this folder, and do not move it"}}},
       {"nodes undrain",
        run_nodes_undrain,
        "[NODE]",

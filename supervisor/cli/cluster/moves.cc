@@ -1,5 +1,5 @@
 // `warder nodes drain`, `undrain`, `move` and `restore`: where workspaces have their homes. The daemon moves one after
-// the other; the command asks for each, and tells how it went.
+// the other; the command asks for each, and prints the result.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -147,8 +147,8 @@ Result<int> run_nodes_restore(const Given& given) {
   if (given.json)
     print_json({{"Workspace", workspace}, {"From", node}, {"MadeUSec", made_usec}, {"Node", self}});
   else
-    cli::print_text(stdout, fmt::format("{} is here, as it was at {} {} ago; what was done there since then is lost\n",
-                                        workspace, node, usec_text(age_usec)));
+    cli::print_text(stdout, fmt::format("{} is here, as it was at {} {} ago; later changes there are lost\n", workspace,
+                                        node, usec_text(age_usec)));
   return 0;
 }
 

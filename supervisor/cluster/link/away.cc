@@ -107,9 +107,12 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
     co_return std::nullopt;
   std::optional<Request> request;
   for (int moves = 0; moves < kMostMoves; moves++) {
-    const auto passed = co_await gate_.pass(id);
-    if (!passed)
-      co_return write_far_failure({"unavailable", passed.error().what, passed.error().hint, link_.node(), false}, form);
+    if (gate_.is_held(id)) {
+      const auto passed = co_await gate_.pass(id);
+      if (!passed)
+        co_return write_far_failure({"unavailable", passed.error().what, passed.error().hint, link_.node(), false},
+                                    form);
+    }
     const auto home = co_await link_.home_of(id);
     if (gate_.is_held(id)) continue;
     if (!home) {

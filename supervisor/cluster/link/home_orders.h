@@ -1,7 +1,7 @@
 // Orders of warderd to its warder-node about homes (node_messages.h: "claim", "fence", "other", "homes", "drain",
 // "lost"). Each is answered by the record in the cluster, not from memory.
 // Used by: home_mover.h, home_receiver.h, node_drain.h. Errors: unavailable: warder-node or the cluster cannot be
-// reached, and the order may have been carried out; denied: it was not, with the reason.
+// reached, and the order may be done or not; denied: it was not done, with the reason.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,12 +18,12 @@ Task<Result<Home>> claim_home(NodeLink& link, tenants::TenantId id, std::string 
 // This node stays the home, with the next epoch, so that no claim of this epoch can succeed any longer; unless
 // another node has claimed it already. Returns the home as it is then.
 Task<Result<Home>> fence_home(NodeLink& link, tenants::TenantId id, uint64_t epoch);
-// The present home of a workspace that is to be restored here; it is made if there is none. Errors: denied: it is
+// The present home of a workspace, before a restore here; a missing record is made. Errors: denied: it is
 // alive.
 Task<Result<Home>> lost_home(NodeLink& link, tenants::TenantId id);
-// The node to move this workspace to. Errors: denied: there is none.
+// The node to move this workspace to. Errors: denied: no node may be the home.
 Task<Result<std::string>> other_node(NodeLink& link, tenants::TenantId id);
-// The workspaces whose home is this node, sorted.
+// The workspaces of this node, sorted.
 struct HeldHome {
   tenants::TenantId id;
   uint64_t epoch = 0;

@@ -22,7 +22,7 @@ MoveGate::Hold MoveGate::hold(const tenants::TenantId& id) {
   return Hold(state_, id);
 }
 
-// The waiting tasks go on in later turns: one of them may end the hold's owner.
+// The waiting tasks continue in later turns: a task may end the hold's owner.
 void MoveGate::Hold::release() {
   const auto state = std::static_pointer_cast<State>(std::exchange(gate_, nullptr));
   if (!state) return;

@@ -20,7 +20,7 @@
 
 namespace cluster {
 
-// The value at a workspace's key. "of" has the workspace's name where the key is a hash of it.
+// The value at a workspace's key. "of" has the workspace's name where the key is a hash.
 Result<HomeRecord> read_home_record(std::string_view text);
 std::string write_home_record(const HomeRecord& home, const tenants::TenantId& id);
 
@@ -49,7 +49,7 @@ class HomeDirectory {
   enum class Claim { now, after_lease };
   Task<Result<Found>> claim(tenants::TenantId id, HomeRecord expected, Claim how);
   Task<Result<Found>> fence(tenants::TenantId id, uint64_t epoch);
-  // The home of a workspace that is restored from a file: a new record of this node if there is none. Errors also:
+  // The home of a workspace before a restore from a file: a missing record is made for this node. Errors also:
   // denied: the home is alive.
   Task<Result<Found>> find_lost(tenants::TenantId id);
   Task<Result<>> check_push(tenants::TenantId id, std::string from, uint64_t epoch);

@@ -4,10 +4,10 @@
 //   records.jsonl   what the journal has of the workspace; the caller's form
 //   folder/...      the workspace's folder in tenants/: files, output, sessions' logs, skills, vault
 // Of files it has: names, permissions, times, holes, hard links, symbolic links, FIFOs. Sockets are left out. Owners
-// are left out: all files are the daemon's. A snapshot to unpack is hostile input: it comes from another machine. Names
-// stay below the target folder, nothing that exists is replaced, and the limits hold before data is written. Both
-// functions wait for a disk: call them on a worker thread. Used by: supervisor/daemon/. Errors: invalid, naming the
-// entry; exhausted: a limit, or the disk; unavailable: `stop` returned true.
+// are left out: the daemon owns all. A snapshot to unpack is hostile input: it comes from another machine. Names stay
+// below the target folder, nothing that exists is replaced, and the limits hold before data is written. Both functions
+// wait for a disk: call them on a worker thread. Used by: supervisor/daemon/. Errors: invalid, naming the entry;
+// exhausted: a limit, or the disk; unavailable: `stop` returned true.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -54,7 +54,7 @@ struct UnpackedSnapshot {
 };
 // Reads the label only. `file` is read from its position on.
 Result<SnapshotLabel> read_snapshot_label(int file);
-// Unpacks the files below folder/ into `into` (O_PATH is enough), in which only empty folders may exist.
+// Unpacks the entries below folder/ into `into` (O_PATH is enough), in which only empty folders may exist.
 Result<UnpackedSnapshot> unpack_snapshot(int file, int into, const UnpackLimits& limits, const StopAsked& stop);
 
 }  // namespace cluster

@@ -130,7 +130,7 @@ class Unpacking {
     return {};
   }
 
-  // Before anything is written.
+  // Before data is written.
   Result<> count(const TarEntry& entry, const std::string& shown) {
     const uint64_t bytes = tar_data_bytes(entry);
     const bool of_workspace = entry.path.starts_with(kWorkspacePrefix);

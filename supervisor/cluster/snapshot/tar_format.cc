@@ -154,7 +154,7 @@ Result<std::string> TarReader::read_block() {
   return block;
 }
 
-// The records of a pax header, and the header behind it, as one entry. `size` is what is stored.
+// The records of a pax header, and the header behind it, as one entry. `size`: the stored bytes.
 Result<TarEntry> TarReader::read_pax(const std::string& block) {
   const auto bytes = octal_in(block, 124, 11);
   if (block[156] != 'x' || !bytes || *bytes > kMostPaxBytes) return refuse_tar("", "has no pax header");

@@ -20,7 +20,7 @@ constexpr uint64_t kMostTarBytes = 1ull << 50;  // of one file
 
 enum class TarType : char { file = '0', hard_link = '1', link = '2', folder = '5', fifo = '6' };
 
-// A part of a file that has data; between such parts are holes.
+// A part of a file that has data; between the parts are holes.
 struct TarExtent {
   uint64_t offset = 0, size = 0;  // bytes
 };
@@ -32,7 +32,7 @@ struct TarEntry {
   uint32_t mode = 0;   // permission bits
   uint64_t size = 0;   // of a file, in bytes
   int64_t mtime_ns = 0;
-  std::vector<TarExtent> extents;  // of a file with holes: its data; empty: all of it is data
+  std::vector<TarExtent> extents;  // of a file with holes: its data; empty: no holes
   bool is_sparse = false;
 };
 
