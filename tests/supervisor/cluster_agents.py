@@ -7,6 +7,8 @@ import time
 
 from harness import Client, body_of
 
+# Writes the call's number, and when: CLOCK_BOOTTIME, in seconds.
+CODE = "import time; open('runs', 'a').write(f'{number} {{time.clock_gettime(time.CLOCK_BOOTTIME):.3f}}\\n')"
 DONE, NOT_RUN, MAY_HAVE_RUN = "done", "not run", "may have run"
 
 
@@ -27,7 +29,7 @@ class Agent(threading.Thread):
             begun = time.monotonic()
             try:
                 client = client or Client(self.daemon_of_node.socket, timeout=60)
-                body = body_of(client.call("execute_code", {"code": f"open('runs', 'a').write('{number}\\n')"}))
+                body = body_of(client.call("execute_code", {"code": CODE.format(number=number)}))
             except (OSError, EOFError, RuntimeError, ValueError):  # the agent's own daemon has gone
                 self.told[number] = MAY_HAVE_RUN
                 if client:
@@ -72,10 +74,14 @@ class Work:
     def told(self):
         return {number: what for agent in self.agents for number, what in agent.told.items()}
 
+    def lines(self, account):
+        """What the programs wrote: (number, time) of each."""
+        file = self.file(account)
+        return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+
     def faults(self, account):
         """What the judge finds: a list of texts, empty if all is well."""
-        file = self.file(account)
-        runs = collections.Counter(file.read_text().split() if file.exists() else [])
+        runs = collections.Counter(number for number, _ in self.lines(account))
         told = self.told()
         found = [f"{number} was started {times} times" for number, times in runs.items() if times > 1]
         found += [f"{number} was told done, and its line is not there" for number, what in told.items()

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 
+from cluster_proxy import Proxy
 from harness import PATIENCE, Daemon
 from node_double import id_range
 
@@ -62,11 +63,13 @@ class Process:
 
 
 class Rig:
-    def __init__(self, policies, *names):
+    def __init__(self, policies, *names, is_proxied=False, **node_settings):
+        """With is_proxied, each node reaches nats-server through a proxy of its own (cluster_proxy.py)."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-cluster-"))
         self.folder.chmod(0o755)
         self.names, self.policies, self.port, self.bus = names, policies, free_port(), None
-        self.nodes, self.daemons = {}, {}
+        self.nodes, self.daemons, self.node_settings = {}, {}, node_settings
+        self.proxies = {name: Proxy(self.port) for name in names} if is_proxied else {}
 
     def __enter__(self):
         try:
@@ -111,6 +114,8 @@ class Rig:
                 failures.append(AssertionError(f"warder-node of {name} ended with {status}:\n{node.log_text()[-4000:]}"))
         if self.bus:
             self.bus.stop()
+        for proxy in self.proxies.values():
+            proxy.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         if is_good and failures:
             raise failures[0]
@@ -140,7 +145,9 @@ class Rig:
                 warder("cluster", "add", request, "--folder", first)
             (folder / "state").mkdir()
             self.change(folder / "node.json", state=str(folder / "state"), socket=str(folder / "node.sock"),
-                        warderd=str(folder / "in.sock"), ca="")
+                        warderd=str(folder / "in.sock"), ca="", **self.node_settings)
+            if name in self.proxies:
+                self.change(folder / "node.json", servers=[f"nats://127.0.0.1:{self.proxies[name].port}"])
             ids = {"id_range": id_range(number)} if id_range(number) else {}
             # Without a user "warder", a daemon of root becomes the last id of its range.
             last = ids["id_range"]["first"] + ids["id_range"]["count"] - 1 if ids else os.geteuid()

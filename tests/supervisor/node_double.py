@@ -140,6 +140,8 @@ class NodeDouble:
                 client.sendall(json.dumps({"refused": {"why": str(e), "remedy": "ask the administrator"}}).encode() + b"\n")
                 return
             far.sendall(json.dumps({"act": order["for"]}).encode() + b"\n")
+            if not far.makefile("rb", 0).readline().startswith(b'{"serving"'):
+                return
             client.sendall(json.dumps({"opened": {"boot": "double"}}).encode() + b"\n")
             pair = (client, far)
             self.carried.append(pair)

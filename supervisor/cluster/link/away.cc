@@ -14,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kIdle = 60s;                      // a connection without a request is closed after this time
 constexpr size_t kMostConnections = 1024;        // to other nodes
 constexpr char kExecuteCode[] = "execute_code";  // only calls of this tool have ids
 constexpr char kExecutionIdKey[] = "org.warder/executionId";
@@ -218,12 +217,11 @@ Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner own
 }
 
 std::shared_ptr<FarConnection> Away::connection_to(const std::string& node, Acting acting) {
-  const auto then = Monotonic::now() - kIdle;
-  std::erase_if(connections_, [&](const auto& one) { return one.second->is_idle_since(then); });
   Key key{node, std::move(acting)};
   if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
   upstream::Client::Reading reading{json_, JsonWork::Owner{"node " + node}, shares_.of("node " + node)};
-  auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second);
+  auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second,
+                                              [this, key] { connections_.erase(key); });
   if (connections_.size() < kMostConnections) connections_.emplace(std::move(key), made);
   return made;
 }

@@ -101,7 +101,10 @@ Task<> NodeLink::serve(AsyncFd& socket) {
 void NodeLink::take(const Json& message) {
   if (const Json* found = member(message, "found")) return take_found(*found);
   if (const Json* lease = member(message, "lease")) return take_lease(*lease);
-  if (member(message, "moved")) return homes_.clear();
+  if (member(message, "moved")) {
+    moves_++;
+    return homes_.clear();
+  }
   const Json* failed = member(message, "failed");
   const auto id = failed ? failed->find("id") : message.end();
   if (!failed || id == failed->end() || !id->is_number_unsigned()) return;
@@ -118,7 +121,7 @@ void NodeLink::take_found(const Json& found) {
   auto asked = asked_.extract(id->get<uint64_t>());
   if (!asked) return;
   auto home = read_home(found);
-  if (home) {
+  if (home && asked.mapped().moves == moves_) {
     if (homes_.size() >= kMostHomes) homes_.clear();
     homes_[asked.mapped().id] = *home;
   }
@@ -171,7 +174,7 @@ Task<Result<Home>> NodeLink::home_of(tenants::TenantId id) {
   Json find = {{"id", number}, {"account", id.account}, {"workspace", id.workspace}};
   CO_CHECKED(send({{"find", std::move(find)}}));
   OneShot<Result<Home>> answer(loop_, tl::unexpected<Error>(unavailable("warder-node does not answer")));
-  asked_.emplace(number, Asked{std::move(id), answer.resolver()});
+  asked_.emplace(number, Asked{std::move(id), moves_, answer.resolver()});
   const Forgotten forgotten{asked_, number};
   const Deadline late(loop_, kAnswerLimit, [this, number] { asked_.erase(number); });
   auto home = co_await answer;

@@ -55,10 +55,12 @@ class NodeLink {
   std::map<tenants::TenantId, Home> homes_;
   struct Asked {
     tenants::TenantId id;
+    uint64_t moves;  // moves_ when it was asked
     OneShot<Result<Home>>::Resolver answer;
   };
   std::map<uint64_t, Asked> asked_;
   uint64_t last_id_ = 0;
+  uint64_t moves_ = 0;  // messages "moved": an answer to a question from before the last one may be old
   Lease lease_;
   Deadline runs_until_;
   Scope tasks_;  // last: cancelled first

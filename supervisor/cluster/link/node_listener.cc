@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <string_view>
 #include <utility>
 
 #include "supervisor/base/json.h"
@@ -62,6 +63,10 @@ Task<> NodeListener::introduce(Fd socket) {
     log_warning("cluster: a connection of warder-node is ended: {}", acting.error().what);
     co_return;
   }
+  constexpr std::string_view kServing = "{\"serving\":{}}\n";
+  if (::send(watched->get(), kServing.data(), kServing.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+      static_cast<ssize_t>(kServing.size()))
+    co_return;
   Fd taken(::fcntl(watched->get(), F_DUPFD_CLOEXEC, 0));
   watched->close();
   if (!taken) co_return;

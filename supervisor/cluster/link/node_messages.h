@@ -8,7 +8,8 @@
 //   {"open": {"node", "for": Acting}}                 a connection to the warderd of that node. warder-node answers
 //     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
 // warderd listens; warder-node connects:
-//   {"act": Acting}                                   MCP follows, for a client of another node
+//   {"act": Acting}                                   warderd answers {"serving": {}}; then MCP follows, for a client
+//                                                     of another node. Without the answer no warderd serves the socket
 // Used by: node_link.h, node_listener.h, warder-node. Errors: invalid, naming the field.
 #pragma once
 #include <chrono>

@@ -14,6 +14,7 @@
 #include "supervisor/base/random.h"
 #include "supervisor/base/sha256.h"
 #include "supervisor/base/unix_socket.h"
+#include "supervisor/cluster/link/first_line.h"
 
 namespace cluster {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kOpenLimit = 2s;
+constexpr auto kServingLimit = 1200ms;  // for warderd; the other node waits kOpenLimit
 constexpr int64_t kOldestOrderMs = 2'000 + EnvelopeChecker::kToleranceMs;  // its sender waits kOpenLimit
 constexpr size_t kMostConnections = 4096;
 constexpr auto kWarnEvery = 10s;      // refused orders; each client of the bus can send some
@@ -109,13 +111,20 @@ void Carrier::refuse(const BusMessage& message, const NodeEnvelope& order, const
   if (auto sealed = seal(std::move(answer))) (void)respond(bus_, message, *std::move(sealed));
 }
 
-Result<AsyncFd> Carrier::connect_to_warderd(const NodeEnvelope& order) {
-  if (carried_.size() >= kMostConnections) return fail(Code::exhausted, "the node carries too many connections");
-  TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
+// Returns when warderd serves the connection: systemd accepts it for a warderd that does not run or is stopped, too.
+// `order` must outlive the task.
+Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
+  if (carried_.size() >= kMostConnections) co_return fail(Code::exhausted, "the node carries too many connections");
+  CO_TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
   const EnvelopeTenant& tenant = *order.tenant;
   const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
   send_line(made.get(), {{"act", write_acting(acting)}});
-  return AsyncFd::adopt(loop_, std::move(made));
+  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
+  const auto answer = co_await read_first_line(loop_, socket, kMostLine, kServingLimit);
+  const auto message = answer ? parse_json(*answer) : Result<Json>(Json());
+  if (!message || !message->is_object() || !message->contains("serving"))
+    co_return fail(Code::unavailable, "it does not answer", "ask the administrator: systemctl status warder");
+  co_return socket;
 }
 
 // An order that is not accepted gets no answer: its sender is not known.
@@ -139,7 +148,7 @@ Task<> Carrier::take_order(BusMessage message) {
   const FrameCipher::Keys keys;
   auto cipher = FrameCipher::make(keys, FrameCipher::Side::asked, greeting->key);
   if (!cipher) co_return refuse(message, order, boot, cipher.error());
-  auto local = connect_to_warderd(order);
+  auto local = co_await connect_to_warderd(order);
   if (!local) co_return refuse(message, order, boot, std::move(local).error().within("warderd of " + identity_.node));
   const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
   auto frames = bus_.subscribe(inbox, {}, kFrames);

@@ -54,7 +54,7 @@ class Carrier {
   Task<Result<Opened>> ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
                            const std::string& inbox);
   Result<std::string> seal(NodeEnvelope envelope) const;
-  Result<AsyncFd> connect_to_warderd(const NodeEnvelope& order);
+  Task<Result<AsyncFd>> connect_to_warderd(const NodeEnvelope& order);
   void refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why);
   void add(const std::string& node, const std::string& account, FrameCipher cipher, Carried::Ends ends);
   bool is_trusted(const std::string& node, const PublicKey& key, const std::string& account) const;

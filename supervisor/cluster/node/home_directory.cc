@@ -4,12 +4,8 @@
 
 #include <utility>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/bus/subjects.h"
-#include "supervisor/cluster/link/node_messages.h"
 
 namespace cluster {
 namespace {
@@ -19,20 +15,6 @@ using namespace std::chrono_literals;
 constexpr auto kBucketLimit = 2s;
 constexpr auto kTryAgain = 1s;
 constexpr size_t kMostHomesOfAccount = 10'000;
-
-Result<HomeRecord> read_record(std::string_view text) {
-  TRY(const Json record, parse_json(text));
-  Fields in(record, "home");
-  HomeRecord home;
-  TRY(home.node, in.string("node", kMostNodeName));
-  TRY(const int64_t epoch, in.integer("epoch", 1, int64_t{1} << 53));
-  CHECKED(in.done());
-  if (!is_node_name(home.node)) return fail(Code::invalid, "home.node: not the name of a node");
-  home.epoch = static_cast<uint64_t>(epoch);
-  return home;
-}
-
-std::string write_record(const HomeRecord& home) { return dump_json({{"node", home.node}, {"epoch", home.epoch}}); }
 
 }  // namespace
 
@@ -47,7 +29,15 @@ HomeDirectory::HomeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings,
       held_(lease, settings.node),
       tasks_(loop) {}
 
+Result<> HomeDirectory::begin() {
+  TRY(memory_, HomeMemory::open(loop_, settings_.state, records_));
+  tasks_.spawn(follow());
+  return {};
+}
+
 Task<> HomeDirectory::follow() {
+  const auto remembered = co_await memory_->load();
+  for (const auto& [key, record] : remembered) set_record(key, record);
   for (;;) {
     BucketSettings settings;
     settings.replicas = settings_.replicas;
@@ -62,6 +52,7 @@ Task<> HomeDirectory::follow() {
 
 Task<> HomeDirectory::read_all(std::shared_ptr<KvBucket> bucket) {
   auto watch = bucket->watch(">");
+  for (const auto& [key, record] : records_) unseen_.insert(key);
   while (watch) {
     auto change = co_await (*watch)->next();
     if (!change) co_return;
@@ -70,28 +61,80 @@ Task<> HomeDirectory::read_all(std::shared_ptr<KvBucket> bucket) {
 }
 
 void HomeDirectory::take(const KvChange& change) {
-  if (change.kind == KvChange::Kind::current) {
-    is_current_ = true;
-    return;
-  }
+  if (change.kind == KvChange::Kind::current) return take_current();
+  unseen_.erase(change.key);
   const auto known = records_.find(change.key);
   if (change.kind == KvChange::Kind::removed) {
     if (known == records_.end()) return;
+    if (change.revision == 0) return put_back(change.key);
     remove_record(change.key);
     return moved_();
   }
-  const auto record = read_record(change.bytes);
+  const auto record = read_home_record(change.bytes);
   if (!record) return log_warning("cluster: a home is not used: {}: {}", change.key, record.error().what);
+  lost_.erase(change.key);
   if (known != records_.end() && known->second == *record) return;
+  if (known != records_.end() && record->epoch < known->second.epoch) return put_back(change.key);
+  if (known != records_.end() && record->epoch == known->second.epoch)
+    log_error("cluster: the home {} was at node {}, and the cluster lost this: now it is at node {}; its files may be at {}",
+              change.key, known->second.node, record->node, known->second.node);
   const bool has_moved = known != records_.end();
   set_record(change.key, *record);
   if (has_moved) moved_();
+}
+
+// What this node remembers and the bucket does not have was lost there.
+void HomeDirectory::take_current() {
+  for (const std::string& key : std::exchange(unseen_, {})) put_back(key);
+  is_current_ = true;
+}
+
+void HomeDirectory::put_back(const std::string& key) {
+  lost_.insert(key);
+  if (!std::exchange(is_putting_back_, true)) tasks_.spawn(put_back_all());
+}
+
+Task<> HomeDirectory::put_back_all() {
+  size_t count = 0;
+  while (!lost_.empty()) {
+    const std::string key = *lost_.begin();
+    const bool is_done = co_await put_back_one(bucket_, key);
+    if (is_done) {
+      lost_.erase(key);
+      count++;
+    } else {
+      co_await sleep_for(loop_, kTryAgain);
+    }
+  }
+  is_putting_back_ = false;
+  log_warning("cluster: the bus had lost {} homes of workspaces: they are in their place again", count);
+}
+
+// False: the bus does not answer. A record with a higher epoch stays: the watch tells it.
+Task<bool> HomeDirectory::put_back_one(std::shared_ptr<KvBucket> bucket, std::string key) {
+  const auto known = records_.find(key);
+  if (known == records_.end()) co_return true;
+  const HomeRecord record = known->second;
+  if (!nodes_.trust().find(record.node)) {  // of an earlier cluster
+    remove_record(key);
+    co_return true;
+  }
+  const auto made = co_await bucket->create(key, write_home_record(record));
+  if (!made) co_return false;
+  if (made->written) co_return true;
+  const auto entry = co_await bucket->get(key);
+  if (!entry || !*entry) co_return false;
+  const auto present = read_home_record((*entry)->bytes);
+  if (present && present->epoch >= record.epoch) co_return true;
+  const auto replaced = co_await bucket->update(key, write_home_record(record), (*entry)->revision);
+  co_return replaced && replaced->written;
 }
 
 void HomeDirectory::set_record(const std::string& key, const HomeRecord& record) {
   remove_record(key);
   records_.emplace(key, record);
   ++counts_[record.node];
+  memory_->note_change();
 }
 
 void HomeDirectory::remove_record(const std::string& key) {
@@ -100,6 +143,7 @@ void HomeDirectory::remove_record(const std::string& key) {
   const auto count = counts_.find(known->second.node);
   if (--count->second == 0) counts_.erase(count);
   records_.erase(known);
+  memory_->note_change();
 }
 
 // A workspace's name is the client's choice, so the homes of one account are bounded.
@@ -128,7 +172,7 @@ Task<Result<HomeRecord>> HomeDirectory::choose(std::shared_ptr<KvBucket> bucket,
   CO_TRY(const std::string node, lighter_home(nodes_for(id.account), counts_, id, {}, BootClock::now()));
   const HomeRecord chosen{node, 1};
   const uint64_t period = lease_.period();
-  CO_TRY(const KvWrite write, co_await bucket->create(key, write_record(chosen)));
+  CO_TRY(const KvWrite write, co_await bucket->create(key, write_home_record(chosen)));
   if (write.written) {
     set_record(key, chosen);
     if (chosen.node == settings_.node) held_.confirm(id, chosen, period, true);
@@ -136,7 +180,7 @@ Task<Result<HomeRecord>> HomeDirectory::choose(std::shared_ptr<KvBucket> bucket,
   }
   CO_TRY(const auto entry, co_await bucket->get(key));
   if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
-  CO_TRY(const HomeRecord present, read_record(entry->bytes));
+  CO_TRY(const HomeRecord present, read_home_record(entry->bytes));
   set_record(key, present);
   co_return present;
 }
@@ -158,7 +202,7 @@ Task<Result<HomeDirectory::Found>> HomeDirectory::find(tenants::TenantId id) {
     const auto bucket = bucket_;
     CO_TRY(const auto entry, co_await bucket->get(key));
     if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
-    CO_TRY(found.record, read_record(entry->bytes));
+    CO_TRY(found.record, read_home_record(entry->bytes));
     held_.confirm(id, found.record, period, false);
   }
   if (found.record.node != settings_.node) co_return found;

@@ -1,15 +1,18 @@
 // HomeDirectory: which node is the home of each workspace, by the bucket `homes` ({"node", "epoch"} at the workspace's
 // key). A workspace without a home gets one with its first request: the compare-and-set of the bucket decides between
-// nodes that choose at the same time.
+// nodes that choose at the same time. Records that the server of the bus has lost are put back (home_memory.h). The
+// epoch of a home never goes back: a record with a lower one is replaced by the known one.
 // Used by: node_service.h. Errors: unavailable: the cluster cannot be reached, or no node may be a home.
 #pragma once
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
+#include "supervisor/cluster/node/home_memory.h"
 #include "supervisor/cluster/node/node_directory.h"
 #include "supervisor/cluster/placement/homes.h"
 #include "supervisor/cluster/placement/place.h"
@@ -21,7 +24,8 @@ class HomeDirectory {
   // References must outlive the object. `moved` is called when a home has changed.
   HomeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings, const NodeDirectory& nodes, const NodeLease& lease,
                 std::function<void()> moved);
-  void begin() { tasks_.spawn(follow()); }
+  // Errors: those of HomeMemory::open().
+  Result<> begin();
 
   struct Found {
     HomeRecord record;
@@ -33,6 +37,10 @@ class HomeDirectory {
   Task<> follow();
   Task<> read_all(std::shared_ptr<KvBucket> bucket);
   void take(const KvChange& change);
+  void take_current();
+  void put_back(const std::string& key);
+  Task<> put_back_all();
+  Task<bool> put_back_one(std::shared_ptr<KvBucket> bucket, std::string key);
   void set_record(const std::string& key, const HomeRecord& record);
   void remove_record(const std::string& key);
   Task<Result<HomeRecord>> choose(std::shared_ptr<KvBucket> bucket, tenants::TenantId id, std::string key);
@@ -47,7 +55,11 @@ class HomeDirectory {
   const NodeLease& lease_;
   const std::function<void()> moved_;
   std::shared_ptr<KvBucket> bucket_;           // nullptr: not open yet
-  std::map<std::string, HomeRecord> records_;  // by key
+  HomeMemory::Records records_;                // by key
+  std::set<std::string> unseen_;               // keys of records_ that the bucket did not show yet
+  std::set<std::string> lost_;                 // keys of records_ that the bucket has lost
+  bool is_putting_back_ = false;
+  std::unique_ptr<HomeMemory> memory_;         // set by begin()
   HomeCounts counts_;                          // of records_, by node
   bool is_current_ = false;                    // records_ has all that existed
   HeldHomes held_;

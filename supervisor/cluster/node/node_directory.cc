@@ -89,7 +89,12 @@ Task<> NodeDirectory::follow_descriptions() {
         auto change = co_await (*watch)->next();
         if (!change) break;
         if (change->kind == KvChange::Kind::value) take_description(change->key, change->bytes);
-        if (change->kind == KvChange::Kind::removed) table_.remove(change->key);
+        if (change->kind != KvChange::Kind::removed) continue;
+        if (change->revision > 0) {
+          table_.remove(change->key);
+        } else if (change->key == settings_.node) {  // the server lost it; each node writes its own again
+          tasks_.spawn(describe_self());
+        }
       }
     }
     co_await sleep_for(loop_, kReadAgain);

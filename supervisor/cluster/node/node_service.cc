@@ -57,7 +57,7 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
       trust_(std::move(trust)),
       bus_(std::move(bus)),
       nodes_(loop, *bus_, settings_, boot_, trust_),
-      lease_(loop, *bus_, settings_.node, boot_, settings_.replicas,
+      lease_(loop, *bus_, settings_.node, boot_, settings_.replicas, LeaseTimes::divided_by(settings_.lease_divisor),
              [this](BootClock::time_point since) {
                renewed_ = since;
                if (door_) door_->tell({{"lease", lease()}});
@@ -79,7 +79,7 @@ Result<> NodeService::begin(Fd socket, std::set<uid_t> users) {
   CHECKED(carrier_.begin());
   nodes_.begin();
   lease_.begin();
-  homes_.begin();
+  CHECKED(homes_.begin());
   keeper_->begin();
   TRY(door_, DaemonDoor::open(loop_, std::move(socket), std::move(users), *this));
   return {};
@@ -116,10 +116,13 @@ Task<Result<Home>> NodeService::home_of(tenants::TenantId id) {
 // A node without a lease tells times of the past.
 Json NodeService::lease() {
   const int64_t since = renewed_ ? microseconds(*renewed_) : 0;
-  const auto after = [&](std::chrono::seconds time) {
+  const auto after = [&](BootClock::duration time) {
     return renewed_ ? since + microseconds(BootClock::time_point(time)) : 0;
   };
-  return {{"node", settings_.node}, {"starts_until_us", after(kFencedAfter)}, {"runs_until_us", after(kEndedAfter)}};
+  const LeaseTimes& times = lease_.lease().times();
+  return {{"node", settings_.node},
+          {"starts_until_us", after(times.fenced_after)},
+          {"runs_until_us", after(times.ended_after)}};
 }
 
 Task<> NodeService::carry(AsyncFd local, std::string node, Acting acting) {
