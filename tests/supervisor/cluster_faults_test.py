@@ -188,6 +188,11 @@ class LostBus(Scene):
         self.all_work()
         time.sleep(FENCED_S + 1)  # leases are renewed in a new bucket
         self.all_work()
+        other = self.others[1]  # it remembers nothing, and hears of the homes from the bus
+        self.rig.nodes[other].stop()
+        (self.rig.folder / other / "state/homes.json").unlink()
+        self.rig.nodes[other].start()
+        self.all_work()
         for name in reversed(names):
             for node in self.rig.names:
                 with self.subTest(node=node, workspace=name), Client(self.rig.daemons[node].socket) as client:

@@ -52,7 +52,7 @@ class Proxy:
         self.writers.add(writer)
         far_writer = None
         try:
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.server_port)
+            far_reader, far_writer = await self.connect()
             self.writers.add(far_writer)
             await asyncio.gather(self.pass_on(OUT, reader, far_writer), self.pass_on(IN, far_reader, writer))
         except OSError:
@@ -63,6 +63,13 @@ class Proxy:
                     self.writers.discard(one)
                     one.close()
             self.tasks.discard(asyncio.current_task())
+
+    async def connect(self):
+        """A server that is not there does not answer, as a machine that is off."""
+        while True:
+            with contextlib.suppress(ConnectionRefusedError):
+                return await asyncio.open_connection("127.0.0.1", self.server_port)
+            await asyncio.sleep(0.1)
 
     async def pass_on(self, direction, reader, writer):
         """Reads at once, and writes when the direction is open and the delay is over."""

@@ -51,7 +51,12 @@ struct Running {
 };
 
 Task<> start(Loop& loop, cluster::NodeSettings settings, Fd socket, std::set<uid_t> users, Running& running) {
-  auto opened = co_await cluster::NodeService::open(loop, std::move(settings), std::move(socket), std::move(users));
+  auto ended = [&loop, &running](Error why) {
+    running.ended = tl::unexpected<Error>(std::move(why));
+    loop.stop();
+  };
+  auto opened = co_await cluster::NodeService::open(loop, std::move(settings), std::move(socket), std::move(users),
+                                                    std::move(ended));
   if (opened) {
     running.service = *std::move(opened);
     log_notice("warder-node {} is ready", kWarderVersion);
