@@ -166,6 +166,11 @@ Task<> Carrier::take_order(BusMessage message) {
 Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
                                            const std::string& inbox) {
   CO_TRY(auto frames, bus_.subscribe(inbox, {}, kFrames));
+  if (!kWire.overlaps(node.wire))
+    co_return fail(Code::unavailable,
+                   fmt::format("it speaks versions {} to {} of the protocol between nodes, this node {} to {}",
+                               node.wire.oldest, node.wire.newest, kWire.oldest, kWire.newest),
+                   "install the same version of warder-node on all machines");
   const TrustedNode* trusted = checker_.trust().find(node.name);
   if (!trusted || !trusted->may_act_for(acting.account))
     co_return fail(Code::denied, "the trust record does not let this node have the account " + acting.account,

@@ -13,6 +13,7 @@
 #include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/node/carried.h"
+#include "supervisor/cluster/placement/node_table.h"
 #include "supervisor/cluster/trust/envelope_checker.h"
 
 namespace cluster {
@@ -34,6 +35,7 @@ class Carrier {
   struct OtherNode {
     std::string name;
     std::string boot;  // of its warder-node; empty: not known
+    WireVersions wire = kWire;
   };
   // Opens a connection to the warderd of `node`, for a client of this node, and carries `local` over it. `local` gets
   // the lines {"opened"} or {"refused"} (node_messages.h).

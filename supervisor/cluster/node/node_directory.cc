@@ -18,7 +18,6 @@ constexpr auto kReadAgain = 1s;
 constexpr auto kNodesLimit = 2s;
 constexpr uint32_t kMostSlots = 1 << 20;
 constexpr std::string_view kLoad = "w1.load.";
-constexpr WireVersions kWire{1, 1};
 
 Result<NodeReport> read_description(const std::string& node, std::string_view text) {
   TRY(const Json description, parse_json(text));
@@ -31,8 +30,7 @@ Result<NodeReport> read_description(const std::string& node, std::string_view te
   TRY(const int64_t oldest, in.integer("wire_oldest", 1, 1000));
   TRY(const int64_t newest, in.integer("wire_newest", oldest, 1000));
   TRY(report.drained, in.boolean_or("drained", false));
-  const Json* labels = in.find("labels");
-  CHECKED(in.done());
+  const Json* labels = in.find("labels");  // a newer program may say more
   report.slots = static_cast<uint32_t>(slots);
   report.wire = {static_cast<uint32_t>(oldest), static_cast<uint32_t>(newest)};
   if (labels && labels->is_object() && labels->size() <= 32)
@@ -57,6 +55,11 @@ void NodeDirectory::begin() {
 std::string NodeDirectory::boot_of(const std::string& node) const {
   const NodeReport* report = table_.find(node);
   return report ? report->boot : std::string();
+}
+
+WireVersions NodeDirectory::wire_of(const std::string& node) const {
+  const NodeReport* report = table_.find(node);
+  return report ? report->wire : kWire;
 }
 
 Task<> NodeDirectory::describe_self() {

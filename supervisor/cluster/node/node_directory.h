@@ -22,6 +22,8 @@ class NodeDirectory {
   const TrustRecord& trust() const { return trust_; }
   // The boot of a node; empty: not known.
   std::string boot_of(const std::string& node) const;
+  // What a node speaks; not known: as this program.
+  WireVersions wire_of(const std::string& node) const;
 
  private:
   Task<> describe_self();

@@ -135,7 +135,7 @@ Json NodeService::lease() {
 }
 
 Task<> NodeService::carry(AsyncFd local, std::string node, Acting acting) {
-  Carrier::OtherNode other{node, nodes_.boot_of(node)};
+  Carrier::OtherNode other{node, nodes_.boot_of(node), nodes_.wire_of(node)};
   return carrier_.carry(std::move(local), std::move(other), std::move(acting));
 }
 
