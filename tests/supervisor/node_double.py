@@ -63,6 +63,7 @@ class NodeDouble:
         self.listener.listen(100)
         self.control = None
         self.carried = []     # pairs of sockets
+        self.finds = 0        # questions for homes
         self.opened = []      # the member "for" of each connection
         self.failures = []
         self.lease_s = FOREVER
@@ -123,6 +124,7 @@ class NodeDouble:
         self.connected.set()
         for line in lines:
             find = json.loads(line)["find"]
+            self.finds += 1
             home = self.cluster.home(find["account"], find["workspace"])
             if home is None:
                 self.tell({"failed": {"id": find["id"], "why": "no node of the cluster answers", "remedy": "ask the administrator"}})

@@ -202,7 +202,8 @@ Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner own
       if (data.erase(std::string(mcp::meta_key::kNotRun)) > 0) data["may_have_run"] = false;
       data["node"] = form.node;
     }
-    co_return mcp::refuse(static_cast<mcp::ErrorCode>(answer.code), std::move(answer.message), std::move(data));
+    const mcp::ErrorCode code = far_error_code(answer.code, data, form);
+    co_return mcp::refuse(code, std::move(answer.message), std::move(data));
   }
   if (answer.bytes <= JsonWork::kSmall) co_return write_far_result(answer.result, form);
   const auto result = std::make_shared<Json>(std::move(answer.result));

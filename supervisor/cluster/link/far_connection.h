@@ -61,7 +61,7 @@ class FarConnection {
   bool is_watching_ = false;
   const std::function<void()> idle_;
   Deadline idle_after_;  // set while it is not used
-  Scope tasks_;  // last: cancelled first
+  Scope tasks_;          // last: cancelled first
 };
 
 }  // namespace cluster

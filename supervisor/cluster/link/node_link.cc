@@ -53,7 +53,7 @@ const Json* member(const Json& message, const char* key) {
 
 }  // namespace
 
-NodeLink::NodeLink(Loop& loop, std::string socket, std::function<void()> ended)
+NodeLink::NodeLink(Loop& loop, std::string socket, std::function<void(LeaseEnd)> ended)
     : loop_(loop), path_(std::move(socket)), ended_(std::move(ended)), boot_(random_hex(8)), tasks_(loop) {
   tasks_.spawn(stay_connected());
 }
@@ -141,10 +141,16 @@ void NodeLink::take_lease(const Json& message) {
   }
   lease_ = *std::move(lease);
   if (lease_.runs_until == std::chrono::microseconds(0)) return;  // there was none
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(lease_.runs_until - boot_time());
-  runs_until_ = Deadline(loop_, std::max(left, std::chrono::milliseconds(1)), [this] {
+  const auto left = [](std::chrono::microseconds end) {
+    return std::max(std::chrono::ceil<std::chrono::milliseconds>(end - boot_time()), std::chrono::milliseconds(1));
+  };
+  starts_until_ = Deadline(loop_, left(lease_.starts_until), [this] {
+    log_warning("cluster: node {} cannot renew its lease: it starts nothing for shared workspaces", lease_.node);
+    ended_(LeaseEnd::starts);
+  });
+  runs_until_ = Deadline(loop_, left(lease_.runs_until), [this] {
     log_error("cluster: the lease of node {} is over: executions of shared workspaces are ended", lease_.node);
-    ended_();
+    ended_(LeaseEnd::runs);
   });
 }
 

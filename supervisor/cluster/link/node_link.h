@@ -14,11 +14,14 @@
 
 namespace cluster {
 
+// The two ends of a lease: from then on nothing may start (Lease::starts_until), or run (Lease::runs_until).
+enum class LeaseEnd { starts, runs };
+
 class NodeLink {
  public:
-  // `socket`: path of warder-node's socket. `ended` is called when executions must end, because the lease is over
-  // (Lease::runs_until).
-  NodeLink(Loop& loop, std::string socket, std::function<void()> ended);
+  // `socket`: path of warder-node's socket. `ended` is called at each end of the lease: for `starts`, executions that
+  // wait must not start; for `runs`, those that run must end.
+  NodeLink(Loop& loop, std::string socket, std::function<void(LeaseEnd)> ended);
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
 
@@ -49,7 +52,7 @@ class NodeLink {
 
   Loop& loop_;
   const std::string path_;
-  const std::function<void()> ended_;
+  const std::function<void(LeaseEnd)> ended_;
   AsyncFd socket_;  // empty: not connected
   const std::string boot_;
   std::map<tenants::TenantId, Home> homes_;
@@ -62,7 +65,7 @@ class NodeLink {
   uint64_t last_id_ = 0;
   uint64_t moves_ = 0;  // messages "moved": an answer to a question from before the last one may be old
   Lease lease_;
-  Deadline runs_until_;
+  Deadline starts_until_, runs_until_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -76,8 +76,9 @@ void HomeDirectory::take(const KvChange& change) {
   if (known != records_.end() && known->second == *record) return;
   if (known != records_.end() && record->epoch < known->second.epoch) return put_back(change.key);
   if (known != records_.end() && record->epoch == known->second.epoch)
-    log_error("cluster: the home {} was at node {}, and the cluster lost this: now it is at node {}; its files may be at {}",
-              change.key, known->second.node, record->node, known->second.node);
+    log_error(
+        "cluster: the home {} was at node {}, and the cluster lost this: now it is at node {}; its files may be at {}",
+        change.key, known->second.node, record->node, known->second.node);
   const bool has_moved = known != records_.end();
   set_record(change.key, *record);
   if (has_moved) moved_();

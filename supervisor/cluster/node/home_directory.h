@@ -54,14 +54,14 @@ class HomeDirectory {
   const NodeDirectory& nodes_;
   const NodeLease& lease_;
   const std::function<void()> moved_;
-  std::shared_ptr<KvBucket> bucket_;           // nullptr: not open yet
-  HomeMemory::Records records_;                // by key
-  std::set<std::string> unseen_;               // keys of records_ that the bucket did not show yet
-  std::set<std::string> lost_;                 // keys of records_ that the bucket has lost
+  std::shared_ptr<KvBucket> bucket_;  // nullptr: not open yet
+  HomeMemory::Records records_;       // by key
+  std::set<std::string> unseen_;      // keys of records_ that the bucket did not show yet
+  std::set<std::string> lost_;        // keys of records_ that the bucket has lost
   bool is_putting_back_ = false;
-  std::unique_ptr<HomeMemory> memory_;         // set by begin()
-  HomeCounts counts_;                          // of records_, by node
-  bool is_current_ = false;                    // records_ has all that existed
+  std::unique_ptr<HomeMemory> memory_;  // set by begin()
+  HomeCounts counts_;                   // of records_, by node
+  bool is_current_ = false;             // records_ has all that existed
   HeldHomes held_;
   Scope tasks_;  // last: cancelled first
 };

@@ -30,8 +30,7 @@ BusSettings bus_settings(const NodeSettings& settings) {
 }  // namespace
 
 Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSettings settings, Fd socket,
-                                                             std::set<uid_t> users,
-                                                             std::function<void(Error)> ended) {
+                                                             std::set<uid_t> users, std::function<void(Error)> ended) {
   CO_TRY(RuleStore rules, RuleStore::open(settings.trust, settings.state));
   const TrustedNode* self = rules.trust().find(settings.node);
   if (!self)
@@ -42,8 +41,7 @@ Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSet
   CO_TRY(PrivateKey key, load_own_key(settings.node_key, *self));
   CO_TRY(std::unique_ptr<Bus> bus, co_await connect_nats(loop, bus_settings(settings)));
   std::unique_ptr<NodeService> service(
-      new NodeService(loop, std::move(settings), std::move(bus), rules.trust(), std::move(key),
-                                                       std::move(ended)));
+      new NodeService(loop, std::move(settings), std::move(bus), rules.trust(), std::move(key), std::move(ended)));
   NodeService* const made = service.get();
   CO_TRY(service->keeper_,
          TrustKeeper::make(loop, *made->bus_, made->settings_.replicas, made->settings_.trust, std::move(rules),
@@ -95,8 +93,11 @@ void NodeService::note(const BusNotice& notice) {
   log_warning("cluster: the bus is {}: {}", bus_state_name(notice.state), notice.text);
   if (notice.state != BusState::closed) return;
   loop_.defer([ended = ended_, why = notice.text] {
-    ended({Code::unavailable, 0, "the servers of NATS do not take this node: " + why,
-           "see the log of nats-server; nats-nodes.conf of the servers must name this node, and NATS must be reachable", {}});
+    ended({Code::unavailable,
+           0,
+           "the servers of NATS do not take this node: " + why,
+           "see the log of nats-server; nats-nodes.conf of the servers must name this node, and NATS must be reachable",
+           {}});
   });
 }
 

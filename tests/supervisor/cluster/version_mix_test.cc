@@ -22,7 +22,7 @@ using trust_test::record_of;
 TrustRecord two_nodes() { return record_of({node_of("n1", 1), node_of("n2", 2)}); }
 
 Json description(int oldest, int newest) {
-  return {{"boot", "b2"},         {"version", "9.0"},       {"slots", 4},      {"labels", Json::object()},
+  return {{"boot", "b2"},          {"version", "9.0"},      {"slots", 4},      {"labels", Json::object()},
           {"wire_oldest", oldest}, {"wire_newest", newest}, {"a_new_key", {1}}};
 }
 
