@@ -54,7 +54,8 @@ class Work:
         self.rig, self.home, self.agents = rig, home, []
 
     def file(self, account):
-        return self.rig.daemons[self.home].state / "tenants" / account / "workspace/runs"
+        state = self.rig.disks(self.home)[0] if self.rig.has_small_disks else self.rig.daemons[self.home].state
+        return state / "tenants" / account / "workspace/runs"
 
     def begin(self):
         with Client(self.rig.daemons[self.home].socket) as client:

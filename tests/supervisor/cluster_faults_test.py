@@ -2,6 +2,7 @@
 the test. Agents at all nodes call while a fault happens; each program writes its call's number into a file of the shared
 workspace. The judge is this file at the home, not the answers (cluster_agents.py).
 """
+import contextlib
 import os
 import shutil
 import signal
@@ -32,7 +33,7 @@ class Scene(unittest.TestCase):
     def setUpClass(cls):
         cls.policies = cls.enterClassContext(Policies(cluster={"home": "cluster"}, workspaces=["team-*"],
                                                       pool={"min_idle": 1, "max_idle": 2}))
-        cls.rig = cls.enterClassContext(Rig(cls.policies, "n1", "n2", "n3", is_proxied=True, **cls.SETTINGS))
+        cls.rig = cls.enterClassContext(Rig(cls.policies, "n1", "n2", "n3", **{"is_proxied": True, **cls.SETTINGS}))
         cls.home = cls.home_by("n1")
         cls.others = [name for name in cls.rig.names if name != cls.home]
 
@@ -199,6 +200,29 @@ class LostBus(Scene):
                     [contents] = client.request("resources/read", uri="workspace:///kept", **metas[name])["contents"]
                     self.assertEqual(contents["text"], name)
             self.assertEqual(self.home_by("n2", name), homes[name])
+
+
+@unittest.skipIf(NATS_SERVER is None, "nats-server is missing")
+@unittest.skipUnless(os.geteuid() == 0, "only root mounts a disk")
+class FullDisk(Scene):
+    SETTINGS = {"has_small_disks": True, "is_proxied": False}
+
+    def test_the_disks_of_the_home_are_full(self):
+        files = [disk / "filling" for disk in self.rig.disks(self.home)]
+
+        def fill():
+            for file in files:
+                with open(file, "wb", buffering=0) as full:
+                    for size in (1 << 20, 4096, 1):
+                        with contextlib.suppress(OSError):
+                            while full.write(b"x" * size):
+                                pass
+
+        def heal():
+            for file in files:
+                file.unlink()
+        work = self.after_fault(fill, heal, 4)
+        self.assertTrue([what for what in work.told().values() if what != DONE], "something was told")
 
 
 if __name__ == "__main__":

@@ -63,8 +63,10 @@ class Process:
 
 
 class Rig:
-    def __init__(self, policies, *names, is_proxied=False, **node_settings):
-        """With is_proxied, each node reaches nats-server through a proxy of its own (cluster_proxy.py)."""
+    def __init__(self, policies, *names, is_proxied=False, has_small_disks=False, **node_settings):
+        """With is_proxied, each node reaches nats-server through a proxy of its own (cluster_proxy.py). With
+        has_small_disks, the states of a node are on disks of some MiB, in mount namespaces of their programs."""
+        self.has_small_disks = has_small_disks
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-cluster-"))
         self.folder.chmod(0o755)
         self.names, self.policies, self.port, self.bus = names, policies, free_port(), None
@@ -82,6 +84,8 @@ class Rig:
                 self.nodes[name] = Process(folder / "node.log", os.environ["WARDER_NODE"], "--config", folder / "node.json",
                                            "--daemon-user", (folder / "user").read_text())
                 self.daemons[name] = Daemon(policies=self.policies, arguments=("--config", folder / "warderd.json"))
+                if self.has_small_disks:
+                    self.put_on_small_disks(name)
                 self.nodes[name].start()
                 self.daemons[name].__enter__()
             for name in self.names:
@@ -100,6 +104,21 @@ class Rig:
             for name, node in self.nodes.items():
                 print(f"--- warder-node of {name}\n{node.log_text()[-2000:]}")
         self.end(kind is None)
+
+    def put_on_small_disks(self, name):
+        def launcher(state):
+            mount = 'mount -t tmpfs -o size=24m,mode=711 tmpfs "$0" && exec "$@"'
+            return ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, str(state)]
+        node, daemon = self.nodes[name], self.daemons[name]
+        node.command = [*launcher(self.folder / name / "state"), *node.command]
+        daemon.state.mkdir()
+        daemon.launcher = launcher(daemon.state)
+
+    def disks(self, name):
+        """The folders of the states of warderd and warder-node on their small disks."""
+        node, daemon = self.nodes[name], self.daemons[name]
+        return (pathlib.Path(f"/proc/{daemon.process.pid}/root{daemon.state}"),
+                pathlib.Path(f"/proc/{node.process.pid}/root{self.folder / name / 'state'}"))
 
     def end(self, is_good=False):
         failures = []

@@ -212,6 +212,11 @@ Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
     }
     why = std::move(opened).error();
     if (no_responders(why)) why.what = "the node is not connected to the cluster";
+    if (after_timeout(why)) {
+      why.what = "the node does not answer";
+      why.hint =
+          "ask the administrator: journalctl --unit=warder-node on both machines; their clocks must agree to 5 s";
+    }
   }
   if (why.hint.empty()) why.hint = "ask the administrator: journalctl --unit=warder-node";
   send_line(local.get(), {{"refused", {{"why", why.what}, {"remedy", why.hint}}}});
