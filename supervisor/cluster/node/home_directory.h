@@ -27,6 +27,9 @@ class HomeDirectory {
   // Errors: those of HomeMemory::open().
   Result<> begin();
 
+  // All homes that the bus has are known: find() can answer.
+  bool is_current() const { return is_current_; }
+
   struct Found {
     HomeRecord record;
     bool is_here = false;  // this node is the home, and may act as such while its lease lasts

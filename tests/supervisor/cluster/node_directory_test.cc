@@ -1,12 +1,6 @@
-// Nodes of different versions: what a newer one writes is read as far as this program knows it, and a node that speaks
-// no version of this program gets no order.
-#include <sys/socket.h>
-
-#include <array>
-
+// NodeDirectory: the description of a newer node is read as far as this program knows it.
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
-#include "supervisor/cluster/node/carrier.h"
 #include "supervisor/cluster/node/node_directory.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cluster/bus_scene.h"
@@ -15,7 +9,6 @@
 namespace cluster {
 namespace {
 
-using trust_test::key_of;
 using trust_test::node_of;
 using trust_test::record_of;
 
@@ -46,28 +39,6 @@ TEST_CASE("the description of a newer node is read, with its versions", "[cluste
   CHECK(kWire.overlaps(nodes.wire_of("n2")));
   REQUIRE(scene->run(bucket->put("n2", "no JSON")));  // it is logged, and the last one stays
   CHECK(nodes.wire_of("unknown").oldest == kWire.oldest);
-}
-
-TEST_CASE("a node that speaks other versions only gets no order, and the reason is told", "[cluster]") {
-  const auto scene = BusScene::make();
-  const auto bus = scene->connect("n1"), other = scene->connect("n2");
-  const auto orders = *other->subscribe("w1.node.n2");
-  Carrier carrier(scene->loop, *bus, {"n1", "b1", key_of(1), two_nodes(), "/nowhere"});
-  std::array<int, 2> ends{};
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0);
-  const Fd warderd(ends[0]);
-  auto local = AsyncFd::adopt(scene->loop, Fd(ends[1]));
-  REQUIRE(local);
-  Scope tasks(scene->loop);
-  tasks.spawn(carrier.carry(*std::move(local), {"n2", "b2", {2, 3}}, {"n1", "uid:1", "acme", "p", "h"}));
-  std::string line(1000, ' ');
-  ssize_t got = -1;
-  scene->until([&] { return (got = ::recv(warderd.get(), line.data(), line.size(), MSG_DONTWAIT)) > 0; }, "an answer");
-  line.resize(static_cast<size_t>(got));
-  CHECK(line.starts_with("{\"refused\":"));
-  CHECK(line.find("it speaks versions 2 to 3 of the protocol between nodes, this node 1 to 1") != std::string::npos);
-  CHECK(line.find("install the same version") != std::string::npos);
-  CHECK(orders->dropped() == 0);
 }
 
 }  // namespace cluster
