@@ -21,8 +21,12 @@ std::string host_of(const std::string& url) {
 }
 
 Result<> write_nats(ClusterFolder& folder, const NodeNames& names, const std::string& configuration) {
-  cluster::NatsServer server{names.cluster + "-" + names.node, "0.0.0.0:4222", folder.file("tls"), kNatsNodesFile,
-                             "/var/lib/nats/jetstream", {}};
+  cluster::NatsServer server{names.cluster + "-" + names.node,
+                             "0.0.0.0:4222",
+                             folder.file("tls"),
+                             kNatsNodesFile,
+                             "/var/lib/nats/jetstream",
+                             {}};
   TRY(const Json document, parse_json(configuration));
   for (const Json& url : document["servers"]) server.hosts.push_back(host_of(url.get<std::string>()));
   return folder.write_new(folder.file("nats.conf"), cluster::nats_server_config(server), 0644);

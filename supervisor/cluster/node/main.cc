@@ -100,7 +100,9 @@ int main(int argc, char** argv) {
   if (ended) return 0;
   std::string remedy = ended.error().hint;
   if (remedy.empty())
-    remedy = "the files of a node are made by warder cluster init or join, and copied as /usr/share/doc/warder/cluster.md says";
+    remedy =
+        "the files of a node are made by warder cluster init or join, and copied as /usr/share/doc/warder/cluster.md "
+        "says";
   std::fprintf(stderr, "warder-node: %s; %s\n", ended.error().what.c_str(), remedy.c_str());
   return ended.error().code == Code::invalid ? kExitUsage : kExitError;
 }

@@ -124,9 +124,9 @@ TEST_CASE_METHOD(TwoNodes, "a node that speaks other versions only gets no order
 
 TEST_CASE_METHOD(TwoNodes, "connections end when a key changes, a node is removed, or may no longer have the account",
                  "[cluster]") {
-  const std::vector<TrustRecord> changed = {record_of({node_of("n1", 1), node_of("n2", 3)}, 2),  // warder cluster rotate
-                                            record_of({node_of("n1", 1)}, 2),
-                                            record_of({node_of("n1", 1), node_of("n2", 2, std::vector<std::string>{})}, 2)};
+  const std::vector<TrustRecord> changed = {
+      record_of({node_of("n1", 1), node_of("n2", 3)}, 2),  // warder cluster rotate
+      record_of({node_of("n1", 1)}, 2), record_of({node_of("n1", 1), node_of("n2", 2, std::vector<std::string>{})}, 2)};
   for (const TrustRecord& record : changed) {
     asking.set_trust(trust);
     const Fd far = connected();
