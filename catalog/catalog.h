@@ -171,6 +171,8 @@ class CatalogBuilder {
   // server is one of `unlearned`, the servers with tools that are not known yet. Without this call every tool can be
   // called. To be called before the first step.
   void call_only_servers(std::vector<std::string> unlearned);
+  // Adds definitions that are treated as those of the folder's files. After call_only_servers(), before the first step.
+  void add_described(const std::string& origin, Reading reading);
   // True when the catalog is complete. Stops at the first file or tool after `slice`. The last step, which builds the
   // index, takes about 4 us for each tool.
   bool step(std::chrono::microseconds slice);

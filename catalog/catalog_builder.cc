@@ -75,6 +75,10 @@ void CatalogBuilder::add(const std::string& origin, Reading reading) {
   take(origin, std::move(reading), Source::server);
 }
 
+void CatalogBuilder::add_described(const std::string& origin, Reading reading) {
+  take(origin, std::move(reading), Source::folder);
+}
+
 void CatalogBuilder::take(const std::string& origin, Reading reading, Source source) {
   for (auto& what : reading.problems) problem(origin, std::move(what));
   catalog_->problem_count_ += reading.more_problems;

@@ -100,8 +100,13 @@ struct WorkflowRules {
 
 // ClusterRules: where the files, sessions and executions of the tenants lie in a cluster of nodes.
 struct ClusterRules {
-  bool is_home_shared = false;  // "home": "cluster": one node of the cluster has them. False: each node has its own
+  bool is_home_shared = false;     // "home": "cluster": one node of the cluster has them. False: each node has its own
+  bool spreads_stateless = false;  // "spread": "stateless": executions that declare it run on any node, without files
 };
+
+// The workspace of stateless executions: a named one that stays empty. Where a policy has `spread`, clients may not
+// name it.
+inline constexpr std::string_view kStatelessWorkspace = "stateless";
 
 // ToolRules: the tools that are listed and may be called. Each tool costs the agent's context its definition.
 struct ToolRules {

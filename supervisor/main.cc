@@ -62,7 +62,9 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   if (::chmod(options.state.c_str(), 0711) < 0 && errno != EPERM) return fail_errno(errno, options.state);
   CHECKED(keep_upstream_folder(options.state));
   CHECKED(make_layers_folder(options.state));
-  for (const char* name : {"tenants", "journal", "self-test", "upstream", "reload"}) {
+  // The policies of a cluster, in cluster/, are no secret, and root without capabilities reads them at the next start.
+  for (const char* name : {"tenants", "journal", "self-test", "upstream", "reload", "cluster"}) {
+    const mode_t mode = std::string_view(name) == "cluster" ? 0755 : 0700;
     std::string folder = options.state + "/" + name;
     std::filesystem::create_directories(folder, error);
     if (error)
@@ -70,7 +72,7 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
                   "check the owner of the folder, or give another folder: --state DIR");
     // The mode is set before the owner: root without CAP_FOWNER may only change the mode of files that it owns.
     struct stat made {};
-    if (::stat(folder.c_str(), &made) < 0 || ((made.st_mode & 07777) != 0700 && ::chmod(folder.c_str(), 0700) < 0))
+    if (::stat(folder.c_str(), &made) < 0 || ((made.st_mode & 07777) != mode && ::chmod(folder.c_str(), mode) < 0))
       return fail_errno(errno, folder);
     if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0)
       return fail_errno(errno, fmt::format("give {} to the daemon", folder));

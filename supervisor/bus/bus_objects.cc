@@ -82,6 +82,8 @@ Result<> BusObjects::begin(std::string reload_problem) {
   sd_bus_slot* slot = nullptr;
   int r = sd_bus_add_object_vtable(bus, &slot, kPath, kManager, kManagerTable, this);
   CHECKED(keep(r, slot, kManager));
+  r = sd_bus_add_object_vtable(bus, &slot, kPath, kCluster, kClusterTable, this);
+  CHECKED(keep(r, slot, kCluster));
   r = sd_bus_add_object_manager(bus, &slot, kPath);
   CHECKED(keep(r, slot, "the object manager"));
   r = sd_bus_add_object(bus, &slot, kPath, handle_read, this);

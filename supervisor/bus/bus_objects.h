@@ -19,6 +19,8 @@
 #include "supervisor/bus/connection.h"
 #include "supervisor/bus/members.h"
 #include "supervisor/calls/approvals.h"
+#include "supervisor/cluster/link/look_messages.h"
+#include "supervisor/cluster/link/view_messages.h"
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/recent_code.h"
@@ -35,9 +37,27 @@ inline constexpr char kName[] = "org.warder.Warder1";
 inline constexpr char kPath[] = "/org/warder/Warder1";
 inline constexpr char kManager[] = "org.warder.Warder1.Manager";
 inline constexpr char kExecution[] = "org.warder.Warder1.Execution";
+inline constexpr char kCluster[] = "org.warder.Warder1.Cluster";
 inline constexpr char kTenant[] = "org.warder.Warder1.Tenant";
 inline constexpr char kExecutionPath[] = "/org/warder/Warder1/execution";
 inline constexpr char kTenantPath[] = "/org/warder/Warder1/tenant";
+
+// The executions of all nodes that wait or run.
+struct ClusterExecutions {
+  std::vector<std::pair<std::string, cluster::FarExecution>> executions;  // each with its node
+  std::vector<std::string> unanswered;                                    // nodes that did not answer in time
+  uint64_t left_out = 0;                                                  // executions: there were too many
+};
+
+// The cluster, as the daemon knows it. Without one: Standing::no_cluster, and errors that say so (unavailable).
+struct ClusterServices {
+  std::function<cluster::Standing()> standing;
+  std::function<std::string()> self;  // the name of this node; empty: not known
+  std::function<Task<Result<cluster::NodePage>>(std::string after)> nodes_after;
+  std::function<Task<Result<cluster::HomePage>>(cluster::HomeQuestion question)> homes;
+  // At most a second old.
+  std::function<Task<Result<std::shared_ptr<const ClusterExecutions>>>()> executions;
+};
 
 // DaemonServices: the parts of the daemon that D-Bus shows and controls. All must outlive the service.
 struct DaemonServices {
@@ -79,6 +99,7 @@ struct DaemonServices {
   std::function<size_t(const std::string& tenant)> sessions_of;  // how many it has, in all its workspaces
   // Removes a tenant with its data (supervisor/daemon/tenant_removal.h). `uid`: of the caller.
   std::function<Task<Result<>>(std::string name, bool is_forced, uint32_t uid)> remove_tenant;
+  ClusterServices cluster;
 };
 
 // The properties of the Manager that change.
@@ -152,6 +173,9 @@ class BusObjects {
   Task<Result<MessagePtr>> set_log_level(MessagePtr call);
   Task<Result<MessagePtr>> subscribe(MessagePtr call);
   Task<Result<MessagePtr>> unsubscribe(MessagePtr call);
+  Task<Result<MessagePtr>> list_nodes(MessagePtr call);
+  Task<Result<MessagePtr>> list_homes(MessagePtr call);
+  Task<Result<MessagePtr>> list_cluster_executions(MessagePtr call);
   Task<Result<MessagePtr>> list_approvals(MessagePtr call);
   Task<Result<MessagePtr>> reveal_approval(MessagePtr call);
   Task<Result<MessagePtr>> approve(MessagePtr call);
@@ -253,6 +277,7 @@ inline constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD
 inline constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;
 // The tables, each in its own file. Userdata is the BusObjects.
 extern const sd_bus_vtable kManagerTable[];
+extern const sd_bus_vtable kClusterTable[];
 extern const sd_bus_vtable kExecutionTable[];
 extern const sd_bus_vtable kTenantTable[];
 extern const sd_bus_vtable kLogControlTable[];

@@ -1,6 +1,7 @@
 // Members: the clients that are connected now, by tenant. Source: the daemon adds each connection. Used by: the objects
 // of tenants (tenant_object.cc, bus_objects.cc).
 #pragma once
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -35,6 +36,20 @@ class Members {
       found.policy = member->policy;
     }
     return found;
+  }
+
+  // How many connected tenants are users of this machine ("uid-N") and have this policy: on another machine the same
+  // name is another user.
+  uint64_t user_accounts_with(const std::string& policy) const {
+    uint64_t count = 0;
+    for (const auto& [tenant, members] : of_tenant_) {
+      const bool has_policy = std::any_of(members.begin(), members.end(), [&policy](const auto& weak) {
+        const auto member = weak.lock();
+        return member && !member->revoked && member->policy->name == policy;
+      });
+      count += tenant.starts_with("uid-") && has_policy;
+    }
+    return count;
   }
 
   // The policies of all connected clients, each once.

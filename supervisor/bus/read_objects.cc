@@ -52,11 +52,12 @@ Task<Result<MessagePtr>> BusObjects::get_manager_property(MessagePtr call) {
   const char *interface = nullptr, *name = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &interface, &name); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  CO_CHECKED(check_interface(kManagerObject, interface, false));
+  const ObjectKind& kind = std::string_view(interface) == kCluster ? kClusterObject : kManagerObject;
+  CO_CHECKED(check_interface(kind, interface, false));
   CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   reader_sees_all_ = viewer.sees_all;
-  const int r = append_property(reply.get(), kManagerObject, kPath, name, *this);
+  const int r = append_property(reply.get(), kind, kPath, name, *this);
   reader_sees_all_ = false;
   co_return whole(std::move(reply), r);
 }
@@ -66,13 +67,14 @@ Task<Result<MessagePtr>> BusObjects::get_manager_properties(MessagePtr call) {
   if (int r = sd_bus_message_read(call.get(), "s", &interface); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
   const std::string_view asked = interface;
-  if (asked != kObjectManagerInterface) CO_CHECKED(check_interface(kManagerObject, asked, true));
-  const bool is_own = asked.empty() || asked == kManager;
+  const ObjectKind& kind = asked == kCluster ? kClusterObject : kManagerObject;
+  if (asked != kObjectManagerInterface) CO_CHECKED(check_interface(kind, asked, true));
+  const bool is_own = asked.empty() || asked == kind.interface;
   CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   static const std::vector<std::string_view> kNone;
   reader_sees_all_ = viewer.sees_all;
-  const int r = append_properties(reply.get(), kManagerObject, kPath, *this, is_own ? nullptr : &kNone);
+  const int r = append_properties(reply.get(), kind, kPath, *this, is_own ? nullptr : &kNone);
   reader_sees_all_ = false;
   co_return whole(std::move(reply), r);
 }

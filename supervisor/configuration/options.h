@@ -27,6 +27,7 @@ struct ClusterOptions {
   std::string socket;  // of warder-node
   std::string listen;  // of this daemon, for warder-node; ignored when systemd passes one
   std::string user;    // the user of warder-node; empty: the daemon's own user, or root
+  std::string trust;   // file: the trust record of `warder cluster`, which says who may sign policies
 };
 
 struct Options {

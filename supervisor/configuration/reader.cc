@@ -167,7 +167,7 @@ class OptionsReader {
     return {};
   }
 
-  // "cluster": {"socket", "listen", "user"}.
+  // "cluster": {"socket", "listen", "user", "trust"}.
   Result<> cluster() {
     const auto* object = in_.find("cluster");
     if (!object) return {};
@@ -176,6 +176,8 @@ class OptionsReader {
     TRY(cluster.socket, fields.string_or("socket", "/run/warder-node/node.sock"));
     TRY(cluster.listen, fields.string_or("listen", "/run/warder/node.sock"));
     TRY(cluster.user, fields.string_or("user", invocation_.by_root ? "warder-node" : "", 64));
+    TRY(cluster.trust, fields.string_or("trust", "/etc/warder/cluster/trust.record"));
+    cluster.trust = absolute_path(cluster.trust, invocation_);
     CHECKED(fields.done());
     for (auto& [key, path] : {std::pair{"socket", &cluster.socket}, std::pair{"listen", &cluster.listen}}) {
       auto fits = check_socket_path(*path);
@@ -340,6 +342,18 @@ class OptionsReader {
   Fields in_;
 };
 
+// The policies that a cluster's authority has signed, as the daemon stores them (supervisor/cluster/link/rule_files.h):
+// behind the installed ones, before this machine's own. Users who may not read the daemon's folder do without.
+void add_cluster_policies(Options& options) {
+  if (options.cluster.socket.empty() || options.state.empty()) return;
+  const std::string folder = options.state + "/cluster/policies";
+  std::error_code error;
+  if (!fs::is_directory(folder, error) && error == std::errc::permission_denied) return;
+  const auto installed = std::find(options.policies.begin(), options.policies.end(), policies::kInstalledFolder);
+  const auto behind = installed == options.policies.end() ? options.policies.begin() : std::next(installed);
+  options.policies.insert(behind, folder);
+}
+
 // Flags were checked when the command line was read.
 void take_flags(const Flags& flags, Options& options) {
   if (!flags.socket.empty()) options.socket = flags.socket;
@@ -399,6 +413,7 @@ Options read_options(const ConfigurationDocument& document, const Invocation& in
   Options options = defaults(invocation);
   OptionsReader(document, invocation, options, notes).read();
   take_flags(invocation.flags, options);
+  add_cluster_policies(options);
   find_programs(invocation, options);
   // The daemon serves without a catalog, so a missing folder is no reason to refuse the rest.
   std::error_code missing;

@@ -45,7 +45,10 @@ Result<> DaemonParts::listen() {
   }
   prepared_.passed.sockets.clear();
   for (auto& socket : std::exchange(prepared_.passed.node, {}))
-    if (cluster_) CHECKED(cluster_->listen(std::move(socket), prepared_.node_users, *listeners_.front()));
+    if (cluster_)
+      CHECKED(cluster_->listen(
+          std::move(socket), prepared_.node_users, *listeners_.front(),
+          [this](const cluster::LookOrder& order, cluster::LookKind kind) { return answer_look(order, kind); }));
   size_t whole = 0;
   for (auto& connection : std::exchange(stored, {})) {
     if (!store) {
@@ -63,31 +66,6 @@ Result<> DaemonParts::listen() {
   // Every list may have changed over the restart.
   for (const mcp::Changed what : server_.told()) server_.lists_changed(what);
   return {};
-}
-
-Result<> DaemonParts::join_cluster() {
-  const ClusterOptions& options = prepared_.options.cluster;
-  if (options.socket.empty()) return {};
-  cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
-                                                   [this](cluster::LeaseEnd end) { end_shared_work(end); });
-  server_.set_elsewhere(cluster_->away());
-  return {};
-}
-
-// Programs of shared workspaces must end before another node may take the workspaces over: those of clients, those in
-// the background (tasks, resumed workflows), and those that a session has left running.
-void DaemonParts::end_shared_work(cluster::LeaseEnd end) {
-  const bool ends_all = end == cluster::LeaseEnd::runs;
-  const auto is_shared = [](const policies::Policy& policy) { return policy.cluster.is_home_shared; };
-  if (ends_all)
-    disconnect_if(
-        [&](const std::shared_ptr<mcp::ConnectionUser>& user) { return is_shared(*tenants::member_of(user).policy); });
-  for (const auto& execution : executions_.all()) {
-    const bool is_waiting = execution->stage == executions::Stage::waiting;
-    const bool has_ended = execution->stage == executions::Stage::ended;
-    if (!has_ended && (ends_all || is_waiting) && is_shared(*execution->policy)) (void)executions_.cancel(*execution);
-  }
-  if (ends_all) sessions_.end_under(is_shared, "this node has lost its lease of the cluster");
 }
 
 Result<> DaemonParts::listen_for_http(mcp::Listener::Admit admit) {

@@ -156,6 +156,8 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                .workflows = workflows_,
                .catalog_of = [this] { return discovery_.current(); },
                .requester_of = [this](const mcp::RequestContext& context) { return registry_.requester_of(context); },
+               .stateless_requester_of =
+                   [this](const mcp::RequestContext& context) { return registry_.stateless_requester(context); },
                .proposals = proposals_,
                .files_changed = [this](const tenants::Tenant& tenant,
                                        const tenants::Changes& changes) { changes_.tell(tenant, changes); },
@@ -187,7 +189,10 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
   adopt_tasks();
 }
 
-DaemonParts::~DaemonParts() { disconnect(); }
+DaemonParts::~DaemonParts() {
+  disconnect();
+  admission_.on_change({});
+}
 
 void DaemonParts::disconnect() {
   tasks_.cancel_all();
@@ -210,8 +215,14 @@ void DaemonParts::connect_parts() {
     journal_.forget(id.text());
   });
   discovery_.on_change([this] { tasks_.spawn(show_servers()); });
-  discovery_.add_others([this] { return discovery::ServerTools{upstream_.readings(), upstream_.unlearned()}; });
+  discovery_.add_others([this] { return other_definitions(); });
   upstream_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
+}
+
+discovery::ServerTools DaemonParts::other_definitions() const {
+  discovery::ServerTools tools{upstream_.readings(), upstream_.unlearned(), {}};
+  if (cluster_ && cluster_->rules()) tools.described = cluster_->rules()->definitions();
+  return tools;
 }
 
 std::unique_ptr<bus::Service> DaemonParts::make_bus() {
@@ -252,6 +263,7 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
           },
   };
   offer_logins(services);
+  offer_cluster(services);
   return std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
 }
 

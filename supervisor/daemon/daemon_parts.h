@@ -123,8 +123,16 @@ class DaemonParts {
   Result<std::shared_ptr<tenants::Member>> admit_again(const workflows::StoredRun& run);
   void register_pii(const tenants::RequesterOf& requester_of);
   Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
+  discovery::ServerTools other_definitions() const;
   std::unique_ptr<bus::Service> make_bus();
   void offer_logins(bus::DaemonServices& services);
+  void offer_cluster(bus::DaemonServices& services);
+  std::vector<cluster::FarExecution> shown_executions(const cluster::LookOrder* order, uint64_t& left_out) const;
+  std::vector<cluster::FarPolicy> shared_policies() const;
+  cluster::NodeListener::Rows answer_look(const cluster::LookOrder& order, cluster::LookKind kind) const;
+  using ClusterExecutionsPtr = std::shared_ptr<const bus::ClusterExecutions>;
+  Task<Result<ClusterExecutionsPtr>> cluster_executions();
+  Task<> look_at_executions();
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   void skills_changed(const tenants::TenantId& tenant);
   Task<> complete_commits();
@@ -140,6 +148,7 @@ class DaemonParts {
   void disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   Result<> open_metrics();
   metrics::HttpNumbers http_numbers() const;
+  metrics::ClusterNumbers cluster_numbers() const;
   doctor::HttpUse http_use() const;
   metrics::FleetNumbers fleet_numbers(bool shows_tenants) const;
   traces::Queue* spans_queue() { return spans_ ? &spans_->queue() : nullptr; }
@@ -190,7 +199,14 @@ class DaemonParts {
   std::vector<std::unique_ptr<streamable_http::HttpListener>> http_listeners_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
   std::unique_ptr<cluster::Membership> cluster_;  // optional: set if the configuration has "cluster"
-  std::vector<InterruptedRun> interrupted_runs_;  // until serve()
+  // The last look at the executions of all nodes. Callers share one look, however many they are.
+  struct LastLook {
+    ClusterExecutionsPtr found;
+    Monotonic::time_point at{};
+    std::vector<OneShot<Result<ClusterExecutionsPtr>>::Resolver> waiting;
+  };
+  LastLook last_look_;
+  std::vector<InterruptedRun> interrupted_runs_;                           // until serve()
   std::map<std::string, std::weak_ptr<tenants::Member>> resumed_members_;  // by StoredRun::caller
   bool reload_failed_ = false;                                             // the last one
   bus::Members members_;

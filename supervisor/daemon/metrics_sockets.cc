@@ -121,6 +121,7 @@ metrics::FleetNumbers DaemonParts::fleet_numbers(bool shows_tenants) const {
   const tenants::IndexHost::Totals indexes = opened_.indexes->totals();
   fleet.indexes = {indexes.indexes, indexes.without, indexes.files, indexes.watches, indexes.walks};
   fleet.http = http_numbers();
+  fleet.cluster = cluster_numbers();
   const tasks::TaskCounts kept = task_store_.counts();
   fleet.tasks = {kept.running, kept.ended, kept.result_bytes};
   const proposals::ProposalStores::Totals staged = proposals_.totals();

@@ -137,6 +137,7 @@ Task<Result<>> Discovery::load(std::shared_ptr<catalog::CatalogBuilder> builder)
   ServerTools others = others_ ? others_() : ServerTools{};
   for (auto& [origin, reading] : others.readings) builder->add(origin, std::move(reading));
   builder->call_only_servers(std::move(others.unlearned));
+  for (auto& [origin, reading] : others.described) builder->add_described(origin, std::move(reading));
   auto job = [builder, thread = thread_.get()]() -> Result<> {
     while (!builder->step(kLoadingSlice))
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");

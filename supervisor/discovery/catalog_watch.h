@@ -17,10 +17,12 @@ namespace discovery {
 // Returns the current catalog. A request uses one catalog from its beginning to its end.
 using CatalogOf = std::function<std::shared_ptr<const catalog::Catalog>()>;
 
-// ServerTools: the tools that the daemon can call, those of its upstream servers.
+// ServerTools: the tools that the daemon can call, those of its upstream servers; and definitions that come from
+// neither a server nor the folder.
 struct ServerTools {
-  std::vector<std::pair<std::string, catalog::Reading>> readings;  // of the servers with known tools
-  std::vector<std::string> unlearned;                              // names of the other servers
+  std::vector<std::pair<std::string, catalog::Reading>> readings;   // of the servers with known tools
+  std::vector<std::string> unlearned;                               // names of the other servers
+  std::vector<std::pair<std::string, catalog::Reading>> described;  // as those of the folder
 };
 
 class Discovery {

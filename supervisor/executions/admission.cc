@@ -58,6 +58,7 @@ void Admission::count(const Place& place) {
   place.line->running++;
   place.tenant->lines.splice(place.tenant->lines.end(), place.tenant->lines, place.line);
   tenants_.splice(tenants_.end(), tenants_, place.tenant);
+  note_change();
 }
 
 // The call's place in its line. The destructor gives it up, if the call is still there.
@@ -98,6 +99,7 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
   waiting->most_of_connection = policy.requests_in_flight;
   place.tenant->waiting++;
   place.line->waiting.push_back(waiting);
+  note_change();
   const LineGuard guard{*this, waiting};
   auto permit = co_await decision;
   co_return permit;
@@ -108,6 +110,7 @@ void Admission::remove(const std::shared_ptr<Waiting>& waiting) {
   const Place place = place_of(waiting->asker);
   place.tenant->waiting -= std::erase(place.line->waiting, waiting);
   forget_unused(place);
+  note_change();
   admit_soon();  // the next call in this line may have higher limits
 }
 
@@ -133,6 +136,7 @@ void Admission::close(Error why) {
   for (const Tenant& tenant : tenants_)
     for (const Line& line : tenant.lines) all.insert(all.end(), line.waiting.begin(), line.waiting.end());
   for (const auto& waiting : all) refuse(waiting, *closed_);
+  note_change();
 }
 
 void Admission::leave(const Asker& asker) {
@@ -141,6 +145,7 @@ void Admission::leave(const Asker& asker) {
   place.tenant->running--;
   place.line->running--;
   forget_unused(place);
+  note_change();
   admit_soon();
 }
 

@@ -5,6 +5,7 @@
 // Errors: exhausted, with the numbers and rule "admission.queued_executions"; denied after withdraw(); that of close().
 #pragma once
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -49,6 +50,10 @@ class Admission {
   // Refuses all waiting and later calls with this error. Running executions continue.
   void close(Error why);
 
+  // `changed` is called when the number of running or waiting executions has changed, from within calls of this class:
+  // it must only note it.
+  void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+  uint32_t most_in_all() const { return most_in_all_; }
   bool is_closed() const { return closed_.has_value(); }
 
   uint32_t running() const { return running_; }
@@ -83,6 +88,9 @@ class Admission {
   void forget_unused(const Place& place);
   std::optional<Place> next();
   void admit_soon();
+  void note_change() {
+    if (changed_) changed_();
+  }
   void admit_waiting();
   void count(const Place& place);
   void leave(const Asker& asker);
@@ -95,6 +103,7 @@ class Admission {
   std::list<Tenant> tenants_;  // with running or waiting executions, in the order of their turns, the next one first
   std::map<std::string, std::list<Tenant>::iterator, std::less<>> by_name_;
   std::optional<Error> closed_;
+  std::function<void()> changed_;
   std::shared_ptr<Admission*> self_ = std::make_shared<Admission*>(this);
 };
 

@@ -164,6 +164,7 @@ void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet) {
   add_http(text, fleet.http);
   add_egress(text, fleet.egress);
   add_tasks(text, fleet.tasks);
+  add_cluster(text, fleet.cluster);
   add_approvals(text, fleet);
   if (!fleet.shows_tenants) return;  // names of servers tell what a machine is used for
   add_servers(text, fleet);

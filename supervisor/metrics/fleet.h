@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "supervisor/metrics/busiest_tenants.h"
+#include "supervisor/metrics/cluster.h"
 #include "supervisor/metrics/text.h"
 
 namespace metrics {
@@ -72,6 +73,7 @@ struct FleetNumbers {
   HttpNumbers http;
   EgressNumbers egress;
   TaskNumbers tasks;
+  ClusterNumbers cluster;
   uint64_t approvals_for_tenants = 0, approvals_for_administrators = 0;  // waiting
   std::vector<std::pair<std::string_view, uint64_t>> approvals;          // settled, by decision
   std::vector<std::pair<std::string_view, uint64_t>> quota_refusals;     // writes, by limit

@@ -18,6 +18,43 @@ Requester make_requester(const mcp::RequestContext& context, std::shared_ptr<Ten
   return {std::move(tenant), member_of(context).policy, context.principal, read_trace_context(context.meta)};
 }
 
+bool may_run_anywhere(const Json& meta) {
+  if (!meta.is_object()) return false;
+  const auto place = meta.find(kPlaceKey);
+  return place != meta.end() && *place == "any";
+}
+
+Result<> check_place(const Json& meta) {
+  const auto place = meta.is_object() ? meta.find(kPlaceKey) : meta.end();
+  if (place == meta.end() || *place == "home" || *place == "any") return {};
+  return fail(Code::invalid, std::string("_meta: ") + kPlaceKey + " is neither \"home\" nor \"any\"",
+              "leave it out: the program then runs at the home of its workspace");
+}
+
+Result<Requester> Registry::stateless_requester(const mcp::RequestContext& context) {
+  const Member& member = member_of(context);
+  if (!member.policy->cluster.spreads_stateless)
+    return fail(Code::denied, "policy '" + member.policy->name + "' allows no stateless executions",
+                std::string("leave out _meta ") + kPlaceKey + ", or ask the administrator for cluster.spread",
+                "cluster.spread");
+  Requester requester = make_requester(context, nullptr);
+  TRY(requester.tenant, stateless_workspace(member));
+  requester.policy = stateless_policy(member.policy);
+  return requester;
+}
+
+// Reads alone, and nothing that stays.
+std::shared_ptr<const policies::Policy> Registry::stateless_policy(const std::shared_ptr<const policies::Policy>& of) {
+  auto& made = stateless_policies_[of];
+  if (made) return made;
+  auto policy = std::make_shared<policies::Policy>(*of);
+  policy->staging = {};
+  policy->staging.mode = policies::WorkspaceMode::read_only;
+  policy->workflows = {};
+  made = std::move(policy);
+  return made;
+}
+
 Result<Requester> Registry::requester_of(const mcp::RequestContext& context) {
   TRY(std::shared_ptr<Tenant> tenant, workspace_in(member_of(context), context.meta));
   return make_requester(context, std::move(tenant));

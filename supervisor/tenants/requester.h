@@ -23,6 +23,13 @@ struct Requester {
   TraceContext trace = {};  // the parent of the request's spans
 };
 
+// The key of a request's _meta that says where an execution may run: "home", as without the key, or "any".
+inline constexpr char kPlaceKey[] = "org.warder/place";
+// Whether a request's _meta says "any". Other values: see check_place().
+bool may_run_anywhere(const Json& meta);
+// Errors: invalid: the value is neither "home" nor "any", or not a string.
+Result<> check_place(const Json& meta);
+
 using RequesterOf = std::function<Result<Requester>(const mcp::RequestContext&)>;
 
 // The Member of a connection. Throws std::logic_error for other data, which is a bug of the program: in warderd every

@@ -153,6 +153,20 @@ Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::s
   return known->second;
 }
 
+Result<std::shared_ptr<Tenant>> Registry::stateless_workspace(const Member& member) {
+  const TenantId id{member.tenant->account(), std::string(policies::kStatelessWorkspace)};
+  if (is_removing(id.account))
+    return fail(Code::unavailable, "tenant '" + id.account + "' is being removed", "connect again in some seconds");
+  auto known = tenants_.find(id);
+  if (known == tenants_.end()) {
+    TRY(auto opened, Tenant::open_workspace(loop_, *member.tenant, id.workspace, *member.policy));
+    known = keep(id, std::move(opened));
+  }
+  set_quota(known->second, member.policy->quota);
+  CHECKED(mark_used(*known->second, member.policy->named_workspaces));
+  return known->second;
+}
+
 Result<std::shared_ptr<Tenant>> Registry::open_stored(const TenantId& id) {
   if (is_removing(id.account))
     return fail(Code::unavailable, "tenant '" + id.account + "' is being removed", "wait until it is removed");
@@ -189,6 +203,7 @@ void Registry::set_quota(const std::shared_ptr<Tenant>& tenant, const policies::
 
 std::vector<std::shared_ptr<Member>> Registry::apply_policies() {
   std::vector<std::shared_ptr<Member>> offered_others;
+  stateless_policies_.clear();
   for (const std::weak_ptr<Member>& weak : members_) {
     auto member = weak.lock();
     if (!member) continue;

@@ -109,6 +109,9 @@ class Registry {
   Result<std::shared_ptr<Tenant>> workspace_in(const Member& member, const Json& meta);
   // The requester of a request from a member's connection. Errors: those of workspace_in().
   Result<Requester> requester_of(const mcp::RequestContext& context);
+  // The same for an execution that may run anywhere (requester.h): the tenant is a workspace that stays empty, and the
+  // policy lets programs read it only, and keeps no workflows. Errors: denied by the policy; those of the file system.
+  Result<Requester> stateless_requester(const mcp::RequestContext& context);
   // Call it after the store has reloaded: members get their new policy, or are revoked. Returns the members to which
   // other tools, or other limits of execute_code, are offered now.
   std::vector<std::shared_ptr<Member>> apply_policies();
@@ -151,6 +154,8 @@ class Registry {
   Registry(Loop& loop, Fd directory, const policies::Store& store, IndexHost* indexes)
       : loop_(loop), directory_(std::move(directory)), store_(store), indexes_(indexes) {}
   using Tenants = std::map<TenantId, std::shared_ptr<Tenant>>;
+  Result<std::shared_ptr<Tenant>> stateless_workspace(const Member& member);
+  std::shared_ptr<const policies::Policy> stateless_policy(const std::shared_ptr<const policies::Policy>& of);
   Tenants::iterator keep(const TenantId& id, std::shared_ptr<Tenant> opened);
   void set_quota(const std::shared_ptr<Tenant>& tenant, const policies::QuotaRules& quota);
   // Returns the shortest `idle` of the rules; nullopt: no workspace expires.
@@ -161,6 +166,7 @@ class Registry {
   const policies::Store& store_;
   IndexHost* indexes_;
   Tenants tenants_;
+  std::map<std::shared_ptr<const policies::Policy>, std::shared_ptr<const policies::Policy>> stateless_policies_;
   std::set<std::string> removing_;
   std::vector<std::weak_ptr<Member>> members_;
   std::function<void(const TenantId&)> removed_;

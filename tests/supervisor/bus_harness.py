@@ -20,7 +20,7 @@ from harness import PATIENCE, ROOT, TOP, Daemon, as_user, eventually  # noqa: F4
 dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 
 NAME, PATH = "org.warder.Warder1", "/org/warder/Warder1"
-MANAGER, EXECUTION, TENANT = f"{NAME}.Manager", f"{NAME}.Execution", f"{NAME}.Tenant"
+MANAGER, EXECUTION, TENANT, CLUSTER = f"{NAME}.Manager", f"{NAME}.Execution", f"{NAME}.Tenant", f"{NAME}.Cluster"
 PROPERTIES, OBJECTS = "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.ObjectManager"
 LOG_PATH, LOG_CONTROL = "/org/freedesktop/LogControl1", "org.freedesktop.LogControl1"
 UNITS = TOP / "units/dbus"

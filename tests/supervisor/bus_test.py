@@ -7,7 +7,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 import dbus
-from bus_harness import (EXECUTION, LOG_CONTROL, LOG_PATH, MANAGER, NAME, PATH, PROPERTIES, TENANT, UNITS, Admin, Bus,
+from bus_harness import (CLUSTER, EXECUTION, LOG_CONTROL, LOG_PATH, MANAGER, NAME, PATH, PROPERTIES, TENANT, UNITS, Admin, Bus,
                          BusDaemon)
 from harness import BUSY, EXAMPLE_CATALOG, HOLD, Client, Policies, eventually, let_go, wait_for_status, workspace_of
 
@@ -70,7 +70,7 @@ class Introspection(OnBus):
         self.client.execute("result = 1")
         (execution, *_) = self.admin.call("ListExecutions")
         ((_, tenant),) = self.admin.call("ListTenants")
-        for name, path in ((MANAGER, PATH), (EXECUTION, execution[1]), (TENANT, tenant)):
+        for name, path in ((MANAGER, PATH), (CLUSTER, PATH), (EXECUTION, execution[1]), (TENANT, tenant)):
             said = self.admin.call("Introspect", path=path, interface="org.freedesktop.DBus.Introspectable")
             written = (UNITS / f"{name}.xml").read_text()
             self.assertEqual(described(interface_of(said, name)), described(interface_of(written, name)), name)
@@ -79,7 +79,7 @@ class Introspection(OnBus):
         for file in UNITS.glob("*.xml"):
             lines = [line.strip() for line in file.read_text().split("\n")]
             members = [n for n, line in enumerate(lines) if re.match("<(interface|method|property|signal) ", line)]
-            self.assertGreater(len(members), 10, file)
+            self.assertGreater(len(members), 4, file)
             for n in members:
                 before = lines[n - 1] if "<interface" not in lines[n] else lines[n - 2]
                 self.assertTrue(before.endswith("-->"), f"{file.name}: {lines[n]} has no description")

@@ -252,12 +252,21 @@ class Signing(ClusterTest):
         self.assertEqual(sign("--file", policy, "--serial", "9"), (9, policy.read_text()))
         self.assertIn("a number above 9", self.refused("sign", "strict", "--file", policy, "--serial", "9"))
         self.assertIn("--withdraw", self.refused("sign", "strict"))
-        self.assertIn("name of a policy", self.refused("sign", "../strict", "--file", policy))
+        for name, why in (("../strict", "no name"), ("a..b", "no name"), ("a.", "no name"), ("tenants", "no name of a policy")):
+            self.assertIn(why, self.refused("sign", name, "--file", policy))
         self.assertIn("does not exist", self.refused("sign", "strict", "--file", self.root / "none", status=1))
         policy.write_text("[]")
         self.assertIn("not a JSON object", self.refused("sign", "strict", "--file", policy))
         rule.write_text(rule.read_text().replace("default", "nothing"))
         self.assertIn("policy-strict.rule", self.refused("sign", "strict", "--withdraw"))
+
+    def test_definitions_of_tools_are_signed(self):
+        self.init()
+        definitions = self.root / "tools.json"
+        definitions.write_text('{"tools": []}')
+        told = json.loads(self.warder("sign", "fleet", "--catalog", "--file", definitions, "--json").stdout)
+        self.assertEqual((told["catalog"], told["file"]), ("fleet", str(self.root / "one/catalog-fleet.rule")))
+        self.assertEqual(json.loads((self.root / "one/catalog-fleet.rule").read_text().split("\n")[0])["kind"], "catalog")
 
 
 @unittest.skipUnless(NATS, "SKIPPED: the package nats-server is missing, so no configuration of it was checked")

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import pwd
 import shutil
 import signal
 import socket
@@ -63,13 +64,14 @@ class Process:
 
 
 class Rig:
-    def __init__(self, policies, *names, is_proxied=False, has_small_disks=False, **node_settings):
-        """With is_proxied, each node reaches nats-server through a proxy of its own (cluster_proxy.py). With
-        has_small_disks, the states of a node are on disks of some MiB, in mount namespaces of their programs."""
+    def __init__(self, policies, *names, bus=None, is_proxied=False, has_small_disks=False, **node_settings):
+        """`bus`: a bus_harness.Bus on which the daemon of the first node is. With is_proxied, each node reaches nats-server
+        through a proxy of its own (cluster_proxy.py). With has_small_disks, the states of a node are on disks of some MiB,
+        in mount namespaces of their programs."""
         self.has_small_disks = has_small_disks
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-cluster-"))
         self.folder.chmod(0o755)
-        self.names, self.policies, self.port, self.bus = names, policies, free_port(), None
+        self.names, self.policies, self.port, self.bus, self.dbus = names, policies, free_port(), None, bus
         self.nodes, self.daemons, self.node_settings = {}, {}, node_settings
         self.proxies = {name: Proxy(self.port) for name in names} if is_proxied else {}
 
@@ -83,7 +85,9 @@ class Rig:
                 folder = self.folder / name
                 self.nodes[name] = Process(folder / "node.log", os.environ["WARDER_NODE"], "--config", folder / "node.json",
                                            "--daemon-user", (folder / "user").read_text())
-                self.daemons[name] = Daemon(policies=self.policies, arguments=("--config", folder / "warderd.json"))
+                on_bus = {"bus": self.dbus.address} if self.dbus and name == self.names[0] else {}
+                self.daemons[name] = Daemon(policies=self.policies, arguments=("--config", folder / "warderd.json"), **on_bus)
+                self.daemons[name].arguments += ("--metrics", self.daemons[name].socket.parent / "metrics.sock")
                 if self.has_small_disks:
                     self.put_on_small_disks(name)
                 self.nodes[name].start()
@@ -170,9 +174,12 @@ class Rig:
             ids = {"id_range": id_range(number)} if id_range(number) else {}
             # Without a user "warder", a daemon of root becomes the last id of its range.
             last = ids["id_range"]["first"] + ids["id_range"]["count"] - 1 if ids else os.geteuid()
+            if self.dbus and number == 0 and ids:  # a bus takes nobody who is not in /etc/passwd
+                ids["user"], last = "daemon", pwd.getpwnam("daemon").pw_uid
             (folder / "user").write_text(str(last))
             (folder / "warderd.json").write_text(json.dumps(
-                {"cluster": {"socket": str(folder / "node.sock"), "listen": str(folder / "in.sock")}, **ids}))
+                {"cluster": {"socket": str(folder / "node.sock"), "listen": str(folder / "in.sock"),
+                             "trust": str(folder / "trust.record")}, **ids}))
         for name in self.names[1:]:
             shutil.copy(first / "trust.record", self.folder / name)
         (first / "server.conf").write_text(

@@ -27,7 +27,11 @@ OF_THE_MACHINE = {
     "warder_workspace_indexes": "gauge", "warder_workspace_index_files": "gauge", "warder_workspace_index_watches": "gauge",
     "warder_workspace_index_walks": "counter",
     "warder_proposals_open": "gauge", "warder_proposals_bytes": "gauge", "warder_proposal_results": "counter",
-    "warder_tasks": "gauge", "warder_task_results_bytes": "gauge"}
+    "warder_tasks": "gauge", "warder_task_results_bytes": "gauge",
+    "warder_cluster_state": "gauge", "warder_cluster_fenced_seconds": "counter", "warder_cluster_nodes": "gauge",
+    "warder_cluster_homes": "gauge", "warder_cluster_connections": "gauge", "warder_cluster_bus_silent_seconds": "gauge",
+    "warder_cluster_requests_sent": "counter", "warder_cluster_requests_received": "counter",
+    "warder_cluster_orders": "counter", "warder_cluster_refused": "counter", "warder_cluster_hop_seconds": "histogram"}
 # Names of tenants and of upstream servers.
 OF_TENANTS = {
     "warder_upstream_calls": "counter", "warder_upstream_call_seconds": "summary", "warder_upstream_connections": "gauge",

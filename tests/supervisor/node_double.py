@@ -66,6 +66,9 @@ class NodeDouble:
         self.finds = 0        # questions for homes
         self.opened = []      # the member "for" of each connection
         self.failures = []
+        self.loads = []       # that warderd told
+        self.looks = {}       # the name of another node -> the lines of its answer to a look; None: it is silent
+        self.views = {}       # kind of a question about the cluster -> a function of its content, which gives the answer
         self.lease_s = FOREVER
         self.is_closed = False
         self.connected = threading.Event()
@@ -102,6 +105,10 @@ class NodeDouble:
                     self.be_control(client, lines)
                 elif "open" in message:
                     self.carry(client, message["open"])
+                elif "rules" in message:
+                    client.sendall(b'{"end": {}}\n')
+                elif "look" in message:
+                    self.answer_look(client, lines, message["look"]["node"])
                 else:
                     self.failures.append(message)
         except (OSError, ValueError) as e:
@@ -123,13 +130,30 @@ class NodeDouble:
         self.tell_lease(self.lease_s, self.lease_s + 1)
         self.connected.set()
         for line in lines:
-            find = json.loads(line)["find"]
+            message = json.loads(line)
+            if "load" in message:
+                self.loads.append(message["load"])
+                continue
+            if "find" not in message:
+                [(kind, content)] = message.items()
+                self.tell(self.views[kind](content))
+                continue
+            find = message["find"]
             self.finds += 1
             home = self.cluster.home(find["account"], find["workspace"])
             if home is None:
                 self.tell({"failed": {"id": find["id"], "why": "no node of the cluster answers", "remedy": "ask the administrator"}})
             else:
                 self.tell({"found": {"id": find["id"], "node": home, "epoch": 1, "here": home == self.name}})
+
+    def answer_look(self, client, lines, node):
+        answer = self.looks[node]
+        client.sendall(json.dumps({"opened": {"boot": "double"}}).encode() + b"\n")
+        lines.readline()
+        if answer is None:
+            client.recv(1)  # until warderd gives up
+        else:
+            client.sendall(b"".join(json.dumps(row).encode() + b"\n" for row in answer))
 
     def carry(self, client, order):
         self.opened.append(order["for"])

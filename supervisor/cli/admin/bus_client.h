@@ -20,6 +20,7 @@ inline constexpr char kPath[] = "/org/warder/Warder1";
 inline constexpr char kManager[] = "org.warder.Warder1.Manager";
 inline constexpr char kExecution[] = "org.warder.Warder1.Execution";
 inline constexpr char kTenant[] = "org.warder.Warder1.Tenant";
+inline constexpr char kCluster[] = "org.warder.Warder1.Cluster";
 
 class BusClient {
  public:

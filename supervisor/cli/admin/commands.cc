@@ -93,6 +93,8 @@ const std::vector<Command>& commands() {
        nullptr,
        "List the executions that wait or run",
        {{"-a,--all", nullptr, "List executions that ended in the last minute, too"},
+        {"--cluster", nullptr,
+         "List those of all nodes of the cluster. Nodes that do not answer within half a second are named"},
         {"--tenant", "NAME", "Only executions of this tenant", Times::any},
         {"--state", "waiting|starting|running|frozen|ended", "Only executions in this state", Times::any},
         {"--language", "python|javascript|typescript|shell", "Only programs in this language", Times::any},

@@ -35,16 +35,18 @@ std::string state_text(const Json& execution) {
 
 }  // namespace
 
-std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width, size_t id_length) {
-  const std::vector<Column> columns = {{"ID"},
-                                       {"TENANT", Align::left, Fit::shrinks},
-                                       {"LANGUAGE"},
-                                       {"WORKSPACE"},
-                                       {"STATE"},
-                                       {"AGE", Align::right},
-                                       {"WALL", Align::right},
-                                       {"CPU", Align::right},
-                                       {"MEMORY", Align::right}};
+std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width, size_t id_length,
+                                          NodeColumn nodes) {
+  std::vector<Column> columns = {{"ID"},
+                                 {"TENANT", Align::left, Fit::shrinks},
+                                 {"LANGUAGE"},
+                                 {"WORKSPACE"},
+                                 {"STATE"},
+                                 {"AGE", Align::right},
+                                 {"WALL", Align::right},
+                                 {"CPU", Align::right},
+                                 {"MEMORY", Align::right}};
+  if (nodes == NodeColumn::yes) columns.insert(columns.begin(), Column{"NODE"});
   std::vector<Line> lines;
   for (const Json& execution : executions) {
     const auto id = text(execution, "Id");
@@ -53,6 +55,7 @@ std::vector<std::string> executions_table(const std::vector<Json>& executions, s
                      usec_text(usec_since(number(execution, "AskedUSec"))), wall_text(execution),
                      known_usec_text(known_number(execution, "CPUUSec")),
                      known_bytes_text(known_number(execution, "MemoryBytes"))});
+    if (nodes == NodeColumn::yes) lines.back().insert(lines.back().begin(), text(execution, "Node"));
   }
   return table(columns, lines, width);
 }

@@ -73,10 +73,36 @@ Result<std::vector<std::string>> asked_ids(const BusClient& warderd, const Given
   return ids;
 }
 
+// `warder ps --cluster`: the executions of all nodes.
+Result<int> show_cluster_executions(const BusClient& warderd, const Given& given) {
+  if (given.has("all"))
+    return fail(Code::invalid, "--all and --cluster exclude each other",
+                "other nodes tell what waits or runs; leave one out");
+  TRY(const Json answer, warderd.read(kPath, kCluster, "ListClusterExecutions"));
+  std::vector<Json> all(element(answer, 0).begin(), element(answer, 0).end());
+  TRY(const auto shown, filtered(std::move(all), given));
+  if (given.json) {
+    print_json({{"Executions", shown}, {"Unanswered", element(answer, 1)}, {"LeftOut", number(element(answer, 2))}});
+    return 0;
+  }
+  std::vector<std::string> ids;
+  for (const Json& one : shown) ids.push_back(text(one, "Id"));
+  const size_t id_length = given.has("full-ids") ? 0 : short_length(ids);
+  for (const auto& line : executions_table(shown, terminal_width(), id_length, NodeColumn::yes))
+    std::printf("%s\n", line.c_str());
+  std::string silent;
+  for (const Json& node : element(answer, 1)) silent += (silent.empty() ? "" : ", ") + text(node);
+  if (!silent.empty()) cli::print_text(stderr, "did not answer: " + silent + "\n");
+  if (const auto left_out = number(element(answer, 2)); left_out > 0)
+    cli::print_text(stderr, std::to_string(left_out) + " more executions are not listed\n");
+  return 0;
+}
+
 }  // namespace
 
 Result<int> run_ps(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
+  if (given.has("cluster")) return show_cluster_executions(warderd, given);
   TRY(auto all, warderd.executions());
   std::vector<std::string> ids;  // of all: a printed id must also not fit one that is not shown
   for (const Json& one : all) ids.push_back(text(one, "Id"));

@@ -64,13 +64,17 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        {kAuthority, kFolder},
        Asks::nobody},
       {"cluster sign",
-       sign_cluster_policy,
-       "POLICY",
-       "The name of the policy",
-       "Sign a policy for all nodes, in policy-POLICY.rule. Nodes accept it if its serial is larger than that of the "
-       "rule that they have",
-       {{"--file", "FILE", "The policy, as JSON"},
-        {"--withdraw", nullptr, "Sign that the cluster has no such policy any more"},
+       sign_cluster_rule,
+       "NAME",
+       "The name of the policy, or of the server that the definitions are of",
+       "Sign a policy for all nodes, in policy-NAME.rule, or tool definitions, in catalog-NAME.rule. In the folder of "
+       "a "
+       "node, warder-node finds the file and gives it to all nodes. They accept it if its serial is larger than that "
+       "of "
+       "the rule that they have",
+       {{"--file", "FILE", "The policy, or the file of definitions, as JSON"},
+        {"--catalog", nullptr, "The file has tool definitions"},
+        {"--withdraw", nullptr, "Sign that the cluster has no such policy, or no such definitions, any more"},
         {"--serial", "NUMBER", "The serial; default: one more than that of the rule in the folder"},
         kAuthority,
         kFolder},
@@ -83,6 +87,14 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        "this machine are in it",
        {kAuthority, kFolder},
        Asks::nobody},
+      {"nodes",
+       run_nodes,
+       nullptr,
+       nullptr,
+       "List the nodes of the cluster, as the daemon of this machine knows them: state, labels, executions that run "
+       "and "
+       "may run, homes of workspaces, version, and when each was last heard",
+       {}},
   };
   commands.insert(commands.end(), std::begin(own), std::end(own));
   return commands;

@@ -17,7 +17,8 @@ std::vector<Command> with_cluster(std::vector<Command> commands);
 [[gnu::weak]] CommandProgram add_cluster_node;
 [[gnu::weak]] CommandProgram remove_cluster_node;
 [[gnu::weak]] CommandProgram rotate_cluster_key;
-[[gnu::weak]] CommandProgram sign_cluster_policy;
+[[gnu::weak]] CommandProgram sign_cluster_rule;
 [[gnu::weak]] CommandProgram show_cluster;
+[[gnu::weak]] CommandProgram run_nodes;
 
 }  // namespace admin

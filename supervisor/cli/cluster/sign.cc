@@ -1,4 +1,4 @@
-// `warder cluster sign`: a policy as a signed rule, for all nodes of the cluster.
+// `warder cluster sign`: a policy or a file of tool definitions as a signed rule, for all nodes of the cluster.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -11,16 +11,15 @@
 #include "supervisor/cli/cluster/commands.h"
 #include "supervisor/cli/terminal.h"
 #include "supervisor/cluster/trust/private_file.h"
+#include "supervisor/cluster/trust/rule_store.h"
 
 namespace admin {
 namespace {
 
-constexpr size_t kMaxRuleFile = cluster::kMaxRuleContent + 2048;  // bytes
-
 // The text of the file, which must be a JSON object; empty for --withdraw.
 Result<std::string> rule_content(const Given& given) {
   if (given.has("withdraw") == given.has("file"))
-    return fail(Code::invalid, "--file: give the file of the policy, or --withdraw",
+    return fail(Code::invalid, "--file: give the file to sign, or --withdraw",
                 "for example --file /etc/warder/policies/strict.json");
   if (given.has("withdraw")) return std::string();
   const std::string path = given.value("file", "");
@@ -37,7 +36,7 @@ Result<std::string> rule_content(const Given& given) {
 // One more than that of the rule in the folder, or the one of --serial. Errors: invalid: not larger than the last one.
 Result<int64_t> next_serial(const std::string& path, const Given& given) {
   int64_t last = 0;
-  auto text = cluster::read_trusted_file(path, kMaxRuleFile);
+  auto text = cluster::read_trusted_file(path, cluster::kMaxRuleText);
   if (!text && text.error().code != Code::not_found) return tl::unexpected<Error>(std::move(text).error());
   if (text) {
     auto rule = cluster::read_signed_rule(*text);
@@ -55,26 +54,35 @@ Result<int64_t> next_serial(const std::string& path, const Given& given) {
               "nodes take only a larger serial than that of the rule that they have");
 }
 
+// The name is part of a key on the bus, where dots divide words.
+Result<> check_rule_name(const std::string& kind, const std::string& name) {
+  if (!policies::valid_name(name) || name.ends_with('.') || name.find("..") != std::string::npos)
+    return fail(Code::invalid, fmt::format("'{}' is no name for a rule", printable(name, 64)),
+                "1 to 64 of a-z, 0-9, '_', '.' and '-', without a dot at an end or two together");
+  if (kind == "policy" && name == "tenants")
+    return fail(Code::invalid, "'tenants' is no name of a policy",
+                "tenants.json, which says who has which policy, is each machine's own");
+  return {};
+}
+
 }  // namespace
 
-Result<int> sign_cluster_policy(const Given& given) {
+Result<int> sign_cluster_rule(const Given& given) {
   cluster::SignedRule rule;
-  rule.kind = "policy";
+  rule.kind = given.has("catalog") ? "catalog" : "policy";
   rule.name = given.words.front();
-  if (!policies::valid_name(rule.name))
-    return fail(Code::invalid, fmt::format("'{}' is no name of a policy", printable(rule.name, 64)),
-                "1 to 64 of a-z, 0-9, '_', '.' and '-', not beginning with a dot");
+  CHECKED(check_rule_name(rule.kind, rule.name));
   TRY(rule.content, rule_content(given));
   TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
   TRY(const cluster::TrustRecord record, folder.read_trust());
   TRY(const cluster::PrivateKey authority, folder.load_authority(record));
-  const std::string path = folder.file("policy-" + rule.name + ".rule");
+  const std::string path = folder.file(rule.kind + "-" + rule.name + ".rule");
   TRY(rule.serial, next_serial(path, given));
   rule.cluster = record.cluster;
   TRY(const std::string text, cluster::sign_rule(rule, authority));
   CHECKED(cluster::write_whole_file(path, text, 0644, Existing::replace));
   if (given.json) {
-    print_json({{"policy", rule.name}, {"serial", rule.serial}, {"withdrawn", rule.content.empty()}, {"file", path}});
+    print_json({{rule.kind, rule.name}, {"serial", rule.serial}, {"withdrawn", rule.content.empty()}, {"file", path}});
     return 0;
   }
   cli::print_text(stdout, fmt::format("{}: {} with the serial {}, in {}{}\n", rule.name,

@@ -60,6 +60,7 @@ Result<LibNats> load_nats_functions() {
   take(nats.subscribe, "natsConnection_Subscribe");
   take(nats.queue_subscribe, "natsConnection_QueueSubscribe");
   take(nats.set_pending_limits, "natsSubscription_SetPendingLimits");
+  take(nats.set_on_complete, "natsSubscription_SetOnCompleteCB");
   take(nats.dropped, "natsSubscription_GetDropped");
   take(nats.subscription_destroy, "natsSubscription_Destroy");
   take(nats.message_create, "natsMsg_Create");

@@ -48,6 +48,7 @@ struct LibNats {
   decltype(&::natsConnection_Subscribe) subscribe;
   decltype(&::natsConnection_QueueSubscribe) queue_subscribe;
   decltype(&::natsSubscription_SetPendingLimits) set_pending_limits;
+  decltype(&::natsSubscription_SetOnCompleteCB) set_on_complete;
   decltype(&::natsSubscription_GetDropped) dropped;
   decltype(&::natsSubscription_Destroy) subscription_destroy;
   decltype(&::natsMsg_Create) message_create;

@@ -7,21 +7,28 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace cluster {
 namespace {
 
 constexpr size_t kMaxJobs = 65'536;
 
-// The threads that have not ended. Never destroyed: the last thread may outlive main().
-struct RunningSenders {
+// The threads of all senders. Never destroyed: the last thread may outlive main().
+struct Senders {
   std::mutex mutex;
   std::condition_variable ended;
-  size_t count = 0;
+  size_t running = 0;
+  std::vector<std::thread> over;  // they end, or have ended, and are not joined
 };
-RunningSenders& running_senders() {
-  static RunningSenders& running = *new RunningSenders;
-  return running;
+Senders& all_senders() {
+  static Senders& senders = *new Senders;
+  return senders;
+}
+
+// What libraries keep for a thread is freed behind the thread's last line, so the end of a thread is its join.
+void join(std::vector<std::thread> threads) {
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
@@ -60,15 +67,20 @@ Result<std::unique_ptr<NatsSender>> NatsSender::start(std::shared_ptr<NatsHandov
   auto shared = std::make_shared<Shared>();
   shared->max_bytes = max_bytes;
   shared->handover = std::move(handover);
-  RunningSenders& running = running_senders();
+  Senders& senders = all_senders();
+  std::vector<std::thread> over;
   {
-    const std::lock_guard lock(running.mutex);
-    running.count++;
+    const std::lock_guard lock(senders.mutex);
+    over.swap(senders.over);
+    senders.running++;
   }
-  auto end = [&running] {
-    const std::lock_guard lock(running.mutex);
-    running.count--;
-    running.ended.notify_all();
+  join(std::move(over));
+  auto handle = std::make_shared<std::thread>();
+  auto end = [&senders, handle] {
+    const std::lock_guard lock(senders.mutex);
+    senders.running--;
+    if (handle->joinable()) senders.over.push_back(std::move(*handle));
+    senders.ended.notify_all();
   };
   // This thread and those of libnats, which it makes, take no signals. So a write to a closed socket ends no process.
   sigset_t all, before;
@@ -76,11 +88,12 @@ Result<std::unique_ptr<NatsSender>> NatsSender::start(std::shared_ptr<NatsHandov
   pthread_sigmask(SIG_SETMASK, &all, &before);
   Result<> made;
   try {
-    std::thread([shared, end]() mutable {
+    const std::lock_guard lock(senders.mutex);  // end() finds the handle
+    *handle = std::thread([shared, end]() mutable {
       run(*shared);
       shared.reset();
       end();
-    }).detach();
+    });
   } catch (const std::exception& e) {
     end();
     made = fail(Code::internal, std::string("start a thread: ") + e.what());
@@ -120,9 +133,16 @@ void NatsSender::post_always(Job job) {
 }
 
 bool wait_for_ended_buses(std::chrono::milliseconds limit) {
-  RunningSenders& running = running_senders();
-  std::unique_lock lock(running.mutex);
-  return running.ended.wait_for(lock, limit, [&running] { return running.count == 0; });
+  Senders& senders = all_senders();
+  std::vector<std::thread> over;
+  bool have_ended = false;
+  {
+    std::unique_lock lock(senders.mutex);
+    have_ended = senders.ended.wait_for(lock, limit, [&senders] { return senders.running == 0; });
+    over.swap(senders.over);
+  }
+  join(std::move(over));
+  return wait_for_ended_subscriptions(limit) && have_ended;
 }
 
 void end_bus_library(std::chrono::milliseconds limit) { end_libnats(limit); }

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
@@ -142,6 +144,30 @@ void on_message(natsConnection*, natsSubscription* subscription, natsMsg* messag
   nats.message_destroy(message);
 }
 
+// The subscriptions that libnats has not freed. Never destroyed: a thread of libnats may outlive main().
+struct LiveSubscriptions {
+  std::mutex mutex;
+  std::condition_variable ended;
+  size_t count = 0;
+};
+LiveSubscriptions& live_subscriptions() {
+  static LiveSubscriptions& live = *new LiveSubscriptions;
+  return live;
+}
+
+void note_ended_subscription(void*) {
+  LiveSubscriptions& live = live_subscriptions();
+  const std::lock_guard lock(live.mutex);
+  live.count--;
+  live.ended.notify_all();
+}
+
+void count_subscription(const LibNats& nats, natsSubscription* subscription) {
+  LiveSubscriptions& live = live_subscriptions();
+  const std::lock_guard lock(live.mutex);  // the end is noted afterwards
+  if (nats.set_on_complete(subscription, note_ended_subscription, nullptr) == NATS_OK) live.count++;
+}
+
 }  // namespace
 
 Result<natsOptions*> NatsSession::make_options(const BusSettings& settings) {
@@ -269,6 +295,7 @@ void NatsSession::subscribe(void* target, const std::string& filter, const std::
   // is behind.
   nats_->set_pending_limits(subscription, static_cast<int>(std::clamp<size_t>(bounds.max_messages, 1 << 16, 1 << 20)),
                             static_cast<int>(std::min<size_t>(bounds.max_bytes + kSpareBytes, 1 << 30)));
+  count_subscription(*nats_, subscription);
   subscriptions_.emplace(target, subscription);
 }
 
@@ -278,6 +305,12 @@ void NatsSession::unsubscribe(void* target) {
   if (found == subscriptions_.end()) return;
   nats_->subscription_destroy(found->second);
   subscriptions_.erase(found);
+}
+
+bool wait_for_ended_subscriptions(std::chrono::milliseconds limit) {
+  LiveSubscriptions& live = live_subscriptions();
+  std::unique_lock lock(live.mutex);
+  return live.ended.wait_for(lock, limit, [&live] { return live.count == 0; });
 }
 
 }  // namespace cluster

@@ -1,6 +1,7 @@
 // NatsSession: libnats's connection and subscriptions, with their callbacks. It is used, and destroyed, by one thread:
 // its calls may wait for a server. Used by: NatsSender.
 #pragma once
+#include <chrono>
 #include <map>
 #include <string>
 #include <string_view>
@@ -43,5 +44,9 @@ class NatsSession {
   std::map<void*, natsSubscription*> subscriptions_;  // by target
   int64_t longest_pause_ = 0;                         // milliseconds
 };
+
+// Waits until libnats has freed all subscriptions that were ended, at most `limit`: its thread does that later. False:
+// some are left.
+bool wait_for_ended_subscriptions(std::chrono::milliseconds limit);
 
 }  // namespace cluster

@@ -79,6 +79,23 @@ std::string name_token(std::string_view name) {
   return token;
 }
 
+std::optional<std::string> name_in_token(std::string_view token) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+  std::string name;
+  if (token == "_") return name;
+  for (size_t i = 0; i < token.size(); i++) {
+    if (token[i] != '_') {
+      name += token[i];
+      continue;
+    }
+    if (i + 2 >= token.size() || digit(token[i + 1]) < 0 || digit(token[i + 2]) < 0) return std::nullopt;
+    name += static_cast<char>(digit(token[i + 1]) * 16 + digit(token[i + 2]));
+    i += 2;
+  }
+  if (name_token(name) != token) return std::nullopt;  // one name, one token
+  return name;
+}
+
 std::string tenant_key(std::string_view account, std::string_view workspace) {
   return name_token(account) + "." + name_token(workspace);
 }

@@ -5,6 +5,7 @@
 // invalid, with the subject.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,8 @@ bool matches(std::string_view filter, std::string_view subject);
 // other byte becomes "_XX", an empty name "_". If that is longer than 64 bytes, the token is "_H" and the name's
 // SHA-256.
 std::string name_token(std::string_view name);
+// The name that a token stands for; nullopt: it is a hash, or no token of name_token().
+std::optional<std::string> name_in_token(std::string_view token);
 // The key of a tenant: "acme.reports", "acme._" for the account's own workspace (an empty name).
 std::string tenant_key(std::string_view account, std::string_view workspace);
 

@@ -89,20 +89,27 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
     }
   if (!tenants::member_of(context).policy->allows_workspace(id.workspace) && !id.workspace.empty())
     co_return std::nullopt;
+  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
   const auto home = co_await link_.home_of(std::move(id));
-  if (!home)
+  if (!home) {
+    counts_.homeless++;
     co_return write_far_failure({"unavailable", home.error().what, home.error().hint, link_.node(), false}, form);
+  }
   if (home->is_here) {
+    counts_.served += link_.may_start() && is_of_node;
     if (link_.may_start()) co_return std::nullopt;
+    counts_.fenced++;
     co_return write_far_failure(
         {"fenced", "it cannot reach the cluster, so another node may take over its workspaces; nothing was started",
          "send the request again when the node is back", link_.node(), false},
         form);
   }
   form.node = home->node;
-  if (context.principal.kind() == mcp::Principal::Kind::node)
+  if (is_of_node) {
+    counts_.moved++;
     co_return write_far_failure(
         {"unavailable", "the workspace has moved to another node", "send the request again", form.node, false}, form);
+  }
   auto request = co_await take(method, context, params);
   if (!request)
     co_return write_far_failure({"unavailable", request.error().what, request.error().hint, form.node, false}, form);
@@ -142,6 +149,7 @@ Task<mcp::Answer> Away::ask(Request request, mcp::RequestContext& context, Resul
   const bool is_asked_again = !made.answer && (!was_sent || request.is_safe_twice);
   if (is_asked_again) made = co_await attempt(request, context, form.node);
   const bool is_call = request.method == "tools/call";
+  (made.answer ? counts_.answered : was_sent || made.was_sent ? counts_.lost : counts_.unreachable)++;
   if (is_asked_again && was_sent && is_call && made.answer &&
       denies_run(made.answer->is_error ? made.answer->data : made.answer->result)) {
     // The second answer knows nothing of the first order.
@@ -221,7 +229,7 @@ std::shared_ptr<FarConnection> Away::connection_to(const std::string& node, Acti
   Key key{node, std::move(acting)};
   if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
   upstream::Client::Reading reading{json_, JsonWork::Owner{"node " + node}, shares_.of("node " + node)};
-  auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second,
+  auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second, counts_.hops,
                                               [this, key] { connections_.erase(key); });
   if (connections_.size() < kMostConnections) connections_.emplace(std::move(key), made);
   return made;

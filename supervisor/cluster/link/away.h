@@ -17,12 +17,24 @@
 #include "supervisor/base/loop_shares.h"
 #include "supervisor/cluster/link/far_answer.h"
 #include "supervisor/cluster/link/far_connection.h"
+#include "supervisor/cluster/link/hop_times.h"
 #include "supervisor/cluster/link/node_link.h"
 #include "supervisor/mcp/context.h"
 #include "supervisor/mcp/elsewhere.h"
 #include "supervisor/upstream/client.h"
 
 namespace cluster {
+
+// Requests for shared workspaces, since the start.
+struct AwayCounts {
+  // Of clients of this node, for another node: `lost`: it was sent, and has no answer. Not sent: `unreachable`.
+  uint64_t answered = 0, unreachable = 0, lost = 0;
+  // Of clients of other nodes, answered here, or not: the home has moved, or is not known.
+  uint64_t served = 0, moved = 0;
+  uint64_t fenced = 0;    // for a home here, refused because this node has no lease
+  uint64_t homeless = 0;  // refused because the home is not known
+  HopTimes hops;
+};
 
 class Away : public mcp::Elsewhere {
  public:
@@ -33,6 +45,7 @@ class Away : public mcp::Elsewhere {
   bool concerns(mcp::Method method, const mcp::RequestContext& context) const override;
   Task<std::optional<mcp::Answer>> answer(mcp::Method method, mcp::RequestContext& context, Json& params,
                                           size_t max_bytes) override;
+  const AwayCounts& counts() const { return counts_; }
 
  private:
   struct Request;
@@ -51,6 +64,7 @@ class Away : public mcp::Elsewhere {
   LoopShares& shares_;
   NodeLink& link_;
   const std::string server_;
+  AwayCounts counts_;
   using Key = std::pair<std::string, Acting>;  // the other node, and the client
   std::map<Key, std::shared_ptr<FarConnection>> connections_;
 };

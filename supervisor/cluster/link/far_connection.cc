@@ -19,12 +19,13 @@ constexpr auto kIdle = 60s;
 }  // namespace
 
 FarConnection::FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node,
-                             Acting acting, std::function<void()> idle)
+                             Acting acting, HopTimes& hops, std::function<void()> idle)
     : loop_(loop),
       link_(link),
       reading_(std::move(reading)),
       node_(std::move(node)),
       acting_(std::move(acting)),
+      hops_(hops),
       idle_(std::move(idle)),
       tasks_(loop) {}
 
@@ -49,6 +50,7 @@ Task<> FarConnection::open() {
     auto transport = std::make_unique<upstream::SocketTransport>(loop_, std::move(opened->socket));
     client_ = std::make_shared<upstream::Client>(loop_, reading_, std::move(transport), upstream::Variables{},
                                                  upstream::Client::Listener{});
+    begin_watch();
   } else {
     why_ = std::move(opened).error();
   }
@@ -58,23 +60,28 @@ Task<> FarConnection::open() {
 void FarConnection::begin_use() {
   idle_after_ = Deadline();
   uses_++;
-  if (!std::exchange(is_watching_, true)) tasks_.spawn(watch());
+  begin_watch();
 }
 
 void FarConnection::end_use() {
   if (--uses_ == 0) idle_after_ = Deadline(loop_, kIdle, idle_);
 }
 
+void FarConnection::begin_watch() {
+  if (client_ && !std::exchange(is_watching_, true)) tasks_.spawn(watch());
+}
+
 // Ends with the last use.
 Task<> FarConnection::watch() {
-  while (uses_ > 0) {
-    co_await sleep_for(loop_, kLooksEvery);
+  for (; uses_ > 0; co_await sleep_for(loop_, kLooksEvery)) {
     const auto client = client_;
-    if (uses_ == 0 || !client || client->over()) continue;
+    if (!client || client->over()) continue;
+    const auto asked = Monotonic::now();
     const uint64_t heard = client->bytes_heard();
     upstream::Client::Order order{"server/discover"};
     order.limit = kSignOfLife;
     const auto answer = co_await client->request(std::move(order));
+    if (answer) hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - asked));
     if (!answer && client->bytes_heard() == heard && !client->is_sending() && client_ == client) give_up();
   }
   is_watching_ = false;

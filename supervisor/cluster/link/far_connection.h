@@ -11,6 +11,7 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/cluster/link/hop_times.h"
 #include "supervisor/cluster/link/node_link.h"
 #include "supervisor/upstream/client.h"
 
@@ -18,10 +19,10 @@ namespace cluster {
 
 class FarConnection {
  public:
-  // `link` must outlive the object. `idle` is called, with no task on the stack, when the connection is not used any
-  // more; it may destroy the object.
+  // `link` and `hops` must outlive the object. The times of the signs of life go into `hops`. `idle` is called, with no
+  // task on the stack, when the connection is not used any more; it may destroy the object.
   FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node, Acting acting,
-                std::function<void()> idle);
+                HopTimes& hops, std::function<void()> idle);
   FarConnection(const FarConnection&) = delete;
   FarConnection& operator=(const FarConnection&) = delete;
 
@@ -44,6 +45,7 @@ class FarConnection {
   Task<> open();
   void begin_use();
   void end_use();
+  void begin_watch();
   Task<> watch();
   void give_up();
 
@@ -52,6 +54,7 @@ class FarConnection {
   const upstream::Client::Reading reading_;
   const std::string node_;
   const Acting acting_;
+  HopTimes& hops_;
   std::shared_ptr<upstream::Client> client_;  // nullptr: not open
   Fd socket_;                                 // of client_, to end it
   Error why_;                                 // why it could not be opened

@@ -38,4 +38,33 @@ Task<Result<std::string>> read_first_line(Loop& loop, AsyncFd& socket, size_t mo
   }
 }
 
+Task<Result<std::string>> read_exactly(AsyncFd& socket, size_t count) {
+  std::string bytes(count, '\0');
+  for (size_t have = 0; have < count;) {
+    const ssize_t got = ::recv(socket.get(), bytes.data() + have, count - have, MSG_DONTWAIT);
+    if (got > 0) {
+      have += static_cast<size_t>(got);
+    } else if (got < 0 && errno == EAGAIN) {
+      co_await socket.readable();
+    } else if (got == 0 || errno != EINTR) {
+      co_return fail(Code::unavailable, "closed the connection");
+    }
+  }
+  co_return bytes;
+}
+
+Task<bool> send_whole(AsyncFd& socket, std::string bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t sent = ::send(socket.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) {
+      done += static_cast<size_t>(sent);
+    } else if (sent < 0 && errno == EAGAIN) {
+      co_await socket.writable();
+    } else if (sent == 0 || errno != EINTR) {
+      co_return false;
+    }
+  }
+  co_return true;
+}
+
 }  // namespace cluster

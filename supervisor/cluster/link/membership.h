@@ -10,6 +10,7 @@
 #include "supervisor/cluster/link/away.h"
 #include "supervisor/cluster/link/node_link.h"
 #include "supervisor/cluster/link/node_listener.h"
+#include "supervisor/cluster/link/rule_follower.h"
 
 namespace cluster {
 
@@ -20,12 +21,21 @@ class Membership {
              std::function<void(LeaseEnd)> ended)
       : loop_(loop), link_(loop, socket, std::move(ended)), away_(loop, json, shares, link_, server.identity()) {}
 
+  // Takes the policies and definitions that the cluster's authority has signed. Errors: those of RuleFollower.
+  Result<> take_rules(const RuleFollower::Settings& settings, RuleFollower::Uses uses) {
+    TRY(rules_, RuleFollower::make(loop_, settings, std::move(uses)));
+    link_.on_rules([this] { rules_->changed(); });
+    return {};
+  }
+  // nullptr: the rules of the cluster are not used.
+  const RuleFollower* rules() const { return rules_.get(); }
+
   NodeLink& link() { return link_; }
   Away& away() { return away_; }
   // Takes requests of other nodes from a listening socket. Only `users` may connect. `clients` must outlive this
-  // object.
-  Result<> listen(Fd socket, const std::set<uid_t>& users, mcp::Listener& clients) {
-    TRY(auto listener, NodeListener::open(loop_, std::move(socket), users, clients));
+  // object. `answer` answers looks of other nodes.
+  Result<> listen(Fd socket, const std::set<uid_t>& users, mcp::Listener& clients, NodeListener::Answer answer) {
+    TRY(auto listener, NodeListener::open(loop_, std::move(socket), users, clients, std::move(answer)));
     listeners_.push_back(std::move(listener));
     return {};
   }
@@ -36,6 +46,7 @@ class Membership {
   NodeLink link_;
   Away away_;
   std::vector<std::unique_ptr<NodeListener>> listeners_;
+  std::unique_ptr<RuleFollower> rules_;  // set by take_rules()
 };
 
 }  // namespace cluster

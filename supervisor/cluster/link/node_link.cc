@@ -23,6 +23,7 @@ constexpr auto kTryAgain = 1s;
 constexpr auto kAnswerLimit = 3s;      // warder-node asks the cluster
 constexpr size_t kMostHomes = 10'000;  // in memory
 constexpr size_t kMostAsked = 1000;    // questions without an answer
+constexpr size_t kMostViews = 8;       // the same, of those with a page as answer: they must fit into the socket
 
 Error unavailable(std::string why) {
   return {Code::unavailable, 0, std::move(why), "ask the administrator: journalctl --unit=warder-node", {}};
@@ -67,6 +68,7 @@ Task<> NodeLink::stay_connected() {
         socket_ = *std::move(watched);
         was_told = false;
         log_notice("cluster: connected to warder-node");
+        rules_changed_();
         co_await serve(socket_);
         lose();
       }
@@ -79,6 +81,8 @@ Task<> NodeLink::stay_connected() {
 
 Task<> NodeLink::serve(AsyncFd& socket) {
   if (!send({{"hello", {{"boot", boot_}}}})) co_return;
+  told_load_.reset();
+  tell_load();
   mcp::LineSplitter lines(kMostLine);
   for (;;) {
     const auto space = lines.space();
@@ -105,6 +109,10 @@ void NodeLink::take(const Json& message) {
     moves_++;
     return homes_.clear();
   }
+  if (member(message, "rules")) return rules_changed_();
+  if (const Json* told = member(message, "numbers")) return take_numbers(*told);
+  for (const char* kind : {"nodes", "homes", "placed"})
+    if (const Json* answer = member(message, kind)) return take_answer(*answer);
   const Json* failed = member(message, "failed");
   const auto id = failed ? failed->find("id") : message.end();
   if (!failed || id == failed->end() || !id->is_number_unsigned()) return;
@@ -113,6 +121,32 @@ void NodeLink::take(const Json& message) {
     if (auto remedy = text_in(*failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
     asked.mapped().answer.resolve(tl::unexpected<Error>(std::move(why)));
   }
+}
+
+void NodeLink::take_answer(const Json& content) {
+  const auto id = content.find("id");
+  if (id == content.end() || !id->is_number_unsigned()) return;
+  if (auto question = questions_.extract(id->get<uint64_t>())) question.mapped().resolve(content);
+}
+
+void NodeLink::take_numbers(const Json& told) {
+  auto numbers = read_numbers(told);
+  if (!numbers) return log_warning("cluster: numbers of warder-node are not used: {}", numbers.error().what);
+  numbers_ = *std::move(numbers);
+  numbers_at_ = Monotonic::now();
+}
+
+NodeNumbers NodeLink::numbers() const {
+  NodeNumbers now = numbers_;
+  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - numbers_at_);
+  constexpr std::chrono::seconds kUsual{2};  // between two messages
+  if (since > kUsual) now.bus_silent += since;
+  return now;
+}
+
+std::chrono::microseconds NodeLink::fenced_time() const {
+  const auto from = std::max(fenced_until_, lease_.starts_until);
+  return fenced_ + std::max(boot_time() - from, std::chrono::microseconds(0));
 }
 
 void NodeLink::take_found(const Json& found) {
@@ -139,6 +173,8 @@ void NodeLink::take_lease(const Json& message) {
     lease->starts_until = std::max(lease->starts_until, lease_.starts_until);
     lease->runs_until = std::max(lease->runs_until, lease_.runs_until);
   }
+  fenced_ = fenced_time();
+  fenced_until_ = boot_time();
   lease_ = *std::move(lease);
   if (lease_.runs_until == std::chrono::microseconds(0)) return;  // there was none
   const auto left = [](std::chrono::microseconds end) {
@@ -161,6 +197,8 @@ void NodeLink::lose() {
   std::erase_if(homes_, [](const auto& one) { return !one.second.is_here; });
   for (auto& [id, asked] : std::exchange(asked_, {}))
     asked.answer.resolve(tl::unexpected<Error>(unavailable("the connection to warder-node is lost")));
+  for (auto& [id, answer] : std::exchange(questions_, {}))
+    answer.resolve(tl::unexpected<Error>(unavailable("the connection to warder-node is lost")));
 }
 
 // The socket's buffer takes thousands of these messages. When it is full, warder-node does not read.
@@ -187,10 +225,80 @@ Task<Result<Home>> NodeLink::home_of(tenants::TenantId id) {
   co_return home;
 }
 
+Task<Result<Json>> NodeLink::ask(const char* question, Json content, size_t most_asked) {
+  if (questions_.size() >= most_asked)
+    co_return fail(Code::exhausted, "too many questions about the cluster at once", "ask again");
+  const uint64_t number = ++last_id_;
+  content["id"] = number;
+  CO_CHECKED(send({{question, std::move(content)}}));
+  OneShot<Result<Json>> answer(loop_, tl::unexpected<Error>(unavailable("warder-node does not answer")));
+  questions_.emplace(number, answer.resolver());
+  const Forgotten forgotten{questions_, number};
+  const Deadline late(loop_, kAnswerLimit, [this, number] { questions_.erase(number); });
+  auto said = co_await answer;
+  co_return said;
+}
+
+Task<Result<std::vector<std::string>>> NodeLink::places_for(std::string account, bool here_is_free) {
+  Json content = {{"account", std::move(account)}, {"here", here_is_free}};
+  CO_TRY(const Json said, co_await ask("place", std::move(content), kMostAsked));
+  co_return read_places(said);
+}
+
+Task<Result<NodePage>> NodeLink::nodes_after(std::string name) {
+  Json content = {{"after", std::move(name)}};
+  CO_TRY(const Json said, co_await ask("view", std::move(content), kMostViews));
+  co_return read_node_page(said);
+}
+
+Task<Result<HomePage>> NodeLink::homes(HomeQuestion question) {
+  CO_TRY(const Json said, co_await ask("list_homes", write_home_question(question), kMostViews));
+  co_return read_home_page(said);
+}
+
+Standing NodeLink::standing() const {
+  if (!is_connected()) return Standing::no_warder_node;
+  return may_start() ? Standing::member : Standing::fenced;
+}
+
+void NodeLink::tell_load_of(std::function<NodeLoad()> read) {
+  read_load_ = std::move(read);
+  load_changed();
+}
+
+// Read a little later: what changes now may not have ended yet.
+void NodeLink::load_changed() {
+  if (!socket_ || !read_load_ || telling_) return;
+  constexpr std::chrono::milliseconds kSoon{20};
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - told_at_);
+  telling_.emplace(loop_, std::max(kSoon, kLoadEvery - since), [this] { tell_load(); });
+}
+
+void NodeLink::tell_load() {
+  telling_.reset();
+  if (!socket_ || !read_load_) return;
+  const NodeLoad load = read_load_();
+  if (load == told_load_) return;
+  told_at_ = Monotonic::now();
+  if (send({{"load", write_load(load)}})) told_load_ = load;
+}
+
 Task<Result<NodeLink::Opened>> NodeLink::open(std::string node, Acting acting) {
+  Json request = {{"open", {{"node", std::move(node)}, {"for", write_acting(acting)}}}};
+  auto opened = co_await open_with(std::move(request));
+  co_return opened;
+}
+
+Task<Result<NodeLink::Opened>> NodeLink::open_look(std::string node) {
+  Json request = {{"look", {{"node", std::move(node)}}}};
+  auto opened = co_await open_with(std::move(request));
+  co_return opened;
+}
+
+Task<Result<NodeLink::Opened>> NodeLink::open_with(Json request) {
   CO_TRY(Fd made, connect_unix(path_, SOCK_STREAM));
   CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
-  const std::string line = dump_json({{"open", {{"node", std::move(node)}, {"for", write_acting(acting)}}}}) + "\n";
+  const std::string line = dump_json(request) + "\n";
   if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(line.size()))
     co_return tl::unexpected<Error>(unavailable("warder-node does not read its messages"));
   CO_TRY(const std::string answer, co_await read_first_line(loop_, socket, kMostLine, kAnswerLimit));

@@ -6,11 +6,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/link/node_numbers.h"
+#include "supervisor/cluster/link/view_messages.h"
 
 namespace cluster {
 
@@ -27,11 +31,33 @@ class NodeLink {
 
   // The home of a workspace, from memory or from warder-node. Errors: unavailable.
   Task<Result<Home>> home_of(tenants::TenantId id);
+  // The nodes to ask for a stateless execution of an account, one after the other. `here_is_free`: this node has a free
+  // slot. Errors: unavailable.
+  Task<Result<std::vector<std::string>>> places_for(std::string account, bool here_is_free);
+  // The load of this daemon, as it is told to warder-node; nothing before tell_load_of().
+  NodeLoad load() const { return read_load_ ? read_load_() : NodeLoad{}; }
+  // Sets the function that is called when the cluster's rules may have changed: also after each connection.
+  void on_rules(std::function<void()> changed) { rules_changed_ = std::move(changed); }
   // Whether this node may start and write as a home now.
   bool may_start() const { return boot_time() < lease_.starts_until; }
   // The name of this node; empty: warder-node has not sent it yet.
   const std::string& node() const { return lease_.node; }
   bool is_connected() const { return static_cast<bool>(socket_); }
+
+  // The nodes, or the homes, page by page (view_messages.h). Errors: unavailable; exhausted: too many questions at
+  // once.
+  Task<Result<NodePage>> nodes_after(std::string name);
+  Task<Result<HomePage>> homes(HomeQuestion question);
+  Standing standing() const;
+  // What warder-node told last, and how long this node could not start as a home since the daemon's start. `bus_silent`
+  // is of now: it grows while warder-node is not there.
+  NodeNumbers numbers() const;
+  std::chrono::microseconds fenced_time() const;
+  // From now on warder-node is told what this daemon has to do: `read` is called after load_changed() and when the link
+  // is connected, every kLoadEvery at most. The function must outlive the object.
+  void tell_load_of(std::function<NodeLoad()> read);
+  void load_changed();
+  static constexpr std::chrono::milliseconds kLoadEvery{250};
 
   struct Opened {
     AsyncFd socket;    // carries MCP
@@ -40,6 +66,8 @@ class NodeLink {
   // Opens a connection to the warderd of `node`. Errors: unavailable, with the reason that warder-node gives; then no
   // request was sent.
   Task<Result<Opened>> open(std::string node, Acting acting);
+  // Opens a connection for a look (look_messages.h). Errors: the same.
+  Task<Result<Opened>> open_look(std::string node);
 
  private:
   Task<> stay_connected();
@@ -47,12 +75,18 @@ class NodeLink {
   void take(const Json& message);
   void take_found(const Json& found);
   void take_lease(const Json& message);
+  Task<Result<Opened>> open_with(Json request);
+  Task<Result<Json>> ask(const char* question, Json content, size_t most_asked);
+  void take_answer(const Json& content);
+  void take_numbers(const Json& told);
+  void tell_load();
   void lose();
   Result<> send(const Json& message);
 
   Loop& loop_;
   const std::string path_;
   const std::function<void(LeaseEnd)> ended_;
+  std::function<void()> rules_changed_ = [] {};
   AsyncFd socket_;  // empty: not connected
   const std::string boot_;
   std::map<tenants::TenantId, Home> homes_;
@@ -62,9 +96,17 @@ class NodeLink {
     OneShot<Result<Home>>::Resolver answer;
   };
   std::map<uint64_t, Asked> asked_;
+  std::map<uint64_t, OneShot<Result<Json>>::Resolver> questions_;  // about nodes and homes
   uint64_t last_id_ = 0;
   uint64_t moves_ = 0;  // messages "moved": an answer to a question from before the last one may be old
+  std::function<NodeLoad()> read_load_;
+  std::optional<NodeLoad> told_load_;  // nullopt: not on this connection
+  std::optional<Deadline> telling_;
+  Monotonic::time_point told_at_{};
+  NodeNumbers numbers_;
+  Monotonic::time_point numbers_at_ = Monotonic::now();
   Lease lease_;
+  std::chrono::microseconds fenced_{0}, fenced_until_ = boot_time();  // counted up to then
   Deadline starts_until_, runs_until_;
   Scope tasks_;  // last: cancelled first
 };

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <string_view>
 #include <utility>
 
@@ -17,17 +18,21 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kFirstLineLimit = 5s;
-constexpr size_t kMostIntroductions = 256;  // connections without their first line
+constexpr auto kShowLimit = 5s;             // of the answer to a look
+constexpr size_t kMostIntroductions = 256;  // connections without their first line, and looks
 constexpr auto kPause = 100ms;              // after accept() failed
+
+constexpr char kEnded[] = "cluster: a connection of warder-node is ended: {}";
 
 }  // namespace
 
 Result<std::unique_ptr<NodeListener>> NodeListener::open(Loop& loop, Fd socket, std::set<uid_t> users,
-                                                         mcp::Listener& clients) {
+                                                         mcp::Listener& clients, Answer answer) {
   const int flags = ::fcntl(socket.get(), F_GETFL);
   if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "fcntl");
   TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
-  std::unique_ptr<NodeListener> listener(new NodeListener(loop, std::move(watched), std::move(users), clients));
+  std::unique_ptr<NodeListener> listener(
+      new NodeListener(loop, std::move(watched), std::move(users), clients, std::move(answer)));
   listener->tasks_.spawn(listener->accept_all());
   return listener;
 }
@@ -54,24 +59,55 @@ Task<> NodeListener::accept_all() {
 Task<> NodeListener::introduce(Fd socket) {
   auto watched = AsyncFd::adopt(loop_, std::move(socket));
   if (!watched) co_return;
-  auto line = co_await read_first_line(loop_, *watched, kMostLine, kFirstLineLimit);
+  auto line = co_await read_first_line(loop_, *watched, kMostLookLine, kFirstLineLimit);
   if (!line) co_return;
   const auto message = parse_json(*line);
-  const bool has_acting = message && message->is_object() && message->size() == 1 && message->contains("act");
-  const auto acting = has_acting ? read_acting((*message)["act"], "act") : fail(Code::invalid, "no message \"act\"");
-  if (!acting) {
-    log_warning("cluster: a connection of warder-node is ended: {}", acting.error().what);
+  const bool has_one = message && message->is_object() && message->size() == 1;
+  if (has_one && message->contains("look")) {
+    auto order = read_look_order((*message)["look"]);
+    if (!order) co_return log_warning(kEnded, order.error().what);
+    co_await show(*watched, *std::move(order));
     co_return;
   }
+  const auto acting = has_one && message->contains("act") ? read_acting((*message)["act"], "act")
+                                                          : fail(Code::invalid, "no message \"act\"");
+  if (!acting) co_return log_warning(kEnded, acting.error().what);
+  serve_client(*watched, *acting);
+}
+
+void NodeListener::serve_client(AsyncFd& socket, const Acting& acting) {
   constexpr std::string_view kServing = "{\"serving\":{}}\n";
-  if (::send(watched->get(), kServing.data(), kServing.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+  if (::send(socket.get(), kServing.data(), kServing.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
       static_cast<ssize_t>(kServing.size()))
-    co_return;
-  Fd taken(::fcntl(watched->get(), F_DUPFD_CLOEXEC, 0));
-  watched->close();
-  if (!taken) co_return;
-  mcp::Principal::NodeTenant tenant{acting->account, acting->policy, acting->policy_hash};
-  clients_.serve_as(std::move(taken), mcp::Principal::of_node(acting->node, acting->principal, std::move(tenant)));
+    return;
+  Fd taken(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  socket.close();
+  if (!taken) return;
+  mcp::Principal::NodeTenant tenant{acting.account, acting.policy, acting.policy_hash};
+  clients_.serve_as(std::move(taken), mcp::Principal::of_node(acting.node, acting.principal, std::move(tenant)));
+}
+
+Task<> NodeListener::show(AsyncFd& socket, LookOrder order) {
+  auto line = co_await read_first_line(loop_, socket, kMostLine, kFirstLineLimit);
+  if (!line) co_return;
+  const auto message = parse_json(*line);
+  const auto kind = message ? read_ask(*message) : tl::unexpected<Error>(message.error());
+  if (!kind) co_return log_warning("cluster: a look of node {} is not answered: {}", order.node, kind.error().what);
+  const Rows rows = answer_(order, *kind);
+  std::string text;
+  for (const Json& row : rows.rows) text += dump_json(row) + "\n";
+  text += dump_json({{"end", {{"left_out", rows.left_out}}}}) + "\n";
+  const Deadline late(loop_, kShowLimit, [&socket] { ::shutdown(socket.get(), SHUT_RDWR); });
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t sent = ::send(socket.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) {
+      rest.remove_prefix(static_cast<size_t>(sent));
+    } else if (errno == EAGAIN) {
+      co_await socket.writable();
+    } else if (errno != EINTR) {
+      co_return;
+    }
+  }
 }
 
 }  // namespace cluster

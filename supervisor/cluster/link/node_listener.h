@@ -1,36 +1,55 @@
 // NodeListener: warderd's socket for warder-node, which brings clients of other nodes. The first line of a connection
-// names the client ({"act"}, node_messages.h); then an mcp::Listener serves it as that client.
+// names the client ({"act"}, node_messages.h); then an mcp::Listener serves it as that client. Or it is a look
+// ({"look"}, look_messages.h), which is answered here.
 // Only the user of warder-node, root and the daemon's own user may connect. Source of the socket: systemd, or the key
 // "cluster.listen". Used by: supervisor/daemon/. Errors: invalid, no listening Unix stream socket.
 #pragma once
+#include <functional>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/base/result.h"
+#include "supervisor/cluster/link/look_messages.h"
+#include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/mcp/listener.h"
 
 namespace cluster {
 
 class NodeListener {
  public:
+  // Answers a look: at most kMostLookRows rows, and the number of those that were left out.
+  struct Rows {
+    std::vector<Json> rows;
+    uint64_t left_out = 0;
+  };
+  using Answer = std::function<Rows(const LookOrder& order, LookKind kind)>;
   // `clients` must outlive the listener.
   static Result<std::unique_ptr<NodeListener>> open(Loop& loop, Fd socket, std::set<uid_t> users,
-                                                    mcp::Listener& clients);
+                                                    mcp::Listener& clients, Answer answer);
   NodeListener(const NodeListener&) = delete;
   NodeListener& operator=(const NodeListener&) = delete;
 
  private:
-  NodeListener(Loop& loop, AsyncFd socket, std::set<uid_t> users, mcp::Listener& clients)
-      : loop_(loop), socket_(std::move(socket)), users_(std::move(users)), clients_(clients), tasks_(loop) {}
+  NodeListener(Loop& loop, AsyncFd socket, std::set<uid_t> users, mcp::Listener& clients, Answer answer)
+      : loop_(loop),
+        socket_(std::move(socket)),
+        users_(std::move(users)),
+        clients_(clients),
+        answer_(std::move(answer)),
+        tasks_(loop) {}
   Task<> accept_all();
   Task<> introduce(Fd socket);
+  void serve_client(AsyncFd& socket, const Acting& acting);
+  Task<> show(AsyncFd& socket, LookOrder order);
   bool may_connect(int socket) const;
 
   Loop& loop_;
   AsyncFd socket_;
   const std::set<uid_t> users_;
   mcp::Listener& clients_;
+  const Answer answer_;
   Scope tasks_;  // last: cancelled first
 };
 

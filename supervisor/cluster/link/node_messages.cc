@@ -6,6 +6,7 @@
 
 #include "policies/policy.h"
 #include "supervisor/base/fields.h"
+#include "supervisor/base/log.h"
 
 namespace cluster {
 namespace {
@@ -61,6 +62,19 @@ Result<Home> read_home(const Json& found) {
   TRY(home.is_here, fields.boolean_or("here", false));
   CHECKED(fields.done());
   return home;
+}
+
+Result<std::vector<std::string>> read_places(const Json& placed) {
+  Fields fields(placed, "placed");
+  (void)fields.find("id");
+  TRY(const std::string why, fields.string_or("why", "", 1000));
+  TRY(auto nodes, fields.strings_or("nodes", {}));
+  CHECKED(fields.done());
+  if (nodes.empty())
+    return fail(Code::unavailable, why.empty() ? "no node of the cluster may run it" : printable(why, 300));
+  if (nodes.size() > kMostPlaces || !std::all_of(nodes.begin(), nodes.end(), is_node_name))
+    return fail(Code::invalid, "placed.nodes: too many, or not the names of nodes");
+  return nodes;
 }
 
 Result<Lease> read_lease(const Json& message) {

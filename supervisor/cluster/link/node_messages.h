@@ -2,20 +2,29 @@
 // warder-node listens; warderd connects. The first line says what the connection is for:
 //   {"hello": {"boot": "..."}}                        the one control connection; then both sides send:
 //     warderd      {"find": {"id", "account", "workspace"}}       which node is the home?
-//     warder-node  {"found": {"id", "node", "epoch", "here"}}, {"failed": {"id", "why", "remedy"}}
-//     warder-node  {"moved": {}}                                  every home may have changed: ask again
-//     warder-node  {"lease": {"node", "starts_until_us", "runs_until_us"}}   see Lease
+//     warderd      {"place": {"id", "account", "here"}}           which nodes may run a stateless execution? `here`: a
+//     slot
+//                                                                 is free here
+//     warder-node  {"placed": {"id", "nodes": ["n2", "n1"]}}      to ask one after the other; or {"placed": {"id",
+//     "why"}} warder-node  {"found": {"id", "node", "epoch", "here"}}, {"failed": {"id", "why", "remedy"}} warder-node
+//     {"moved": {}}                                  every home may have changed: ask again warder-node  {"lease":
+//     {"node", "starts_until_us", "runs_until_us"}}   see Lease warder-node  {"rules": {}} the cluster's rules may have
+//     changed
+//   {"rules": {}}                                     warder-node sends the trust record and each signed rule: a line
+//                                                     {"rule": {"bytes"}} and the text of so many bytes; then {"end":
+//                                                     {}}
 //   {"open": {"node", "for": Acting}}                 a connection to the warderd of that node. warder-node answers
 //     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
 // warderd listens; warder-node connects:
 //   {"act": Acting}                                   warderd answers {"serving": {}}; then MCP follows, for a client
 //                                                     of another node. Without the answer no warderd serves the socket
-// Used by: node_link.h, node_listener.h, warder-node. Errors: invalid, naming the field.
+// Used by: node_link.h, node_listener.h, rule_fetch.h, warder-node. Errors: invalid, naming the field.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
@@ -45,6 +54,10 @@ struct Home {
   bool is_here = false;
 };
 Result<Home> read_home(const Json& found);
+
+constexpr size_t kMostPlaces = 8;  // nodes in "placed"
+// Errors: unavailable: no node may run it, with the reason.
+Result<std::vector<std::string>> read_places(const Json& placed);
 
 // Lease: how long this node may act as the home of its workspaces, by CLOCK_BOOTTIME, which counts while the machine
 // sleeps, too: until `starts_until` executions may start and files may be written, until `runs_until` programs may run.

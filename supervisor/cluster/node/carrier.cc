@@ -15,12 +15,14 @@
 #include "supervisor/base/sha256.h"
 #include "supervisor/base/unix_socket.h"
 #include "supervisor/cluster/link/first_line.h"
+#include "supervisor/cluster/link/look_messages.h"
 
 namespace cluster {
 namespace {
 
 using namespace std::chrono_literals;
 
+constexpr char kOpen[] = "open", kLook[] = "look";  // kinds of orders
 constexpr auto kOpenLimit = 2s;
 constexpr auto kServingLimit = 1200ms;  // for warderd; the other node waits kOpenLimit
 constexpr int64_t kOldestOrderMs = 2'000 + EnvelopeChecker::kToleranceMs;  // its sender waits kOpenLimit
@@ -106,20 +108,27 @@ Result<std::string> Carrier::seal(NodeEnvelope envelope) const {
 }
 
 void Carrier::refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why) {
+  counts_.refused_here++;
   NodeEnvelope answer{.kind = "refused", .id = random_hex(16), .to = order.from, .boot = boot};
   answer.body = dump_json({{"why", why.what}, {"remedy", why.hint}, {"order", order.id}});
   if (auto sealed = seal(std::move(answer))) (void)respond(bus_, message, *std::move(sealed));
 }
 
-// Returns when warderd serves the connection: systemd accepts it for a warderd that does not run or is stopped, too.
+// Returns when warderd serves the client: systemd accepts connections for a warderd that does not run or is stopped, too.
 // `order` must outlive the task.
 Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
   if (carried_.size() >= kMostConnections) co_return fail(Code::exhausted, "the node carries too many connections");
   CO_TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
+  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
+  if (!order.tenant) {
+    const TrustedNode* asking = checker_.trust().find(order.from);
+    if (!asking) co_return fail(Code::denied, "the node was removed");
+    send_line(socket.get(), {{"look", write_look_order({order.from, asking->accounts})}});
+    co_return socket;
+  }
   const EnvelopeTenant& tenant = *order.tenant;
   const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
-  send_line(made.get(), {{"act", write_acting(acting)}});
-  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
+  send_line(socket.get(), {{"act", write_acting(acting)}});
   const auto answer = co_await read_first_line(loop_, socket, kMostLine, kServingLimit);
   const auto message = answer ? parse_json(*answer) : Result<Json>(Json());
   if (!message || !message->is_object() || !message->contains("serving"))
@@ -131,6 +140,7 @@ Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
 Task<> Carrier::take_order(BusMessage message) {
   const auto accepted = checker_.accept(message.bytes, read_clocks());
   if (!accepted) {
+    counts_.refused[std::string(name_of(accepted.error().fault))]++;
     const auto now = Monotonic::now();
     if (now - warned_ >= kWarnEvery) {
       warned_ = now;
@@ -140,7 +150,7 @@ Task<> Carrier::take_order(BusMessage message) {
     co_return;
   }
   const NodeEnvelope& order = *accepted;
-  if (order.kind != "open" || !order.tenant) co_return;
+  if (order.kind != (order.tenant ? kOpen : kLook)) co_return;
   if (read_clocks().wall_ms - order.issued_at_ms > kOldestOrderMs) co_return;  // its sender has given up
   const auto greeting = read_greeting(order);
   if (!greeting) co_return refuse(message, order, {}, greeting.error());
@@ -159,12 +169,13 @@ Task<> Carrier::take_order(BusMessage message) {
   opened.body = write_greeting({keys.public_text(), inbox, identity_.boot, order.id});
   auto answer = seal(std::move(opened));
   if (!answer || !respond(bus_, message, *std::move(answer))) co_return;
-  add(order.from, order.tenant->tenant.account, *std::move(cipher),
+  counts_.opened_here++;
+  add(order.from, order.tenant ? order.tenant->tenant.account : std::string(), *std::move(cipher),
       Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
 }
 
-Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
-                                           const std::string& inbox) {
+Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const std::optional<Acting>& acting,
+                                           const FrameCipher::Keys& keys, const std::string& inbox) {
   CO_TRY(auto frames, bus_.subscribe(inbox, {}, kFrames));
   if (!kWire.overlaps(node.wire))
     co_return fail(Code::unavailable,
@@ -172,22 +183,28 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& 
                                node.wire.oldest, node.wire.newest, kWire.oldest, kWire.newest),
                    "install the same version of warder-node on all machines");
   const TrustedNode* trusted = checker_.trust().find(node.name);
-  if (!trusted || !trusted->may_act_for(acting.account))
-    co_return fail(Code::denied, "the trust record does not let this node have the account " + acting.account,
+  if (!trusted) co_return fail(Code::denied, "the trust record does not name the node " + node.name);
+  if (acting && !trusted->may_act_for(acting->account))
+    co_return fail(Code::denied, "the trust record does not let this node have the account " + acting->account,
                    "ask the administrator: warder cluster add --accounts");
   const std::string id = random_hex(16);
-  NodeEnvelope order{.kind = "open", .id = id, .to = node.name, .boot = node.boot};
-  order.tenant =
-      EnvelopeTenant{envelope_principal(acting.principal), {acting.account}, acting.policy, acting.policy_hash};
+  NodeEnvelope order{.kind = acting ? kOpen : kLook, .id = id, .to = node.name, .boot = node.boot};
+  if (acting)
+    order.tenant =
+        EnvelopeTenant{envelope_principal(acting->principal), {acting->account}, acting->policy, acting->policy_hash};
   order.body = write_greeting({keys.public_text(), inbox, identity_.boot, {}});
   CO_TRY(std::string sealed, seal(std::move(order)));
   CO_TRY(const BusMessage message, co_await bus_.request("w1.node." + node.name, std::move(sealed), kOpenLimit));
   const auto accepted = checker_.accept(message.bytes, read_clocks());
-  if (!accepted) co_return tl::unexpected<Error>(accepted.error().error);
+  if (!accepted) {
+    counts_.refused[std::string(name_of(accepted.error().fault))]++;
+    co_return tl::unexpected<Error>(accepted.error().error);
+  }
   if (accepted->from != node.name) co_return fail(Code::denied, "another node answered");
   if (accepted->kind == "refused") {
     CO_TRY(const Json body, parse_json(accepted->body));
     if (text_in(body, "order") != id) co_return fail(Code::denied, "the answer is for another order");
+    counts_.refused_there++;
     co_return fail(Code::unavailable, text_in(body, "why"), text_in(body, "remedy"));
   }
   CO_TRY(const Greeting greeting, read_greeting(*accepted));
@@ -198,19 +215,24 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Acting& 
   co_return opened;
 }
 
-Task<> Carrier::carry(AsyncFd local, OtherNode node, Acting acting) {
+Task<> Carrier::carry(AsyncFd local, OtherNode node, std::optional<Acting> acting) {
   const FrameCipher::Keys keys;
   const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
   Error why{Code::exhausted, 0, "the node carries too many connections", "send the request again later", {}};
   if (carried_.size() < kMostConnections) {
     auto opened = co_await ask(node, acting, keys, inbox);
     if (opened) {
+      counts_.opened++;
       send_line(local.get(), {{"opened", {{"boot", opened->boot}}}});
-      add(node.name, acting.account, std::move(opened->cipher),
+      add(node.name, acting ? acting->account : std::string(), std::move(opened->cipher),
           Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
       co_return;
     }
     why = std::move(opened).error();
+    if (no_responders(why) || after_timeout(why)) {
+      counts_.unreachable++;
+      if (identity_.unanswered) identity_.unanswered(node.name);
+    }
     if (no_responders(why)) why.what = "the node is not connected to the cluster";
     if (after_timeout(why)) {
       why.what = "the node does not answer";
@@ -228,9 +250,19 @@ void Carrier::set_trust(TrustRecord trust) {
     if (!is_trusted(entry.node, entry.key, entry.account)) entry.connection->close();
 }
 
+void Carrier::count_into(NodeNumbers& numbers) const {
+  numbers.connections = carried_.size();
+  numbers.opened = counts_.opened;
+  numbers.refused_there = counts_.refused_there;
+  numbers.unreachable = counts_.unreachable;
+  numbers.opened_here = counts_.opened_here;
+  numbers.refused_here = counts_.refused_here;
+  numbers.refused = counts_.refused;
+}
+
 bool Carrier::is_trusted(const std::string& node, const PublicKey& key, const std::string& account) const {
   const TrustedNode* found = checker_.trust().find(node);
-  return found && found->key == key && found->may_act_for(account);
+  return found && found->key == key && !account.empty() && found->may_act_for(account);
 }
 
 // A removed node gets no connection: the local socket is closed.

@@ -1,17 +1,21 @@
 // Carrier: opens connections between the warderd of this node and those of other nodes, and owns them.
-//   asking  open(): sends the order "open" to the other node, signed, and waits for its signed answer
+//   asking  carry(): sends the order "open" to the other node, signed, and waits for its signed answer; "look" for
+//           operators, which acts for no tenant
 //   asked   serve(): checks each order that comes, connects to the warderd of this node, and answers
 // No order begins work by itself: that comes later over the connection. An order that is older than a few seconds is
 // refused, since its sender has given up.
 // Used by: node_service.h. Errors: unavailable, with the other node's reason.
 #pragma once
+#include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/link/node_numbers.h"
 #include "supervisor/cluster/node/carried.h"
 #include "supervisor/cluster/placement/node_table.h"
 #include "supervisor/cluster/trust/envelope_checker.h"
@@ -25,7 +29,8 @@ class Carrier {
     std::string boot;  // of this start of warder-node
     PrivateKey key;
     TrustRecord trust;
-    std::string warderd;  // path of the socket of this node's warderd
+    std::string warderd;                                           // path of the socket of this node's warderd
+    std::function<void(const std::string& node)> unanswered = {};  // an order to that node got no answer
   };
   // Loop and bus must outlive the object.
   Carrier(Loop& loop, Bus& bus, Identity identity);
@@ -37,12 +42,14 @@ class Carrier {
     std::string boot;  // of its warder-node; empty: not known
     WireVersions wire = kWire;
   };
-  // Opens a connection to the warderd of `node`, for a client of this node, and carries `local` over it. `local` gets
-  // the lines {"opened"} or {"refused"} (node_messages.h).
-  Task<> carry(AsyncFd local, OtherNode node, Acting acting);
+  // Opens a connection to the warderd of `node`, for a client of this node, or for a look (nullopt), and carries
+  // `local` over it. `local` gets the lines {"opened"} or {"refused"} (node_messages.h).
+  Task<> carry(AsyncFd local, OtherNode node, std::optional<Acting> acting);
   // From then on only the nodes of this record count. Connections with other nodes end.
   void set_trust(TrustRecord trust);
   size_t connections() const { return carried_.size(); }
+  // Adds what this object has counted.
+  void count_into(NodeNumbers& numbers) const;
 
  private:
   struct Opened {
@@ -53,7 +60,7 @@ class Carrier {
   };
   Task<> serve(std::unique_ptr<BusSubscription> orders);
   Task<> take_order(BusMessage message);
-  Task<Result<Opened>> ask(const OtherNode& node, const Acting& acting, const FrameCipher::Keys& keys,
+  Task<Result<Opened>> ask(const OtherNode& node, const std::optional<Acting>& acting, const FrameCipher::Keys& keys,
                            const std::string& inbox);
   Result<std::string> seal(NodeEnvelope envelope) const;
   Task<Result<AsyncFd>> connect_to_warderd(const NodeEnvelope& order);
@@ -66,12 +73,13 @@ class Carrier {
   const Identity identity_;
   EnvelopeChecker checker_;
   struct Entry {
-    std::string node;  // the other one
-    std::string account;
-    PublicKey key;  // of the node, when the connection was opened
+    std::string node;     // the other one
+    std::string account;  // empty: a look, which ends with the trust record
+    PublicKey key;        // of the node, when the connection was opened
     std::unique_ptr<Carried> connection;
   };
   std::list<Entry> carried_;
+  NodeNumbers counts_;  // orders and refused messages
   Monotonic::time_point warned_{};
   Scope tasks_;  // last: cancelled first
 };

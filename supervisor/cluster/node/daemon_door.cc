@@ -21,6 +21,8 @@ constexpr size_t kMostClients = 4096;
 constexpr size_t kMostQuestions = 2000;  // of one control connection
 constexpr auto kPause = 100ms;           // after accept() failed
 
+constexpr char kNotUsed[] = "cluster: a message of warderd is not used: {}";
+
 struct OpenRequest {
   std::string node;
   Acting acting;
@@ -38,6 +40,14 @@ Result<OpenRequest> read_open(const Json& message) {
   return request;
 }
 
+Result<std::string> read_look(const Json& message) {
+  Fields in(message, "look");
+  TRY(std::string node, in.string("node", kMostNodeName));
+  CHECKED(in.done());
+  if (!is_node_name(node)) return fail(Code::invalid, "look.node: not the name of a node");
+  return node;
+}
+
 struct Question {
   uint64_t id = 0;
   tenants::TenantId workspace;
@@ -52,6 +62,30 @@ Result<Question> read_question(const Json& find) {
   TRY(question.workspace.workspace, in.string("workspace", 64));
   CHECKED(in.done());
   return question;
+}
+
+struct PlaceQuestion {
+  uint64_t id = 0;
+  std::string account;
+  bool is_here_free = false;
+};
+
+Result<PlaceQuestion> read_place(const Json& place) {
+  Fields in(place, "place");
+  PlaceQuestion question;
+  TRY(const int64_t id, in.integer("id", 0, int64_t{1} << 53));
+  question.id = static_cast<uint64_t>(id);
+  TRY(question.account, in.string("account", 64));
+  TRY(question.is_here_free, in.boolean_or("here", false));
+  CHECKED(in.done());
+  return question;
+}
+
+Result<uint64_t> read_id(const Json& message) {
+  const auto id = message.is_object() ? message.find("id") : message.end();
+  if (!message.is_object() || id == message.end() || !id->is_number_unsigned())
+    return fail(Code::invalid, "id: not a number");
+  return id->get<uint64_t>();
 }
 
 }  // namespace
@@ -91,18 +125,27 @@ Task<> DaemonDoor::serve(Fd client) {
     co_await serve_control(*std::move(socket));
   } else if (message->contains("open")) {
     auto request = read_open((*message)["open"]);
-    if (!request) co_return log_warning("cluster: a message of warderd is not used: {}", request.error().what);
+    if (!request) co_return log_warning(kNotUsed, request.error().what);
     co_await service_.carry(*std::move(socket), std::move(request->node), std::move(request->acting));
+  } else if (message->contains("rules")) {
+    co_await service_.give_rules(*std::move(socket));
+  } else if (message->contains("look")) {
+    auto node = read_look((*message)["look"]);
+    if (!node) co_return log_warning(kNotUsed, node.error().what);
+    co_await service_.carry(*std::move(socket), *std::move(node), std::nullopt);
   }
 }
 
 Task<> DaemonDoor::serve_control(AsyncFd socket) {
   const auto place = controls_.emplace(controls_.end(), loop_, std::move(socket));
   struct Removed {
-    std::list<Control>& from;
+    DaemonDoor& door;
     std::list<Control>::iterator place;
-    ~Removed() { from.erase(place); }
-  } const removed{controls_, place};
+    ~Removed() {
+      door.controls_.erase(place);
+      if (door.controls_.empty()) door.service_.set_load(std::nullopt);
+    }
+  } const removed{*this, place};
   Control& control = *place;
   log_notice("cluster: warderd is connected");
   send(control, {{"lease", service_.lease()}});
@@ -120,17 +163,68 @@ Task<> DaemonDoor::serve_control(AsyncFd socket) {
     while (const auto item = lines.next()) {
       if (item->kind != mcp::LineSplitter::Kind::line || control.asking.live() > kMostQuestions) continue;
       auto message = parse_json(item->text);
-      if (message && message->is_object() && message->contains("find"))
-        control.asking.spawn(find(control, std::move((*message)["find"])));
+      if (message && message->is_object() && message->size() == 1) take(control, *std::move(message));
     }
     co_await next_turn(loop_);
   }
   log_notice("cluster: warderd has gone");
 }
 
+void DaemonDoor::take(Control& control, Json message) {
+  const std::string kind = message.begin().key();
+  Json& content = message.begin().value();
+  if (kind == "find") {
+    control.asking.spawn(find(control, std::move(content)));
+  } else if (kind == "place") {
+    place(control, content);
+  } else if (kind == "view") {
+    show_nodes(control, content);
+  } else if (kind == "list_homes") {
+    show_homes(control, content);
+  } else if (kind == "load") {
+    take_load(content);
+  }
+}
+
+void DaemonDoor::place(Control& control, const Json& question) {
+  const auto asked = read_place(question);
+  if (!asked) return log_warning(kNotUsed, asked.error().what);
+  const auto nodes = service_.places_for(asked->account, asked->is_here_free);
+  Json answer = {{"id", asked->id}};
+  if (nodes)
+    answer["nodes"] = *nodes;
+  else
+    answer["why"] = nodes.error().what;
+  send(control, {{"placed", std::move(answer)}});
+}
+
+void DaemonDoor::show_nodes(Control& control, const Json& question) {
+  const auto id = read_id(question);
+  const auto after = read_after(question);
+  if (!id || !after) return log_warning(kNotUsed, id ? after.error().what : id.error().what);
+  Json page = service_.nodes_after(*after);
+  page["id"] = *id;
+  send(control, {{"nodes", std::move(page)}});
+}
+
+void DaemonDoor::show_homes(Control& control, const Json& question) {
+  const auto id = read_id(question);
+  const auto asked = read_home_question(question);
+  if (!id || !asked) return log_warning(kNotUsed, id ? asked.error().what : id.error().what);
+  Json page = service_.homes_for(*asked);
+  page["id"] = *id;
+  send(control, {{"homes", std::move(page)}});
+}
+
+void DaemonDoor::take_load(const Json& load) {
+  const auto read = read_load(load);
+  if (!read) return log_warning(kNotUsed, read.error().what);
+  service_.set_load(*read);
+}
+
 Task<> DaemonDoor::find(Control& control, Json asked) {
   const auto question = read_question(asked);
-  if (!question) co_return log_warning("cluster: a message of warderd is not used: {}", question.error().what);
+  if (!question) co_return log_warning(kNotUsed, question.error().what);
   const auto home = co_await service_.home_of(question->workspace);
   if (home) {
     send(control,

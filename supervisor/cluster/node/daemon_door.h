@@ -4,12 +4,14 @@
 #pragma once
 #include <list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/link/view_messages.h"
 
 namespace cluster {
 
@@ -21,7 +23,15 @@ class DaemonDoor {
     virtual ~Service() = default;
     virtual Task<Result<Home>> home_of(tenants::TenantId id) = 0;
     virtual Json lease() = 0;  // the content of the message "lease"
-    virtual Task<> carry(AsyncFd local, std::string node, Acting acting) = 0;
+    // Pages of the view (view_messages.h).
+    virtual Json nodes_after(const std::string& name) = 0;
+    virtual Json homes_for(const HomeQuestion& question) = 0;
+    // nullopt: no warderd is connected.
+    virtual void set_load(std::optional<NodeLoad> load) = 0;
+    // `acting`: nullopt: a look (look_messages.h).
+    virtual Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) = 0;
+    virtual Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) = 0;
+    virtual Task<> give_rules(AsyncFd daemon) = 0;  // the answer to "rules"
   };
   // Loop and service must outlive the object.
   static Result<std::unique_ptr<DaemonDoor>> open(Loop& loop, Fd socket, std::set<uid_t> users, Service& service);
@@ -42,7 +52,12 @@ class DaemonDoor {
   Task<> accept_all();
   Task<> serve(Fd client);
   Task<> serve_control(AsyncFd socket);
+  void take(Control& control, Json message);
   Task<> find(Control& control, Json question);
+  void place(Control& control, const Json& question);
+  void show_nodes(Control& control, const Json& question);
+  void show_homes(Control& control, const Json& question);
+  void take_load(const Json& load);
   static void send(Control& control, const Json& message);
 
   Loop& loop_;

@@ -62,6 +62,7 @@ Task<> HomeDirectory::read_all(std::shared_ptr<KvBucket> bucket) {
 
 void HomeDirectory::take(const KvChange& change) {
   if (change.kind == KvChange::Kind::current) return take_current();
+  if (!check_subject(change.key)) return;
   unseen_.erase(change.key);
   const auto known = records_.find(change.key);
   if (change.kind == KvChange::Kind::removed) {

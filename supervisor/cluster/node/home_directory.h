@@ -35,6 +35,8 @@ class HomeDirectory {
     bool is_here = false;  // this node is the home, and may act as such while its lease lasts
   };
   Task<Result<Found>> find(tenants::TenantId id);
+  const std::map<std::string, HomeRecord>& records() const { return records_; }  // by key
+  const HomeCounts& counts() const { return counts_; }
 
  private:
   Task<> follow();

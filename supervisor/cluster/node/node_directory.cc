@@ -1,12 +1,17 @@
 #include "supervisor/cluster/node/node_directory.h"
 
+#include <sys/random.h>
+
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
+#include "supervisor/cluster/placement/place.h"
 
 namespace cluster {
 namespace {
@@ -31,11 +36,14 @@ Result<NodeReport> read_description(const std::string& node, std::string_view te
   TRY(const int64_t newest, in.integer("wire_newest", oldest, 1000));
   TRY(report.drained, in.boolean_or("drained", false));
   const Json* labels = in.find("labels");  // a newer program may say more
+  if (!is_label_text(report.boot) || !is_label_text(report.version))
+    return fail(Code::invalid, node + ": boot or version: not printable ASCII");
   report.slots = static_cast<uint32_t>(slots);
   report.wire = {static_cast<uint32_t>(oldest), static_cast<uint32_t>(newest)};
-  if (labels && labels->is_object() && labels->size() <= 32)
+  if (labels && labels->is_object() && labels->size() <= kMostLabels)
     for (const auto& [key, value] : labels->items())
-      if (value.is_string()) report.labels[key] = value.get<std::string>();
+      if (value.is_string() && is_label_text(key) && is_label_text(value.get_ref<const std::string&>()))
+        report.labels[key] = value.get<std::string>();
   return report;
 }
 
@@ -43,13 +51,48 @@ Result<NodeReport> read_description(const std::string& node, std::string_view te
 
 NodeDirectory::NodeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings, std::string boot,
                              const TrustRecord& trust)
-    : loop_(loop), bus_(bus), settings_(settings), boot_(std::move(boot)), trust_(trust), tasks_(loop) {}
+    : loop_(loop),
+      bus_(bus),
+      settings_(settings),
+      boot_(std::move(boot)),
+      trust_(trust),
+      following_(loop),
+      tasks_(loop) {}
 
 void NodeDirectory::begin() {
   tasks_.spawn(describe_self());
-  tasks_.spawn(follow_descriptions());
+  following_.spawn(follow_descriptions());
   tasks_.spawn(follow_signs());
   tasks_.spawn(send_signs());
+}
+
+void NodeDirectory::trust_changed() {
+  std::vector<std::string> removed;
+  for (size_t i = 0; i < table_.size(); i++)
+    if (!trust_.find(table_.at(i).name)) removed.push_back(table_.at(i).name);
+  for (const auto& name : removed) table_.remove(name);
+  // A description may have come before the record that names its node.
+  following_.cancel_all();
+  following_.spawn(follow_descriptions());
+}
+
+// A drain is told at once. All else waits for the next sign: 1,000 nodes hear each one.
+void NodeDirectory::set_load(std::optional<NodeLoad> load) {
+  const bool was_drained = load_ && load_->is_drained;
+  load_ = load;
+  has_load_ = true;
+  table_.note_sign(settings_.node, boot_, own_sign(), BootClock::now());
+  if (load && load->is_drained != was_drained) send_sign();
+}
+
+NodeSign NodeDirectory::own_sign() const {
+  NodeSign sign;
+  if (has_load_) sign.slots = load_ ? std::min(load_->slots, settings_.slots) : 0;
+  if (!load_) return sign;
+  sign.used = load_->running;
+  sign.waiting = load_->waiting;
+  sign.drained = load_->is_drained;
+  return sign;
 }
 
 std::string NodeDirectory::boot_of(const std::string& node) const {
@@ -105,12 +148,21 @@ Task<> NodeDirectory::follow_descriptions() {
 }
 
 // A description says nothing about now: the node counts as heard with its next sign of life, and this node at once.
+// What the signs of the same start have said stays.
 void NodeDirectory::take_description(const std::string& node, std::string_view text) {
   if (!trust_.find(node)) return;
   auto report = read_description(node, text);
   if (!report) return log_warning("cluster: the description of node {} is not used: {}", node, report.error().what);
-  if (node == settings_.node) report->heard = BootClock::now();
+  if (const NodeReport* known = table_.find(node); known && known->boot == report->boot) {
+    report->slots = known->slots;
+    report->used = known->used;
+    report->waiting = known->waiting;
+    report->drained = known->drained;
+    report->heard = known->heard;
+    report->is_unanswered = known->is_unanswered;
+  }
   (void)table_.report(*std::move(report));
+  if (node == settings_.node) table_.note_sign(node, boot_, own_sign(), BootClock::now());
 }
 
 Task<> NodeDirectory::follow_signs() {
@@ -135,17 +187,64 @@ void NodeDirectory::take_sign(std::string_view subject, std::string_view text) {
   const auto boot = in.string("boot", 64);
   const auto used = in.integer("used", 0, kMostSlots), waiting = in.integer("waiting", 0, kMostSlots);
   if (!boot || !used || !waiting) return;
-  table_.note_load(node, *boot, static_cast<uint32_t>(*used), static_cast<uint32_t>(*waiting), BootClock::now());
+  NodeSign read{static_cast<uint32_t>(*used), static_cast<uint32_t>(*waiting), {}, {}};
+  if (in.has("slots")) {
+    const auto slots = in.integer("slots", 0, kMostSlots);
+    if (!slots) return;
+    read.slots = static_cast<uint32_t>(*slots);
+  }
+  if (in.has("drained")) {
+    const auto drained = in.boolean_or("drained", false);
+    if (!drained) return;
+    read.drained = *drained;
+  }
+  table_.note_sign(node, *boot, read, BootClock::now());
+}
+
+void NodeDirectory::send_sign() {
+  if (bus_.state() != BusState::connected) return;
+  const NodeSign own = own_sign();
+  Json sign = {{"boot", boot_}, {"used", own.used}, {"waiting", own.waiting}};
+  if (own.slots) sign["slots"] = *own.slots;
+  if (own.drained) sign["drained"] = *own.drained;
+  (void)bus_.publish(std::string(kLoad) + settings_.node, dump_json(sign));
 }
 
 Task<> NodeDirectory::send_signs() {
   for (;;) {
-    if (bus_.state() == BusState::connected)
-      (void)bus_.publish(std::string(kLoad) + settings_.node,
-                         dump_json({{"boot", boot_}, {"used", 0}, {"waiting", 0}}));
-    table_.note_load(settings_.node, boot_, 0, 0, BootClock::now());
+    send_sign();
+    table_.note_sign(settings_.node, boot_, own_sign(), BootClock::now());
     co_await sleep_for(loop_, kSignEvery);
   }
+}
+
+Result<std::vector<std::string>> NodeDirectory::places_for(const std::string& account, bool here_is_free) const {
+  NodeTable some;  // where some nodes may not have the account
+  const auto& nodes = trust_.nodes;
+  const bool all_may =
+      std::all_of(nodes.begin(), nodes.end(), [&](const TrustedNode& node) { return node.may_act_for(account); });
+  for (size_t i = 0; !all_may && i < table_.size(); i++) {
+    const TrustedNode* trusted = trust_.find(table_.at(i).name);
+    if (trusted && trusted->may_act_for(account)) (void)some.report(table_.at(i));
+  }
+  const RandomBits random = [] {
+    uint64_t bits = 0;
+    (void)!::getrandom(&bits, sizeof bits, 0);  // 8 bytes are always whole (getrandom(2))
+    return bits;
+  };
+  RunPlacement placement(all_may ? table_ : some, {{{}, kWire}, settings_.node, here_is_free}, random);
+  std::vector<std::string> places;
+  while (places.size() < kMaxTries) {
+    auto next = placement.next(BootClock::now());
+    if (next) {
+      places.push_back(*std::move(next));
+    } else if (places.empty()) {
+      return tl::unexpected<Error>(std::move(next).error());
+    } else {
+      break;
+    }
+  }
+  return places;
 }
 
 }  // namespace cluster

@@ -1,12 +1,16 @@
 // NodeDirectory: the nodes of the cluster, as this node knows them. Each writes its description into the bucket `nodes`
-// and publishes a sign of life each second on `w1.load.NODE`. Only nodes of the trust record count.
+// and publishes a sign of life each second on `w1.load.NODE`, with what its warderd has to do. Only nodes of the trust
+// record count.
 // Used by: home_directory.h, node_service.h. No errors: what cannot be read is dropped.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
+#include "supervisor/cluster/link/view_messages.h"
 #include "supervisor/cluster/node/node_settings.h"
 #include "supervisor/cluster/placement/node_table.h"
 #include "supervisor/cluster/trust/trust_record.h"
@@ -20,6 +24,14 @@ class NodeDirectory {
   void begin();
   const NodeTable& table() const { return table_; }
   const TrustRecord& trust() const { return trust_; }
+  // What warderd has to do; nullopt: warderd is not connected, and this node can take no work.
+  void set_load(std::optional<NodeLoad> load);
+  // The trust record has other nodes: forgets those that were removed, and reads the others again.
+  void trust_changed();
+  // The nodes to ask for a stateless execution of the account, one after the other (RunPlacement). `here_is_free`: a
+  // slot is free at this node. Errors: unavailable: no node may take it, with the reasons.
+  Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) const;
+  void note_unanswered(const std::string& node) { table_.note_unanswered(node); }
   // The boot of a node; empty: not known.
   std::string boot_of(const std::string& node) const;
   // What a node speaks; not known: as this program.
@@ -32,6 +44,8 @@ class NodeDirectory {
   Task<> send_signs();
   void take_description(const std::string& node, std::string_view text);
   void take_sign(std::string_view subject, std::string_view text);
+  NodeSign own_sign() const;
+  void send_sign();
 
   Loop& loop_;
   Bus& bus_;
@@ -39,7 +53,10 @@ class NodeDirectory {
   const std::string boot_;
   const TrustRecord& trust_;
   NodeTable table_;
-  Scope tasks_;  // last: cancelled first
+  std::optional<NodeLoad> load_;
+  bool has_load_ = false;  // set_load() was called
+  Scope following_;        // the bucket of descriptions
+  Scope tasks_;            // last: cancelled first
 };
 
 }  // namespace cluster

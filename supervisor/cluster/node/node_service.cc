@@ -2,19 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/cluster/bus/nats_bus.h"
+#include "supervisor/cluster/link/first_line.h"
+#include "supervisor/cluster/node/cluster_view.h"
 #include "supervisor/cluster/trust/own_keys.h"
 #include "supervisor/cluster/trust/rule_store.h"
 
 namespace cluster {
 namespace {
 
+constexpr std::chrono::seconds kTellNumbersEvery{1};
+
 int64_t microseconds(BootClock::time_point time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+}
+
+// "/etc/warder/cluster" of "/etc/warder/cluster/trust.record".
+std::string folder_of(const std::string& file) {
+  const size_t slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, std::max<size_t>(slash, 1));
 }
 
 BusSettings bus_settings(const NodeSettings& settings) {
@@ -43,9 +55,15 @@ Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSet
   std::unique_ptr<NodeService> service(
       new NodeService(loop, std::move(settings), std::move(bus), rules.trust(), std::move(key), std::move(ended)));
   NodeService* const made = service.get();
-  CO_TRY(service->keeper_,
-         TrustKeeper::make(loop, *made->bus_, made->settings_.replicas, made->settings_.trust, std::move(rules),
-                           [made](const TrustRecord& record) { made->take_trust(record); }));
+  const NodeSettings& own = made->settings_;
+  const RuleStore now = rules;
+  CO_TRY(service->rule_work_, RuleWork::start(loop, std::move(rules)));
+  service->keeper_ = std::make_unique<TrustKeeper>(loop, *made->bus_, own.replicas, own.trust, now, *made->rule_work_,
+                                                   [made](const TrustRecord& record) { made->take_trust(record); });
+  service->rules_ =
+      std::make_unique<RuleKeeper>(loop, *made->bus_, own.replicas, folder_of(own.trust), *made->rule_work_, [made] {
+        if (made->door_) made->door_->tell({{"rules", Json::object()}});
+      });
   CO_CHECKED(service->begin(std::move(socket), std::move(users)));
   co_return service;
 }
@@ -68,9 +86,14 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
              [this] {
                if (door_) door_->tell({{"moved", Json::object()}});
              }),
-      carrier_(loop, *bus_, {settings_.node, boot_, std::move(key), trust_, settings_.warderd}) {}
+      carrier_(loop, *bus_,
+               {settings_.node, boot_, std::move(key), trust_, settings_.warderd,
+                [this](const std::string& node) { nodes_.note_unanswered(node); }}),
+      tasks_(loop) {}
 
 NodeService::~NodeService() {
+  rules_.reset();
+  tasks_.cancel_all();
   keeper_.reset();
   door_.reset();
 }
@@ -83,7 +106,9 @@ Result<> NodeService::begin(Fd socket, std::set<uid_t> users) {
   lease_.begin();
   CHECKED(homes_.begin());
   keeper_->begin();
+  rules_->begin();
   TRY(door_, DaemonDoor::open(loop_, std::move(socket), std::move(users), *this));
+  tasks_.spawn(tell_numbers());
   return {};
 }
 
@@ -114,6 +139,8 @@ void NodeService::take_trust(const TrustRecord& record) {
         record.serial);
   trust_ = record;
   carrier_.set_trust(record);
+  if (door_) door_->tell({{"rules", Json::object()}});
+  nodes_.trust_changed();
 }
 
 Task<Result<Home>> NodeService::home_of(tenants::TenantId id) {
@@ -135,9 +162,48 @@ Json NodeService::lease() {
           {"runs_until_us", after(times.ended_after)}};
 }
 
-Task<> NodeService::carry(AsyncFd local, std::string node, Acting acting) {
+Json NodeService::nodes_after(const std::string& name) {
+  return nodes_page({trust_, nodes_.table(), homes_.counts(), settings_.node}, name, BootClock::now());
+}
+
+Task<> NodeService::tell_numbers() {
+  auto connected = BootClock::now();
+  for (;;) {
+    const auto now = BootClock::now();
+    if (bus_->state() == BusState::connected) connected = now;
+    NodeNumbers numbers;
+    count_nodes({trust_, nodes_.table(), homes_.counts(), settings_.node}, now, numbers);
+    carrier_.count_into(numbers);
+    numbers.bus_silent = std::chrono::duration_cast<std::chrono::microseconds>(now - connected);
+    door_->tell({{"numbers", write_numbers(numbers)}});
+    co_await sleep_for(loop_, kTellNumbersEvery);
+  }
+}
+
+Json NodeService::homes_for(const HomeQuestion& question) { return homes_page(homes_.records(), question); }
+
+Task<> NodeService::carry(AsyncFd local, std::string node, std::optional<Acting> acting) {
   Carrier::OtherNode other{node, nodes_.boot_of(node), nodes_.wire_of(node)};
   return carrier_.carry(std::move(local), std::move(other), std::move(acting));
+}
+
+// The trust record, then all rules. warderd checks each of them itself.
+Task<> NodeService::give_rules(AsyncFd daemon) {
+  auto texts = std::make_shared<std::vector<std::string>>();
+  RuleWork::Job job = [texts](RuleStore& rules) -> Result<> {
+    texts->push_back(rules.trust_text());
+    for (const auto& [key, stored] : rules.rules()) texts->push_back(stored.text);
+    return {};
+  };
+  const auto read = co_await rule_work_->run(std::move(job));
+  if (!read) co_return;
+  for (const std::string& text : *texts) {
+    std::string message = dump_json({{"rule", {{"bytes", text.size()}}}}) + "\n" + text;
+    const bool is_sent = co_await send_whole(daemon, std::move(message));
+    if (!is_sent) co_return;
+  }
+  std::string end = dump_json({{"end", Json::object()}}) + "\n";
+  co_await send_whole(daemon, std::move(end));
 }
 
 }  // namespace cluster

@@ -16,6 +16,8 @@
 #include "supervisor/cluster/node/lease_keeper.h"
 #include "supervisor/cluster/node/node_directory.h"
 #include "supervisor/cluster/node/node_settings.h"
+#include "supervisor/cluster/node/rule_keeper.h"
+#include "supervisor/cluster/node/rule_work.h"
 #include "supervisor/cluster/node/trust_keeper.h"
 
 namespace cluster {
@@ -35,8 +37,16 @@ class NodeService : private DaemonDoor::Service {
   Result<> begin(Fd socket, std::set<uid_t> users);
   Task<Result<Home>> home_of(tenants::TenantId id) override;
   Json lease() override;
-  Task<> carry(AsyncFd local, std::string node, Acting acting) override;
+  Task<> give_rules(AsyncFd daemon) override;
+  Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) override {
+    return nodes_.places_for(account, here_is_free);
+  }
+  Json nodes_after(const std::string& name) override;
+  Json homes_for(const HomeQuestion& question) override;
+  void set_load(std::optional<NodeLoad> load) override { nodes_.set_load(load); }
+  Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) override;
   void note(const BusNotice& notice);
+  Task<> tell_numbers();
   void take_trust(const TrustRecord& record);
 
   Loop& loop_;
@@ -52,7 +62,10 @@ class NodeService : private DaemonDoor::Service {
   LeaseKeeper lease_;
   HomeDirectory homes_;
   Carrier carrier_;
-  std::unique_ptr<TrustKeeper> keeper_;  // set by open()
+  std::unique_ptr<RuleWork> rule_work_;  // these three are set by open()
+  std::unique_ptr<TrustKeeper> keeper_;
+  std::unique_ptr<RuleKeeper> rules_;
+  Scope tasks_;  // last: cancelled first
 };
 
 }  // namespace cluster

@@ -11,12 +11,13 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/path.h"
 #include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/link/view_messages.h"
 
 namespace cluster {
 namespace {
 
 constexpr size_t kMostBytes = 64 << 10;
-constexpr size_t kMostLabels = 32, kMostServers = 16;
+constexpr size_t kMostServers = 16;
 
 Result<NodeLabels> read_labels(const Json* object) {
   NodeLabels labels;
@@ -24,7 +25,8 @@ Result<NodeLabels> read_labels(const Json* object) {
   if (!object->is_object() || object->size() > kMostLabels)
     return fail(Code::invalid, "labels: not an object of at most 32");
   for (const auto& [key, value] : object->items()) {
-    if (!value.is_string()) return fail(Code::invalid, "labels." + key + ": not a text");
+    if (!value.is_string() || !is_label_text(key) || !is_label_text(value.get_ref<const std::string&>()))
+      return fail(Code::invalid, "labels." + key + ": not a text of at most 64 printable ASCII characters");
     labels[key] = value.get<std::string>();
   }
   return labels;

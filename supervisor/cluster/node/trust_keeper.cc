@@ -18,25 +18,16 @@ constexpr size_t kMaxRecord = 300 << 10;  // bytes
 
 }  // namespace
 
-Result<std::unique_ptr<TrustKeeper>> TrustKeeper::make(Loop& loop, Bus& bus, int replicas, std::string anchor,
-                                                       RuleStore rules,
-                                                       std::function<void(const TrustRecord&)> changed) {
-  TRY(auto worker, WorkerThread::start(loop));
-  return std::unique_ptr<TrustKeeper>(
-      new TrustKeeper(loop, bus, replicas, std::move(anchor), std::move(rules), std::move(changed), std::move(worker)));
-}
-
-TrustKeeper::TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, RuleStore rules,
-                         std::function<void(const TrustRecord&)> changed, std::unique_ptr<WorkerThread> worker)
+TrustKeeper::TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, const RuleStore& now, RuleWork& rules,
+                         std::function<void(const TrustRecord&)> changed)
     : loop_(loop),
       bus_(bus),
       replicas_(replicas),
       anchor_(std::move(anchor)),
       changed_(std::move(changed)),
-      key_(rules.trust().cluster),
-      own_text_(rules.trust_text()),
-      rules_(std::move(rules)),
-      worker_(std::move(worker)),
+      key_(now.trust().cluster),
+      own_text_(now.trust_text()),
+      rules_(rules),
       tasks_(loop) {}
 
 void TrustKeeper::begin() {
@@ -47,21 +38,20 @@ void TrustKeeper::begin() {
 // nullptr: the thread could not do it.
 Task<std::shared_ptr<TrustKeeper::Offered>> TrustKeeper::offer(std::string text) {
   auto offered = std::make_shared<Offered>();
-  WorkerThread::Job job = [this, offered, text = std::move(text)]() -> Result<> {
-    auto accepted = rules_.accept(text);
+  RuleWork::Job job = [offered, text = std::move(text)](RuleStore& rules) -> Result<> {
+    auto accepted = rules.accept(text);
     if (accepted) {
       offered->is_new = *accepted == RuleStore::Accepted::stored;
     } else {
       offered->refused = accepted.error().what;
       const auto other = read_trust_anchor(text);
-      offered->is_behind =
-          !other || (other->cluster == rules_.trust().cluster && other->serial < rules_.trust().serial);
+      offered->is_behind = !other || (other->cluster == rules.trust().cluster && other->serial < rules.trust().serial);
     }
-    offered->trust = rules_.trust();
-    offered->text = rules_.trust_text();
+    offered->trust = rules.trust();
+    offered->text = rules.trust_text();
     return {};
   };
-  const auto done = co_await worker_->run(std::move(job));
+  const auto done = co_await rules_.run(std::move(job));
   if (!done) co_return nullptr;
   if (offered->is_new) {
     own_text_ = offered->text;
@@ -76,11 +66,11 @@ Task<> TrustKeeper::follow_file() {
   for (;;) {
     co_await sleep_for(loop_, kLookAtFile);
     auto text = std::make_shared<std::string>();
-    WorkerThread::Job job = [text, path = anchor_]() -> Result<> {
+    RuleWork::Job job = [text, path = anchor_](RuleStore&) -> Result<> {
       TRY(*text, read_trusted_file(path, kMaxRecord));
       return {};
     };
-    const auto read = co_await worker_->run(std::move(job));
+    const auto read = co_await rules_.run(std::move(job));
     if (!read || *text == last) continue;  // also while a record is copied there
     const auto offered = co_await offer(*text);
     if (!offered) continue;  // the disk: tried again

@@ -2,8 +2,7 @@
 // and those that `warder cluster` writes on this machine. A newer one of this machine is put into the bucket. So a
 // removed node is refused everywhere some seconds after `warder cluster remove`, if the machine of that command is a
 // node, too. A record that this node refuses stays in the bucket, unless it is older than its own or damaged: then the
-// own one is put in its place, at most once a minute. Disk waits are on a thread. Used by: node_service.h. Errors of
-// make(): those of WorkerThread.
+// own one is put in its place, at most once a minute. Used by: node_service.h.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,18 +10,17 @@
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/base/worker_thread.h"
 #include "supervisor/cluster/bus/bus.h"
-#include "supervisor/cluster/trust/rule_store.h"
+#include "supervisor/cluster/node/rule_work.h"
 
 namespace cluster {
 
 class TrustKeeper {
  public:
-  // `anchor`: the file that `warder cluster` writes. `changed` is called for each record that comes into force.
-  // Loop and bus must outlive the object.
-  static Result<std::unique_ptr<TrustKeeper>> make(Loop& loop, Bus& bus, int replicas, std::string anchor,
-                                                   RuleStore rules, std::function<void(const TrustRecord&)> changed);
+  // `anchor`: the file that `warder cluster` writes. `now`: has the record in force. `changed` is called
+  // for each record that comes into force. References must outlive the object.
+  TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, const RuleStore& now, RuleWork& rules,
+              std::function<void(const TrustRecord&)> changed);
   void begin();
 
  private:
@@ -34,8 +32,6 @@ class TrustKeeper {
     TrustRecord trust;       // in force
     std::string text;        // of it
   };
-  TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, RuleStore rules,
-              std::function<void(const TrustRecord&)> changed, std::unique_ptr<WorkerThread> worker);
   Task<> follow_bus();
   Task<> follow_file();
   // The tasks share the bucket: it may be opened anew while they wait.
@@ -50,12 +46,11 @@ class TrustKeeper {
   const int replicas_;
   const std::string anchor_;
   std::function<void(const TrustRecord&)> changed_;
-  const std::string key_;                 // in the bucket: the cluster's name
-  std::string own_text_;                  // of the record in force
-  bool must_put_ = true;                  // the bucket may not have it
-  Monotonic::time_point next_put_{};      // of a record that replaces another one
-  RuleStore rules_;                       // of the thread, once begin() was called
-  std::unique_ptr<WorkerThread> worker_;  // behind the rules: its job ends before they do
+  const std::string key_;             // in the bucket: the cluster's name
+  std::string own_text_;              // of the record in force
+  bool must_put_ = true;              // the bucket may not have it
+  Monotonic::time_point next_put_{};  // of a record that replaces another one
+  RuleWork& rules_;
   Bucket bucket_;
   Scope tasks_;  // last: cancelled first
 };

@@ -33,6 +33,16 @@ void NodeTable::note_load(std::string_view name, std::string_view boot, uint32_t
   node.is_unanswered = false;
 }
 
+void NodeTable::note_sign(std::string_view name, std::string_view boot, const NodeSign& sign,
+                          BootClock::time_point now) {
+  const auto known = indexes_.find(name);
+  if (known == indexes_.end() || nodes_[known->second].boot != boot) return;
+  NodeReport& node = nodes_[known->second];
+  node.slots = sign.slots.value_or(node.slots);
+  node.drained = sign.drained.value_or(node.drained);
+  note_load(name, boot, sign.used, sign.waiting, now);
+}
+
 void NodeTable::note_unanswered(std::string_view name) {
   if (const auto known = indexes_.find(name); known != indexes_.end()) nodes_[known->second].is_unanswered = true;
 }

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,6 +45,13 @@ struct NodeReport {
   double occupancy() const { return slots == 0 ? 1 : (double(used) + double(waiting)) / slots; }
 };
 
+// What a sign of life says. Programs of before slots and drains were in it leave them out.
+struct NodeSign {
+  uint32_t used = 0, waiting = 0;
+  std::optional<uint32_t> slots;
+  std::optional<bool> drained;
+};
+
 class NodeTable {
  public:
   static constexpr size_t kMaxNodes = 131'072;
@@ -54,6 +62,8 @@ class NodeTable {
   // unknown name, and for another boot than the report's: only a report says which labels that start has.
   void note_load(std::string_view name, std::string_view boot, uint32_t used, uint32_t waiting,
                  BootClock::time_point now);
+  // The same for a sign of life.
+  void note_sign(std::string_view name, std::string_view boot, const NodeSign& sign, BootClock::time_point now);
   // An order to this node got no answer: it is doubted until it is heard again.
   void note_unanswered(std::string_view name);
   // Forgets a node, known or not. The last node of the table takes its index.

@@ -7,7 +7,7 @@
 namespace cluster {
 namespace {
 
-constexpr const char* kBuckets[] = {"nodes", "homes", "leases", "trust", "policies", "catalog", "skills"};
+constexpr const char* kBuckets[] = {"nodes", "homes", "leases", "trust", "rules"};
 // Snapshots of workspaces, in the layout of JetStream's object store.
 constexpr char kObjects[] = "snapshots";
 

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "supervisor/base/directory_stream.h"
@@ -12,25 +14,38 @@ namespace cluster {
 namespace {
 
 constexpr char kTrustFile[] = "/trust.record";
-constexpr std::string_view kPolicyStart = "policy-", kPolicyEnd = ".rule";
-constexpr size_t kMaxRuleFile = kMaxRuleContent + 2048;  // bytes
+constexpr std::string_view kRuleEnd = ".rule";
+
+bool is_kind(std::string_view kind) {
+  return std::find(std::begin(kRuleKinds), std::end(kRuleKinds), kind) != std::end(kRuleKinds);
+}
+
+std::string file_of(const SignedRule& rule) { return fmt::format("{}-{}{}", rule.kind, rule.name, kRuleEnd); }
+
+Error too_many_rules() {
+  return {Code::exhausted,
+          0,
+          fmt::format("this node has {} rules or {} MiB of them already", kMaxStoredRules, kMaxStoredRuleBytes >> 20),
+          "withdraw rules that are not needed",
+          {}};
+}
 
 }  // namespace
 
 Result<RuleStore> RuleStore::open(const std::string& anchor, std::string folder) {
   RuleStore store(std::move(folder));
   CHECKED(store.load_trust(anchor));
-  CHECKED(store.load_policies());
+  CHECKED(store.load_rules());
   return store;
 }
 
 Result<> RuleStore::load_trust(const std::string& anchor) {
-  TRY(trust_text_, read_trusted_file(anchor, kMaxRuleFile));
+  TRY(trust_text_, read_trusted_file(anchor, kMaxRuleText));
   auto first = read_trust_anchor(trust_text_);
   if (!first) return tl::unexpected<Error>(std::move(first).error().within(anchor));
   trust_ = *std::move(first);
   const std::string path = folder_ + kTrustFile;
-  auto text = read_trusted_file(path, kMaxRuleFile);
+  auto text = read_trusted_file(path, kMaxRuleText);
   if (!text && text.error().code == Code::not_found) return {};
   if (!text) return tl::unexpected<Error>(std::move(text).error());
   // Root may have written a newer anchor, also of an authority that the stored record does not know.
@@ -50,25 +65,31 @@ Result<> RuleStore::load_trust(const std::string& anchor) {
   return {};
 }
 
-Result<> RuleStore::load_policies() {
+Result<> RuleStore::load_rules() {
   const DirectoryStream entries = stream_of(Fd(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
   if (!entries) return fail_errno(errno, "open " + folder_);
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string name = entry->d_name;
-    if (!name.starts_with(kPolicyStart) || !name.ends_with(kPolicyEnd)) continue;
+    if (!name.ends_with(kRuleEnd) || name.starts_with('.')) continue;
     const std::string path = folder_ + "/" + name;
-    TRY(const std::string text, read_trusted_file(path, kMaxRuleFile));
+    TRY(std::string text, read_trusted_file(path, kMaxRuleText));
     auto rule = read_signed_rule(text);
     if (!rule) return tl::unexpected<Error>(std::move(rule).error().within(path));
-    const std::string own = std::string(kPolicyStart) + rule->name + std::string(kPolicyEnd);
-    if (rule->kind != "policy" || rule->cluster != trust_.cluster || own != name || !was_authority(rule->by))
+    if (!is_kind(rule->kind) || rule->cluster != trust_.cluster || file_of(*rule) != name || !was_authority(rule->by))
       return fail(Code::denied, path + ": it is no rule of this cluster's authorities with this name",
-                  "remove it, and sign the policy again");
-    policies_.emplace(rule->name, *std::move(rule));
-    if (policies_.size() > kMaxStoredPolicies)
-      return fail(Code::exhausted, fmt::format("{}: more than {} policies", folder_, kMaxStoredPolicies));
+                  "remove it, and sign the rule again");
+    set(*std::move(rule), std::move(text));
+    if (rules_.size() > kMaxStoredRules || bytes_ > kMaxStoredRuleBytes)
+      return tl::unexpected<Error>(too_many_rules().within(folder_));
   }
   return {};
+}
+
+void RuleStore::set(SignedRule rule, std::string text) {
+  const RuleKey key{rule.kind, rule.name};
+  if (const auto last = rules_.find(key); last != rules_.end()) bytes_ -= last->second.text.size();
+  bytes_ += text.size();
+  rules_.insert_or_assign(key, StoredRule{std::move(rule), std::move(text)});
 }
 
 // An authority of now, or one that introduced it: its rules were accepted then, and are in force until they are
@@ -81,15 +102,15 @@ bool RuleStore::was_authority(const PublicKey& key) const {
   return known.contains(key);
 }
 
-const SignedRule* RuleStore::policy(const std::string& name) const {
-  const auto found = policies_.find(name);
-  return found == policies_.end() ? nullptr : &found->second;
+const SignedRule* RuleStore::find(const RuleKey& key) const {
+  const auto found = rules_.find(key);
+  return found == rules_.end() ? nullptr : &found->second.rule;
 }
 
 Result<RuleStore::Accepted> RuleStore::accept(std::string_view text) {
   TRY(SignedRule rule, read_signed_rule(text));
   if (rule.kind == "trust") return accept_trust(text);
-  if (rule.kind == "policy") return accept_policy(std::move(rule), text);
+  if (is_kind(rule.kind)) return accept_rule(std::move(rule), text);
   return fail(Code::invalid, "kind: this node knows no rules of the kind '" + rule.kind + "'",
               "upgrade this node, if newer ones know it");
 }
@@ -103,29 +124,28 @@ Result<RuleStore::Accepted> RuleStore::accept_trust(std::string_view text) {
   return Accepted::stored;
 }
 
-Result<RuleStore::Accepted> RuleStore::accept_policy(SignedRule rule, std::string_view text) {
+Result<RuleStore::Accepted> RuleStore::accept_rule(SignedRule rule, std::string_view text) {
   if (rule.cluster != trust_.cluster)
     return fail(Code::denied,
                 fmt::format("cluster: '{}' is not this node's cluster '{}'", rule.cluster, trust_.cluster));
   if (!trust_.has_authority(rule.by))
     return fail(Code::denied,
                 fmt::format("by: {} is no authority of the trust record {}", rule.by.text(), trust_.serial),
-                "sign the policy with the authority's key of now");
-  const auto last = policies_.find(rule.name);
-  if (last != policies_.end() && rule.serial <= last->second.serial) {
-    if (rule.serial == last->second.serial && rule.by == last->second.by && rule.content == last->second.content)
-      return Accepted::unchanged;
+                "sign the rule with the authority's key of now");
+  const auto last = rules_.find(RuleKey{rule.kind, rule.name});
+  if (last != rules_.end() && rule.serial <= last->second.rule.serial) {
+    if (text == last->second.text) return Accepted::unchanged;
     return fail(Code::denied,
-                fmt::format("serial: {} of the policy '{}' is not newer than {}, which this node has", rule.serial,
-                            rule.name, last->second.serial),
+                fmt::format("serial: {} of the {} '{}' is not newer than {}, which this node has", rule.serial,
+                            rule.kind, rule.name, last->second.rule.serial),
                 "sign it with a larger serial; old rules are never taken back");
   }
-  if (last == policies_.end() && policies_.size() >= kMaxStoredPolicies)
-    return fail(Code::exhausted, fmt::format("this node has {} policies already", kMaxStoredPolicies));
-  const std::string path = fmt::format("{}/{}{}{}", folder_, kPolicyStart, rule.name, kPolicyEnd);
-  CHECKED(write_whole_file(path, text, 0600, Existing::replace));
-  const std::string name = rule.name;
-  policies_.insert_or_assign(name, std::move(rule));
+  const size_t replaced = last == rules_.end() ? 0 : last->second.text.size();
+  if ((last == rules_.end() && rules_.size() >= kMaxStoredRules) ||
+      bytes_ - replaced + text.size() > kMaxStoredRuleBytes)
+    return tl::unexpected<Error>(too_many_rules());
+  CHECKED(write_whole_file(folder_ + "/" + file_of(rule), text, 0600, Existing::replace));
+  set(std::move(rule), std::string(text));
   return Accepted::stored;
 }
 

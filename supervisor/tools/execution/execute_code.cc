@@ -51,6 +51,19 @@ Task<EndedExecution> run_execution(ExecuteEnvironment& environment, calls::CallC
   co_return EndedExecution{std::move(result), execution.ran()};
 }
 
+// On whose behalf an execution runs: in the workspace that the request names, or, where it may run anywhere, in none.
+Result<tenants::Requester> requester_for(const ExecuteEnvironment& environment, const mcp::RequestContext& context,
+                                         const Json& arguments) {
+  CHECKED(tenants::check_place(context.meta));
+  if (!tenants::may_run_anywhere(context.meta)) return environment.requester_of(context);
+  if (context.meta.contains(tenants::kWorkspaceKey))
+    return fail(Code::invalid,
+                std::string("_meta: ") + tenants::kWorkspaceKey + ": a stateless execution has no workspace",
+                std::string("leave out one of it and ") + tenants::kPlaceKey);
+  CHECKED(check_stateless_arguments(arguments));
+  return environment.stateless_requester_of(context);
+}
+
 // One call, from its record to its answer. `again`: nullptr for a client's call. `named`: nullptr unless the client
 // chose the id; it is told whether a program may have begun.
 Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments,
@@ -72,7 +85,7 @@ Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestConte
     const auto is_closing = [&admission = environment.admission] { return admission.is_closed(); };
     background.emplace(environment.tasks, is_closing, std::move(ended), record.id);
   }
-  auto requester = environment.requester_of(context);
+  auto requester = requester_for(environment, context, arguments);
   if (!requester && !again) {
     recording.refuse(requester.error());
     co_return make_refusal({}, requester.error());
@@ -94,6 +107,7 @@ Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestConte
     background->end(refused, record.outcome);
     co_return refused;
   }
+  if (tenants::may_run_anywhere(context.meta)) record.policy = requester->policy;
   requester->policy = record.policy;
   requester->trace = recording.trace();
   calls::CallContext caller{*std::move(requester), context, record.id, &record.handle, std::move(run)};

@@ -39,6 +39,7 @@ struct ExecuteEnvironment {
   workflows::WorkflowStore& workflows;
   discovery::CatalogOf catalog_of;
   tenants::RequesterOf requester_of;
+  tenants::RequesterOf stateless_requester_of;  // Registry::stateless_requester()
   proposals::ProposalStores& proposals;
   std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
   traces::Queue* spans = nullptr;  // nullptr: no spans are recorded

@@ -103,6 +103,18 @@ Result<> check_session_arguments(const Json& arguments) {
               "leave `session` out, and keep data in workspace files", "session");
 }
 
+Result<> check_stateless_arguments(const Json& arguments) {
+  for (const char* name : {"session", "background", "workspace"}) {
+    const auto given = arguments.find(name);
+    if (given == arguments.end() || *given == false) continue;
+    return fail(Code::invalid, fmt::format("{}: a stateless execution has none, and keeps nothing", name),
+                fmt::format("leave `{}` out, or leave out _meta {}: the program then runs at its workspace's home",
+                            name, tenants::kPlaceKey),
+                name);
+  }
+  return {};
+}
+
 Result<> check_fork_arguments(const policies::Policy& policy, const Json& arguments) {
   constexpr char kRule[] = "admission.fork";
   const size_t items = arguments["fork"].size();

@@ -26,6 +26,8 @@ Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const polic
 
 // Errors: a session is reset and none is named; the name is none; the language keeps no variables.
 Result<> check_session_arguments(const Json& arguments);
+// Errors, naming the argument: a stateless execution has no session, no background and no proposal.
+Result<> check_stateless_arguments(const Json& arguments);
 // Errors, naming `fork`: no items, more than the policy allows, a context variable `item`, a session
 // of another language than Python, a new session.
 Result<> check_fork_arguments(const policies::Policy& policy, const Json& arguments);

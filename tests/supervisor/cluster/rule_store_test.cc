@@ -103,16 +103,16 @@ TEST_CASE_METHOD(StoredRules, "policies are accepted from authorities, newer one
   CHECK(store->accept(policy("strict", 2, "{ }")).error().what.starts_with("serial"));
   CHECK(store->accept(policy("strict", 1, "{}")).error().what.starts_with("serial"));
   CHECK(store->accept(policy("strict", 3, "{}", 1)).error().what.starts_with("by"));  // a node's key
-  CHECK(store->accept(policy("c1", 9, "{}", trust_test::kAuthority, "catalog")).error().what.starts_with("kind"));
+  CHECK(store->accept(policy("c1", 9, "{}", trust_test::kAuthority, "unknown")).error().what.starts_with("kind"));
   CHECK(store->accept("").error().code == Code::invalid);
-  CHECK(store->policy("strict")->content == "{}");
+  CHECK(store->find({"policy", "strict"})->content == "{}");
   CHECK(store->accept(policy("strict", 5, "")) == Accepted::stored);  // withdrawn
   CHECK(store->accept(policy("strict", 4, "{}")).error().what.starts_with("serial"));
-  CHECK(store->policy("none") == nullptr);
+  CHECK(store->find({"policy", "none"}) == nullptr);
 
   store = open();
   REQUIRE(store);
-  CHECK(store->policy("strict")->serial == 5);
+  CHECK(store->find({"policy", "strict"})->serial == 5);
   CHECK(store->accept(policy("strict", 4, "{}")).error().what.starts_with("serial"));
   // A file under another name would count for another policy.
   std::filesystem::rename(folder + "/policy-strict.rule", folder + "/policy-other.rule");
@@ -130,7 +130,7 @@ TEST_CASE_METHOD(StoredRules, "policies of a replaced authority stay in force, a
   store = open();
   REQUIRE(store);
   CHECK(store->trust().serial == 3);
-  CHECK(store->policy("strict")->serial == 2);
+  CHECK(store->find({"policy", "strict"})->serial == 2);
   CHECK(store->accept(policy("strict", 3, "{}", 91)) == Accepted::stored);
   // Without the introduction, the old authority is unknown.
   write(anchor, signed_record(
@@ -151,5 +151,5 @@ TEST_CASE_METHOD(StoredRules, "a rule that cannot be stored is not in force", "[
   std::filesystem::remove(folder);
   CHECK_FALSE(store->accept(signed_record(record_of({}, 3))));
   CHECK_FALSE(store->accept(policy("strict", 2, "{}")));
-  CHECK((store->trust().serial == 2 && store->policies().empty()));
+  CHECK((store->trust().serial == 2 && store->rules().empty()));
 }

@@ -1,0 +1,204 @@
+// org.warder.Warder1.Cluster: its table and its methods: the cluster as this node knows it. State and name of this node
+// are for every user. The nodes are shown to those who see all tenants: their labels and homes tell what the machines
+// are used for. Of the homes, a tenant sees its own.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "policies/policy.h"
+#include "supervisor/bus/bus_objects.h"
+#include "supervisor/bus/json_values.h"
+
+namespace bus {
+namespace {
+
+constexpr uint32_t kMostListed = 5000;  // nodes or homes of one answer
+constexpr size_t kMostPages = 1000;     // of warder-node, for one answer
+
+int get_standing(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+  const auto& services = static_cast<BusObjects*>(data)->services();
+  return append(reply, std::string(cluster::name_of(services.cluster.standing())));
+}
+
+int get_self(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+  return append(reply, static_cast<BusObjects*>(data)->services().cluster.self());
+}
+
+// One shape for a node, in D-Bus and in --json.
+Json node_row(const cluster::NodeView& node) {
+  Json row = {{"Name", node.name},
+              {"State", cluster::name_of(node.state)},
+              {"Drained", node.is_drained},
+              {"Labels", node.labels},
+              {"Slots", node.slots},
+              {"Used", node.used},
+              {"Waiting", node.waiting},
+              {"Homes", node.homes},
+              {"Version", node.version},
+              {"Boot", node.boot},
+              {"WireOldest", node.wire_oldest},
+              {"WireNewest", node.wire_newest}};
+  if (node.silent_for) row["SilentUSec"] = static_cast<uint64_t>(node.silent_for->count());
+  return row;
+}
+
+Json home_row(const cluster::HomeView& home) {
+  return {{"Key", home.key},
+          {"Tenant", home.account},
+          {"Workspace", home.workspace},
+          {"Node", home.node},
+          {"Epoch", home.epoch}};
+}
+
+// The names of Execution's properties. The time of the request is by this machine's clock.
+Json execution_row(const std::string& node, const cluster::FarExecution& execution, uint64_t now_us) {
+  Json row = {{"Node", node},
+              {"Id", execution.id},
+              {"Tenant", execution.tenant},
+              {"Language", execution.language},
+              {"Workspace", execution.workspace},
+              {"State", execution.state},
+              {"Policy", execution.policy},
+              {"Principal", execution.principal},
+              {"Background", execution.is_background},
+              {"AskedUSec", now_us - std::min(now_us, execution.age_us)}};
+  if (execution.wall_us) row["WallUSec"] = *execution.wall_us;
+  if (execution.cpu_us) row["CPUUSec"] = *execution.cpu_us;
+  if (execution.memory_bytes) row["MemoryBytes"] = *execution.memory_bytes;
+  return row;
+}
+
+// The filter of ListHomes: Tenant, Node, After, all texts.
+Result<cluster::HomeQuestion> read_home_filter(sd_bus_message* call) {
+  cluster::HomeQuestion asked;
+  int r = sd_bus_message_enter_container(call, 'a', "{sv}");
+  while (r > 0 && (r = sd_bus_message_enter_container(call, 'e', "sv")) > 0) {
+    const char *key = nullptr, *value = nullptr;
+    if (sd_bus_message_read(call, "s", &key) < 0) break;
+    const std::string name = key;
+    if (sd_bus_message_read(call, "v", "s", &value) < 0)
+      return fail(Code::invalid, "filter: " + name.substr(0, 64) + " is not a text (s)",
+                  "see org.warder.Warder1.Cluster.ListHomes");
+    const std::string text = value;
+    if (name == "Tenant" && policies::valid_name(text)) {
+      asked.account = text;
+    } else if (name == "Node" && cluster::is_node_name(text)) {
+      asked.node = text;
+    } else if (name == "After" && text.size() <= 255) {
+      asked.after = text;
+    } else {
+      return fail(Code::invalid, "filter: a key that is not Tenant, Node or After, or a value that is no name",
+                  "see org.warder.Warder1.Cluster.ListHomes");
+    }
+    r = sd_bus_message_exit_container(call);
+    if (r >= 0) r = 1;
+  }
+  if (r < 0) return fail_errno(-r, "read the filter", Code::invalid);
+  r = sd_bus_message_exit_container(call);
+  if (r < 0) return fail_errno(-r, "read the filter", Code::invalid);
+  return asked;
+}
+
+size_t most_of(uint32_t limit) { return limit == 0 ? kMostListed : std::min(limit, kMostListed); }
+
+Task<Result<MessagePtr>> listed(MessagePtr call, Json rows, std::string next) {
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = append_objects(reply.get(), rows);
+  if (r >= 0) r = append(reply.get(), next);
+  if (r < 0) co_return fail_errno(-r, "answer with the cluster");
+  co_return reply;
+}
+
+}  // namespace
+
+const sd_bus_vtable kClusterTable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("State", "s", get_standing, 0, 0),
+    SD_BUS_PROPERTY("Self", "s", get_self, 0, 0),
+    SD_BUS_METHOD_WITH_ARGS("ListNodes", SD_BUS_ARGS("s", after, "u", limit), SD_BUS_RESULT("aa{sv}", nodes, "s", next),
+                            handle<&BusObjects::list_nodes>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListHomes", SD_BUS_ARGS("a{sv}", filter, "u", limit),
+                            SD_BUS_RESULT("aa{sv}", homes, "s", next), handle<&BusObjects::list_homes>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListClusterExecutions", SD_BUS_NO_ARGS,
+                            SD_BUS_RESULT("aa{sv}", executions, "as", unanswered, "t", left_out),
+                            handle<&BusObjects::list_cluster_executions>, kEveryone),
+    SD_BUS_VTABLE_END,
+};
+
+Task<Result<MessagePtr>> BusObjects::list_nodes(MessagePtr call) {
+  const char* after_text = nullptr;
+  uint32_t limit = 0;
+  if (int r = sd_bus_message_read(call.get(), "su", &after_text, &limit); r < 0)
+    co_return fail_errno(-r, "read the arguments", Code::invalid);
+  std::string next = after_text;
+  if (!next.empty() && !cluster::is_node_name(next)) co_return fail(Code::invalid, "after: not the name of a node");
+  CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
+  if (!viewer.sees_all)
+    co_return fail(Code::denied, "the nodes of the cluster are shown to those who see all tenants",
+                   "call as root, the daemon's user, or a member of warder-operator");
+  const size_t most = most_of(limit);
+  Json rows = Json::array();
+  for (size_t pages = 0; pages < kMostPages && rows.size() < most; pages++) {
+    CO_TRY(const cluster::NodePage page, co_await services_.cluster.nodes_after(next));
+    next = page.next;
+    for (const auto& node : page.nodes) {
+      if (rows.size() == most) break;
+      rows.push_back(node_row(node));
+    }
+    if (rows.size() == most && (!page.next.empty() || page.nodes.back().name != rows.back()["Name"]))
+      next = rows.back()["Name"].get<std::string>();
+    if (next.empty()) break;
+  }
+  auto reply = co_await listed(std::move(call), std::move(rows), std::move(next));
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> BusObjects::list_homes(MessagePtr call) {
+  CO_TRY(cluster::HomeQuestion asked, read_home_filter(call.get()));
+  uint32_t limit = 0;
+  if (int r = sd_bus_message_read(call.get(), "u", &limit); r < 0)
+    co_return fail_errno(-r, "read the arguments", Code::invalid);
+  CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
+  if (!viewer.sees_all) {
+    if (viewer.tenant.empty() || (!asked.account.empty() && asked.account != viewer.tenant))
+      co_return fail(Code::denied, "the homes of other tenants are shown to those who see all tenants",
+                     "call as root, the daemon's user, or a member of warder-operator");
+    asked.account = viewer.tenant;
+  }
+  const size_t most = most_of(limit);
+  Json rows = Json::array();
+  for (size_t pages = 0; pages < kMostPages && rows.size() < most; pages++) {
+    CO_TRY(const cluster::HomePage page, co_await services_.cluster.homes(asked));
+    asked.after = page.next;
+    for (const auto& home : page.homes) {
+      if (rows.size() == most) break;
+      rows.push_back(home_row(home));
+    }
+    if (rows.size() == most && (!page.next.empty() || page.homes.back().key != rows.back()["Key"]))
+      asked.after = rows.back()["Key"].get<std::string>();
+    if (asked.after.empty()) break;
+  }
+  auto reply = co_await listed(std::move(call), std::move(rows), std::move(asked.after));
+  co_return reply;
+}
+
+// On another node an account without a shared policy is another user with the same name.
+Task<Result<MessagePtr>> BusObjects::list_cluster_executions(MessagePtr call) {
+  CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
+  CO_TRY(const auto found, co_await services_.cluster.executions());
+  const std::string self = services_.cluster.self();
+  const auto now_us = static_cast<uint64_t>(journal::now_ms()) * 1000;
+  Json rows = Json::array();
+  for (const auto& [node, execution] : found->executions) {
+    const bool is_own = viewer.sees(execution.tenant) && (execution.is_shared || node == self);
+    if (viewer.sees_all || is_own) rows.push_back(execution_row(node, execution, now_us));
+  }
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = append_objects(reply.get(), rows);
+  if (r >= 0) r = append(reply.get(), found->unanswered);
+  if (r >= 0) r = append(reply.get(), found->left_out);
+  if (r < 0) co_return fail_errno(-r, "list the executions of the cluster");
+  co_return reply;
+}
+
+}  // namespace bus

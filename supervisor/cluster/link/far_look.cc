@@ -1,0 +1,126 @@
+#include "supervisor/cluster/link/far_look.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/mcp/framing.h"
+
+namespace cluster {
+namespace {
+
+constexpr size_t kAskedAtOnce = 64;
+constexpr size_t kMostRowsInAll = 5000;
+constexpr size_t kMostNodes = 5000;
+
+// What the tasks of one look share.
+struct Looking {
+  Loop& loop;
+  NodeLink& link;
+  Look look;
+  std::vector<std::string> nodes = {};  // to ask, in the order of names
+  size_t next = 0;
+  size_t asking = 0;  // tasks
+  size_t rows = 0;
+  uint64_t left_out = 0;
+  std::set<std::string> answered = {};
+  std::shared_ptr<Event> done = std::make_shared<Event>();
+};
+
+Result<uint64_t> read_end(const Json& message) {
+  Fields fields(message, "end");
+  TRY(const int64_t left_out, fields.integer("left_out", 0, int64_t{1} << 53));
+  CHECKED(fields.done());
+  return static_cast<uint64_t>(left_out);
+}
+
+// The rows up to the last line. Errors: another form; the connection ended before.
+Task<Result<uint64_t>> read_rows(Loop& loop, AsyncFd& socket, std::vector<Json>& rows) {
+  mcp::LineSplitter lines(kMostLookRow);
+  for (;;) {
+    const auto space = lines.space();
+    const ssize_t got = ::recv(socket.get(), space.data(), space.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      co_await socket.readable();
+      continue;
+    }
+    if (got <= 0) co_return fail(Code::unavailable, "the connection ended");
+    lines.commit(static_cast<size_t>(got));
+    while (const auto item = lines.next()) {
+      if (item->kind != mcp::LineSplitter::Kind::line) co_return fail(Code::invalid, "a row is too long");
+      CO_TRY(Json row, parse_json(item->text));
+      if (row.is_object() && row.size() == 1 && row.contains("end")) co_return read_end(row["end"]);
+      if (rows.size() == kMostLookRows) co_return fail(Code::invalid, "too many rows");
+      rows.push_back(std::move(row));
+    }
+    co_await next_turn(loop);
+  }
+}
+
+Task<Result<>> ask_node(Looking& looking, const std::string& node) {
+  CO_TRY(auto opened, co_await looking.link.open_look(node));
+  const std::string line = dump_json(write_ask(looking.look.kind)) + "\n";
+  if (::send(opened.socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+      static_cast<ssize_t>(line.size()))
+    co_return fail(Code::unavailable, "the connection takes no bytes");
+  std::vector<Json> rows;
+  CO_TRY(const uint64_t left_out, co_await read_rows(looking.loop, opened.socket, rows));
+  const size_t room = kMostRowsInAll - std::min(looking.rows, kMostRowsInAll);
+  const size_t too_many = rows.size() > room ? rows.size() - room : 0;
+  rows.resize(rows.size() - too_many);
+  CO_CHECKED(looking.look.take(node, rows));
+  looking.rows += rows.size();
+  looking.left_out += left_out + too_many;
+  co_return Result<>{};
+}
+
+Task<> ask_some(Looking& looking) {
+  while (looking.next < looking.nodes.size()) {
+    const std::string node = looking.nodes[looking.next++];
+    const auto answered = co_await ask_node(looking, node);
+    if (answered) looking.answered.insert(node);
+  }
+  // In a later turn: the event ends the look, and this task with it.
+  if (--looking.asking == 0) looking.loop.defer([done = looking.done] { done->fire(); });
+}
+
+bool is_asked(const NodeView& node) {
+  return node.state == NodeState::alive || node.state == NodeState::doubted || node.state == NodeState::drained;
+}
+
+}  // namespace
+
+Task<Result<LookResult>> look_at_all(Loop& loop, NodeLink& link, Look look) {
+  Looking looking{.loop = loop, .link = link, .look = std::move(look)};
+  const Deadline late(loop, looking.look.limit, [done = looking.done] { done->fire(); });
+  LookResult result;
+  for (std::string after; result.nodes.size() < kMostNodes;) {
+    CO_TRY(NodePage page, co_await link.nodes_after(after));
+    for (auto& node : page.nodes) result.nodes.push_back(std::move(node));
+    after = page.next;
+    if (after.empty()) break;
+  }
+  for (const auto& node : result.nodes)
+    if (is_asked(node)) looking.nodes.push_back(node.name);
+  {
+    Scope tasks(loop);
+    looking.asking = std::min(kAskedAtOnce, looking.nodes.size());
+    for (size_t i = looking.asking; i > 0; i--) tasks.spawn(ask_some(looking));
+    if (!looking.nodes.empty()) co_await *looking.done;
+  }
+  for (const auto& node : result.nodes) {
+    if (!looking.answered.contains(node.name) && node.state != NodeState::here && node.state != NodeState::removed)
+      result.unanswered.push_back(node.name);
+  }
+  result.left_out = looking.left_out;
+  co_return result;
+}
+
+}  // namespace cluster

@@ -1,0 +1,48 @@
+// RuleFiles: the cluster's signed rules as warderd uses them. Each text is checked against the trust record that root
+// wrote on this machine, so neither warder-node nor the bus can change a policy. The last good copy is on the disk:
+//   STATE/cluster/rules/       the signed texts (RuleStore)
+//   STATE/cluster/policies/    NAME.json of each policy, a folder of policies as any other (Options::policies)
+// Used by: rule_follower.h, on a worker thread. Errors: those of RuleStore and of base/path.h.
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catalog/reader.h"
+#include "supervisor/cluster/trust/rule_store.h"
+
+namespace cluster {
+
+using RuleDefinitions = std::vector<std::pair<std::string, catalog::Reading>>;  // by origin, for the log
+
+class RuleFiles {
+ public:
+  // `anchor`: the trust record that root wrote. `state`: the daemon's folder; the folders below it are made.
+  static Result<RuleFiles> open(const std::string& anchor, const std::string& state);
+
+  struct Taken {
+    bool has_policies_changed = false;  // files in policies/
+    bool has_catalog_changed = false;
+    std::vector<std::string> refused;  // a sentence for each rule that is not used
+  };
+  // Stores the rules that are newer, and writes the files of policies.
+  Result<Taken> take(const std::vector<std::string>& texts);
+  // Brings back the files of policies from before the last take().
+  Result<> undo_policies();
+  // The tool definitions of the rules that are stored.
+  RuleDefinitions definitions(std::vector<std::string>& refused) const;
+
+ private:
+  using Contents = std::map<std::string, std::string>;  // by name of the policy
+  RuleFiles(RuleStore store, std::string folder) : store_(std::move(store)), folder_(std::move(folder)) {}
+  Result<Contents> read_policies() const;
+  Contents wanted_policies(std::vector<std::string>& refused) const;
+  Result<> write_policies(const Contents& from, const Contents& to) const;
+
+  RuleStore store_;
+  std::string folder_;  // of the files of policies
+  Contents before_;     // the last take()
+};
+
+}  // namespace cluster

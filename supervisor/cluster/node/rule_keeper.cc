@@ -1,0 +1,214 @@
+#include "supervisor/cluster/node/rule_keeper.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/log.h"
+#include "supervisor/cluster/trust/private_file.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kRulesLimit = 2s;         // of one operation on the bucket
+constexpr auto kRulesAgain = 1s;         // between attempts to open it
+constexpr auto kLookAtRules = 2s;        // between looks at the files
+constexpr auto kReplaceRuleAgain = 60s;  // between replacements of one value of the bucket
+
+std::string bucket_key(const RuleKey& key) { return key.kind + "." + key.name; }
+
+bool is_rule_file(std::string_view name) {
+  return name.ends_with(".rule") && std::any_of(std::begin(kRuleKinds), std::end(kRuleKinds), [&](auto kind) {
+           return name.starts_with(kind) && name.substr(kind.size()).starts_with("-");
+         });
+}
+
+// A change of a file changes this text.
+std::string state_of(const struct stat& info) {
+  return fmt::format("{} {} {}.{:09}", info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+// The rule files of a folder that changed since `seen`, by name; at most kMaxStoredRules.
+std::map<std::string, std::string> changed_files(const std::string& folder, std::map<std::string, std::string>& seen) {
+  std::map<std::string, std::string> texts;
+  std::map<std::string, std::string> found;
+  const DirectoryStream entries = stream_of(Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
+    const std::string name = entry->d_name;
+    struct stat info {};
+    if (!is_rule_file(name) || found.size() >= kMaxStoredRules) continue;
+    if (::fstatat(::dirfd(entries.get()), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    std::string state = state_of(info);
+    const auto before = seen.find(name);
+    const bool is_same = before != seen.end() && before->second == state;
+    if (!is_same) {
+      auto text = read_trusted_file(folder + "/" + name, kMaxRuleText);
+      if (text)
+        texts.emplace(name, *std::move(text));
+      else
+        log_warning("cluster: {}", text.error().what);
+    }
+    found.emplace(name, std::move(state));
+  }
+  seen = std::move(found);
+  return texts;
+}
+
+}  // namespace
+
+RuleKeeper::RuleKeeper(Loop& loop, Bus& bus, int replicas, std::string folder, RuleWork& rules,
+                       std::function<void()> changed)
+    : loop_(loop),
+      bus_(bus),
+      replicas_(replicas),
+      folder_(std::move(folder)),
+      rules_(rules),
+      changed_(std::move(changed)),
+      tasks_(loop) {}
+
+void RuleKeeper::begin() {
+  tasks_.spawn(follow_bus());
+  tasks_.spawn(follow_files());
+}
+
+// nullptr: the thread could not do it.
+Task<std::shared_ptr<RuleKeeper::Offered>> RuleKeeper::offer(std::string text) {
+  auto offered = std::make_shared<Offered>();
+  RuleWork::Job job = [offered, text = std::move(text)](RuleStore& rules) -> Result<> {
+    const auto rule = read_signed_rule(text);
+    if (rule) offered->key = {rule->kind, rule->name};
+    auto accepted = rule && rule->kind != "trust" ? rules.accept(text)
+                    : rule                        ? fail(Code::invalid, "kind: a trust record")
+                                                  : tl::unexpected<Error>(rule.error());
+    if (accepted) {
+      offered->is_new = *accepted == RuleStore::Accepted::stored;
+    } else {
+      offered->refused = accepted.error().what;
+      const SignedRule* own = rule ? rules.find(offered->key) : nullptr;
+      offered->is_behind = !rule || (own && rule->cluster == own->cluster && rule->serial < own->serial);
+    }
+    return {};
+  };
+  const auto done = co_await rules_.run(std::move(job));
+  if (!done) co_return nullptr;
+  if (offered->is_new) {
+    log_notice("cluster: a new {} '{}' is in force", offered->key.kind, offered->key.name);
+    changed_();
+  }
+  co_return offered;
+}
+
+Task<std::map<RuleKey, std::string>> RuleKeeper::own_rules() {
+  auto texts = std::make_shared<std::map<RuleKey, std::string>>();
+  RuleWork::Job job = [texts](RuleStore& rules) -> Result<> {
+    for (const auto& [key, stored] : rules.rules()) texts->emplace(key, stored.text);
+    return {};
+  };
+  (void)co_await rules_.run(std::move(job));
+  co_return *std::move(texts);
+}
+
+Task<> RuleKeeper::follow_files() {
+  std::map<std::string, std::string> seen;
+  for (;;) {
+    co_await look_at_files(seen);
+    co_await sleep_for(loop_, kLookAtRules);
+  }
+}
+
+Task<> RuleKeeper::look_at_files(std::map<std::string, std::string>& seen) {
+  auto looked = std::make_shared<std::pair<std::map<std::string, std::string>, std::map<std::string, std::string>>>();
+  looked->first = seen;
+  RuleWork::Job job = [looked, folder = folder_](RuleStore&) -> Result<> {
+    looked->second = changed_files(folder, looked->first);
+    return {};
+  };
+  const auto done = co_await rules_.run(std::move(job));
+  if (!done) co_return;
+  seen = std::move(looked->first);
+  for (auto& [name, text] : looked->second) {
+    const auto offered = co_await offer(text);
+    if (!offered) {
+      seen.erase(name);  // tried again
+    } else if (!offered->refused.empty()) {
+      if (!offered->is_behind) log_warning("cluster: {}/{} is not in force: {}", folder_, name, offered->refused);
+    } else if (offered->is_new && bucket_) {
+      std::map<RuleKey, std::string> own;
+      own.emplace(offered->key, std::move(text));
+      co_await put(bucket_, std::move(own));
+    }
+  }
+}
+
+Task<> RuleKeeper::follow_bus() {
+  for (;;) {
+    BucketSettings settings;
+    settings.replicas = replicas_;
+    settings.max_value_bytes = kMaxRuleText;
+    auto bucket = co_await bus_.open_bucket("rules", settings, kRulesLimit);
+    if (bucket) {
+      bucket_ = *std::move(bucket);
+      co_await read_bucket(bucket_);
+    }
+    co_await sleep_for(loop_, kRulesAgain);
+  }
+}
+
+// What the bucket lacks is put there once all its values are known. Nobody removes rules, as newer ones withdraw them.
+Task<> RuleKeeper::read_bucket(Bucket bucket) {
+  auto watch = bucket->watch(">");
+  std::set<std::string> has;
+  bool is_complete = false;
+  while (watch) {
+    auto change = co_await (*watch)->next();
+    if (!change) co_return;
+    if (change->kind == KvChange::Kind::current) {
+      if (std::exchange(is_complete, true)) continue;
+      auto own = co_await own_rules();
+      std::erase_if(own, [&](const auto& one) { return has.contains(bucket_key(one.first)); });
+      co_await put(bucket, std::move(own));
+    } else if (change->kind == KvChange::Kind::value) {
+      if (!is_complete) has.insert(change->key);
+      co_await take(bucket, *std::move(change));
+    } else {
+      co_await replace(bucket, change->key);
+    }
+  }
+}
+
+Task<> RuleKeeper::take(Bucket bucket, KvChange change) {
+  const auto offered = co_await offer(std::move(change.bytes));
+  if (!offered || offered->refused.empty()) co_return;
+  if (offered->is_behind) co_return co_await replace(bucket, std::move(change.key));
+  log_warning("cluster: the rule {} of the bus is refused: {}", change.key, offered->refused);
+}
+
+// Puts this node's rule, if it has one, in the place of the value of a key.
+Task<> RuleKeeper::replace(Bucket bucket, std::string key) {
+  auto own = co_await own_rules();
+  std::erase_if(own, [&](const auto& one) { return bucket_key(one.first) != key; });
+  const auto now = Monotonic::now();
+  const auto last = replaced_.find(key);
+  if (own.empty() || (last != replaced_.end() && now - last->second < kReplaceRuleAgain)) co_return;
+  replaced_[key] = now;
+  co_await put(bucket, std::move(own));
+}
+
+// A write that fails is tried again when the bucket is opened anew.
+Task<> RuleKeeper::put(Bucket bucket, std::map<RuleKey, std::string> texts) {
+  for (auto& [key, text] : texts) {
+    const std::string name = bucket_key(key);
+    const auto put = co_await bucket->put(name, std::move(text));
+    if (!put) log_warning("cluster: the rule {} cannot be put on the bus: {}", name, put.error().what);
+  }
+}
+
+}  // namespace cluster

@@ -1,0 +1,204 @@
+// The cluster on D-Bus, and the daemon as its member (../cluster/link/membership.h).
+#include "supervisor/base/version.h"
+#include "supervisor/cluster/link/far_look.h"
+#include "supervisor/daemon/daemon_parts.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLookUsed = 1s;
+constexpr size_t kMostPoliciesShown = 1000;
+
+std::optional<uint64_t> microseconds(const std::optional<double>& ms) {
+  return ms && *ms >= 0 ? std::optional(static_cast<uint64_t>(*ms * 1000)) : std::nullopt;
+}
+
+cluster::FarExecution far_execution(const executions::ExecutionRecord& record) {
+  const jail::LiveUsage usage = record.now();
+  cluster::FarExecution execution;
+  execution.id = record.id;
+  execution.tenant = record.tenant.account;
+  execution.language = record.language;
+  execution.workspace = record.workspace;
+  execution.state = executions::stage_name(record.stage);
+  execution.policy = record.policy->name;
+  execution.principal = record.principal;
+  execution.is_background = record.background;
+  execution.is_shared = record.policy->cluster.is_home_shared;
+  const int64_t age_ms = std::max<int64_t>(journal::now_ms() - record.asked_ms, 0);
+  execution.age_us = static_cast<uint64_t>(age_ms) * 1000;
+  execution.wall_us = microseconds(usage.wall_ms);
+  execution.cpu_us = microseconds(usage.cpu_ms);
+  if (usage.memory_bytes > 0) execution.memory_bytes = usage.memory_bytes;
+  return execution;
+}
+
+template <class Page>
+Task<Result<Page>> without_cluster() {
+  co_return fail(Code::unavailable,
+                 "this machine is in no cluster: the configuration of warderd has no key \"cluster\"",
+                 "make one with warder cluster init, or join one: warder cluster join");
+}
+
+}  // namespace
+
+Result<> DaemonParts::join_cluster() {
+  const ClusterOptions& options = prepared_.options.cluster;
+  if (options.socket.empty()) return {};
+  cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
+                                                   [this](cluster::LeaseEnd end) { end_shared_work(end); });
+  server_.set_elsewhere(cluster_->away());
+  cluster_->link().tell_load_of([this] {
+    return cluster::NodeLoad{admission_.running(), static_cast<uint32_t>(admission_.waiting()),
+                             admission_.most_in_all(), controls_.draining()};
+  });
+  admission_.on_change([this] {
+    if (cluster_) cluster_->link().load_changed();
+  });
+  cluster::RuleFollower::Uses uses;
+  uses.reload = controls_.reload;
+  uses.catalog_changed = [this] { tasks_.spawn(discovery_.refresh()); };
+  return cluster_->take_rules({options.socket, options.trust, prepared_.options.state}, std::move(uses));
+}
+
+// Programs of shared workspaces must end before another node may take the workspaces over: those of clients, those in
+// the background (tasks, resumed workflows), and those that a session has left running.
+void DaemonParts::end_shared_work(cluster::LeaseEnd end) {
+  const bool ends_all = end == cluster::LeaseEnd::runs;
+  const auto is_shared = [](const policies::Policy& policy) { return policy.cluster.is_home_shared; };
+  if (ends_all)
+    disconnect_if(
+        [&](const std::shared_ptr<mcp::ConnectionUser>& user) { return is_shared(*tenants::member_of(user).policy); });
+  for (const auto& execution : executions_.all()) {
+    const bool is_waiting = execution->stage == executions::Stage::waiting;
+    const bool has_ended = execution->stage == executions::Stage::ended;
+    if (!has_ended && (ends_all || is_waiting) && is_shared(*execution->policy)) (void)executions_.cancel(*execution);
+  }
+  if (ends_all) sessions_.end_under(is_shared, "this node has lost its lease of the cluster");
+}
+
+void DaemonParts::offer_cluster(bus::DaemonServices& services) {
+  services.cluster.standing = [this] { return cluster_ ? cluster_->link().standing() : cluster::Standing::no_cluster; };
+  services.cluster.self = [this] { return cluster_ ? cluster_->link().node() : std::string(); };
+  services.cluster.nodes_after = [this](std::string after) {
+    return cluster_ ? cluster_->link().nodes_after(std::move(after)) : without_cluster<cluster::NodePage>();
+  };
+  services.cluster.homes = [this](cluster::HomeQuestion question) {
+    return cluster_ ? cluster_->link().homes(std::move(question)) : without_cluster<cluster::HomePage>();
+  };
+  services.cluster.executions = [this] { return cluster_executions(); };
+}
+
+// `order`: of another node; nullptr: of this one.
+std::vector<cluster::FarExecution> DaemonParts::shown_executions(const cluster::LookOrder* order,
+                                                                 uint64_t& left_out) const {
+  std::vector<cluster::FarExecution> shown;
+  for (const auto& record : executions_.all()) {
+    if (record->stage == executions::Stage::ended || (order && !order->sees(record->tenant.account))) continue;
+    if (shown.size() == cluster::kMostLookRows)
+      left_out++;
+    else
+      shown.push_back(far_execution(*record));
+  }
+  return shown;
+}
+
+std::vector<cluster::FarPolicy> DaemonParts::shared_policies() const {
+  std::vector<cluster::FarPolicy> shared;
+  for (const auto& name : prepared_.policies.names()) {
+    const auto policy = prepared_.policies.find(name);
+    if (!policy || !policy->cluster.is_home_shared || shared.size() == kMostPoliciesShown) continue;
+    shared.push_back({name, policy->hash, kWarderVersion, members_.user_accounts_with(name)});
+  }
+  return shared;
+}
+
+cluster::NodeListener::Rows DaemonParts::answer_look(const cluster::LookOrder& order, cluster::LookKind kind) const {
+  cluster::NodeListener::Rows rows;
+  if (kind == cluster::LookKind::executions) {
+    for (const auto& execution : shown_executions(&order, rows.left_out))
+      rows.rows.push_back(cluster::write_far_execution(execution));
+  } else {
+    for (const auto& policy : shared_policies()) rows.rows.push_back(cluster::write_far_policy(policy));
+  }
+  return rows;
+}
+
+Task<Result<DaemonParts::ClusterExecutionsPtr>> DaemonParts::cluster_executions() {
+  if (!cluster_) {
+    auto none = co_await without_cluster<ClusterExecutionsPtr>();
+    co_return none;
+  }
+  if (last_look_.found && Monotonic::now() - last_look_.at < kLookUsed) co_return last_look_.found;
+  OneShot<Result<ClusterExecutionsPtr>> looked(loop_, fail(Code::unavailable, "the daemon is ending"));
+  last_look_.waiting.push_back(looked.resolver());
+  if (last_look_.waiting.size() == 1) tasks_.spawn(look_at_executions());
+  auto found = co_await looked;
+  co_return found;
+}
+
+// A task of its own: it goes on when the caller that began it has gone.
+Task<> DaemonParts::look_at_executions() {
+  auto found = std::make_shared<bus::ClusterExecutions>();
+  cluster::Look look;
+  look.take = [&found](const std::string& node, const std::vector<Json>& rows) -> Result<> {
+    std::vector<cluster::FarExecution> read;
+    for (const Json& row : rows) {
+      TRY(auto execution, cluster::read_far_execution(row));
+      read.push_back(std::move(execution));
+    }
+    for (auto& execution : read) found->executions.emplace_back(node, std::move(execution));
+    return {};
+  };
+  auto looked = co_await cluster::look_at_all(loop_, cluster_->link(), std::move(look));
+  const auto waiting = std::exchange(last_look_.waiting, {});
+  if (!looked) {
+    for (const auto& one : waiting) one.resolve(tl::unexpected<Error>(looked.error()));
+    co_return;
+  }
+  found->unanswered = std::move(looked->unanswered);
+  found->left_out = looked->left_out;
+  for (auto& execution : shown_executions(nullptr, found->left_out))
+    found->executions.emplace_back(cluster_->link().node(), std::move(execution));
+  last_look_.found = found;
+  last_look_.at = Monotonic::now();
+  for (const auto& one : waiting) one.resolve(ClusterExecutionsPtr(found));
+}
+
+// All series exist without a cluster, too.
+metrics::ClusterNumbers DaemonParts::cluster_numbers() const {
+  constexpr std::pair<cluster::Standing, const char*> kStandings[] = {
+      {cluster::Standing::no_cluster, "none"},
+      {cluster::Standing::no_warder_node, "no_warder_node"},
+      {cluster::Standing::fenced, "fenced"},
+      {cluster::Standing::member, "member"}};
+  metrics::ClusterNumbers numbers;
+  const auto standing = cluster_ ? cluster_->link().standing() : cluster::Standing::no_cluster;
+  for (const auto& [one, name] : kStandings) numbers.states.emplace_back(name, one == standing ? 1 : 0);
+  const cluster::NodeNumbers of_node = cluster_ ? cluster_->link().numbers() : cluster::NodeNumbers{};
+  const cluster::AwayCounts requests = cluster_ ? cluster_->away().counts() : cluster::AwayCounts{};
+  if (cluster_) {
+    numbers.fenced_us = static_cast<uint64_t>(cluster_->link().fenced_time().count());
+    numbers.bus_silent_us = static_cast<uint64_t>(of_node.bus_silent.count());
+  }
+  for (size_t i = 0; i < cluster::kNodeStates; i++)
+    numbers.nodes.emplace_back(cluster::name_of(static_cast<cluster::NodeState>(i)), of_node.nodes[i]);
+  numbers.homes = of_node.homes;
+  numbers.connections = of_node.connections;
+  numbers.sent = {{"answered", requests.answered},
+                  {"unreachable", requests.unreachable},
+                  {"lost", requests.lost},
+                  {"homeless", requests.homeless}};
+  numbers.received = {{"served", requests.served}, {"fenced", requests.fenced}, {"moved", requests.moved}};
+  numbers.orders = {{"opened", of_node.opened},
+                    {"refused_there", of_node.refused_there},
+                    {"unreachable", of_node.unreachable},
+                    {"opened_here", of_node.opened_here},
+                    {"refused_here", of_node.refused_here}};
+  numbers.refused.assign(of_node.refused.begin(), of_node.refused.end());
+  numbers.hop_bounds.assign(requests.hops.kBounds.begin(), requests.hops.kBounds.end());
+  numbers.hops.assign(requests.hops.counts.begin(), requests.hops.counts.end());
+  numbers.hops_us = requests.hops.sum_us;
+  return numbers;
+}

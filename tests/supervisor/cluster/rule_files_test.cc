@@ -1,0 +1,96 @@
+// The cluster's rules as warderd uses them: only what an authority of this machine's trust record has signed.
+#include "supervisor/cluster/link/rule_files.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "supervisor/cluster/trust/private_file.h"
+#include "tests/catch.h"
+#include "tests/supervisor/cluster/trust_fixture.h"
+#include "tests/temp_directory.h"
+
+using namespace cluster;
+using trust_test::key_of;
+using trust_test::node_of;
+using trust_test::record_of;
+using trust_test::signed_record;
+
+namespace {
+
+std::string rule(const std::string& kind, const std::string& name, int64_t serial, const std::string& content,
+                 unsigned char authority = trust_test::kAuthority) {
+  SignedRule made;
+  made.kind = kind;
+  made.cluster = "c1";
+  made.name = name;
+  made.serial = serial;
+  made.content = content;
+  return sign_rule(made, key_of(authority)).value();
+}
+
+struct Machine {
+  Machine() {
+    REQUIRE(write_whole_file(anchor, signed_record(record_of({node_of("n1", 1)}, 2)), 0644, Existing::replace));
+  }
+  std::string policy(const std::string& name) const {
+    std::ifstream file(root + "/cluster/policies/" + name + ".json");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  TempDirectory temporary;
+  std::string root = std::filesystem::canonical(std::string(temporary.path()));
+  std::string anchor = root + "/anchor";
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Machine, "policies that an authority has signed become files", "[cluster]") {
+  auto files = RuleFiles::open(anchor, root);
+  REQUIRE(files);
+  const std::string strict = rule("policy", "strict", 1, R"({"a":1})");
+  auto taken = files->take({strict, rule("policy", "forged", 1, "{}", 1), rule("policy", "tenants", 1, "{}"),
+                            rule("policy", "list", 1, "[]"), "no rule"});
+  REQUIRE(taken);
+  CHECK((taken->has_policies_changed && !taken->has_catalog_changed));
+  CHECK(taken->refused.size() == 4);
+  CHECK(policy("strict") == R"({"a":1})");
+  for (const char* name : {"forged", "tenants", "list"}) CHECK(policy(name).empty());
+  CHECK_FALSE(files->take({strict})->has_policies_changed);
+  CHECK_FALSE(files->take({})->has_policies_changed);  // nobody takes a rule back by saying nothing
+
+  SECTION("a newer one replaces it, and an older one does not") {
+    CHECK(files->take({rule("policy", "strict", 3, R"({"a":3})")})->has_policies_changed);
+    CHECK_FALSE(files->take({rule("policy", "strict", 2, R"({"a":2})")})->has_policies_changed);
+    CHECK(policy("strict") == R"({"a":3})");
+  }
+  SECTION("the files from before come back") {
+    CHECK(files->take({rule("policy", "strict", 2, R"({"a":2})"), rule("policy", "more", 1, "{}")}));
+    CHECK(files->undo_policies());
+    CHECK(policy("strict") == R"({"a":1})");
+    CHECK(policy("more").empty());
+  }
+  SECTION("a withdrawn one is removed") {
+    CHECK(files->take({rule("policy", "strict", 2, "")})->has_policies_changed);
+    CHECK_FALSE(std::filesystem::exists(root + "/cluster/policies/strict.json"));
+  }
+  SECTION("a restart has the same rules") {
+    CHECK(RuleFiles::open(anchor, root)->take({})->has_policies_changed == false);
+    std::filesystem::remove(root + "/cluster/policies/strict.json");
+    CHECK(RuleFiles::open(anchor, root)->take({})->has_policies_changed);
+    CHECK(policy("strict") == R"({"a":1})");
+  }
+}
+
+TEST_CASE_METHOD(Machine, "definitions that an authority has signed are read", "[cluster]") {
+  auto files = RuleFiles::open(anchor, root);
+  REQUIRE(files);
+  CHECK(files
+            ->take({rule("catalog", "weather", 1, R"({"tools": [{"name": "snow", "description": "How much."}]})"),
+                    rule("catalog", "broken", 1, "{")})
+            ->has_catalog_changed);
+  std::vector<std::string> refused;
+  const RuleDefinitions all = files->definitions(refused);
+  REQUIRE(all.size() == 1);
+  CHECK(all.front().second.tools.front().name == "snow");
+  CHECK(all.front().second.tools.front().server == "weather");
+  CHECK(refused.size() == 1);
+}

@@ -1,0 +1,105 @@
+"""Policies and tool definitions that the authority signs on one machine come into force on all nodes, over a real
+nats-server. A policy that a daemon cannot use changes nothing. What a node has once, it has after a restart without NATS.
+"""
+import json
+import os
+import signal
+import sys
+import unittest
+
+from cluster_rig import NATS_SERVER, Rig, warder
+from harness import Client, Policies, eventually
+
+if NATS_SERVER is None:
+    sys.stderr.write("*** NOT TESTED: rules of a cluster, because nats-server is missing: apt-get install nats-server ***\n")
+
+
+@unittest.skipIf(NATS_SERVER is None, "nats-server is missing")
+class Rules(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.policies = cls.enterClassContext(Policies())
+        cls.rig = cls.enterClassContext(Rig(cls.policies, "n1", "n2"))
+
+    def sign(self, name, content, *words):
+        """Signs on the machine of n1, and returns how many lines each daemon has logged before."""
+        file = self.rig.folder / f"{name}.json"
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+        before = {node: len(daemon.log_text()) for node, daemon in self.rig.daemons.items()}
+        warder("cluster", "sign", name, *words, *(() if content is None else ("--file", file)),
+               "--folder", self.rig.folder / "n1")
+        return before
+
+    def wait_for(self, line, before):
+        for node, daemon in self.rig.daemons.items():
+            eventually(lambda daemon=daemon, node=node: line in daemon.log_text()[before[node]:], f"{node} logs: {line}")
+
+    def reload(self, *nodes):
+        for node in nodes:
+            daemon = self.rig.daemons[node]
+            before = len(daemon.log_text())
+            daemon.process.send_signal(signal.SIGHUP)
+            eventually(lambda daemon=daemon, before=before: "policies reloaded" in daemon.log_text()[before:], f"{node} has reloaded")
+
+    def policy_file(self, node, name):
+        return self.rig.daemons[node].state / f"cluster/policies/{name}.json"
+
+    def tools(self, node):
+        with Client(self.rig.daemons[node].socket) as client:
+            return {tool["name"] for tool in client.request("tools/list")["tools"]}
+
+    def test_a_policy_comes_into_force_on_all_nodes(self):
+        few = ["execute_code", "list_workspace_files"]
+        before = self.sign("fleet", {"extends": "default", "tools": few[:1]})
+        self.wait_for("the cluster's policies are in force", before)
+        self.policies.write("tenants.json", json.dumps({"rules": [{"uid": os.geteuid(), "policy": "fleet"}]}))
+        self.reload("n1", "n2")
+        self.assertEqual([self.tools(node) for node in ("n1", "n2")], [{"execute_code"}] * 2)
+        # A newer one replaces it, without a word of the administrators of the machines.
+        before = self.sign("fleet", {"extends": "default", "tools": few})
+        self.wait_for("the cluster's policies are in force", before)
+        self.assertEqual([self.tools(node) for node in ("n1", "n2")], [set(few)] * 2)
+
+        with self.subTest("a policy that cannot be used changes nothing"):
+            before = self.sign("broken", {"limits": {"standard": {"cpus": "many"}}})
+            self.wait_for("the cluster's policies are refused", before)
+            self.assertFalse(self.policy_file("n2", "broken").exists())
+            self.assertEqual(self.tools("n2"), set(few))
+            self.sign("broken", None, "--withdraw")
+
+        with self.subTest("this machine's own policy of the same name comes first"):
+            self.policies.write("fleet.json", json.dumps({"extends": "default", "tools": ["get_execution_stats"]}))
+            self.reload("n2")
+            self.assertEqual(self.tools("n2"), {"get_execution_stats"})
+            (self.policies.folder / "fleet.json").unlink()
+            self.reload("n2")
+            self.assertEqual(self.tools("n2"), set(few))
+
+        with self.subTest("a node starts with its last good copy, without NATS"):
+            self.rig.bus.stop()
+            self.rig.daemons["n2"].stop()
+            self.rig.daemons["n2"].start()
+            self.assertEqual(self.tools("n2"), set(few))
+            self.rig.bus.start()
+
+        with self.subTest("a policy that is withdrawn is gone"):
+            (self.policies.folder / "tenants.json").unlink()
+            self.reload("n1", "n2")
+            self.sign("fleet", None, "--withdraw")
+            for node in ("n1", "n2"):
+                eventually(lambda node=node: not self.policy_file(node, "fleet").exists(), f"{node} has no such policy")
+
+    def test_definitions_are_found_on_all_nodes(self):
+        self.sign("weather", {"tools": [{"name": "forecast_of_snow", "description": "How much snow falls tomorrow.",
+                                         "inputSchema": {"type": "object", "properties": {"place": {"type": "string"}}}}]},
+                  "--catalog")
+
+        def finds(node):
+            with Client(self.rig.daemons[node].socket) as client:
+                return "forecast_of_snow" in json.dumps(client.call("search_tools", {"query": "snow tomorrow"}))
+        for node in ("n1", "n2"):
+            eventually(lambda node=node: finds(node), f"{node} finds the tool")
+
+
+if __name__ == "__main__":
+    unittest.main()
