@@ -47,14 +47,8 @@ Task<Result<Page>> without_cluster() {
 Result<> DaemonParts::join_cluster() {
   const ClusterOptions& options = prepared_.options.cluster;
   if (options.socket.empty()) return {};
-  // Programs of shared workspaces must end before another node may take the workspaces over.
-  auto end_shared = [this] {
-    disconnect_if([](const std::shared_ptr<mcp::ConnectionUser>& user) {
-      return tenants::member_of(user).policy->cluster.is_home_shared;
-    });
-  };
   cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
-                                                   std::move(end_shared));
+                                                   [this](cluster::LeaseEnd end) { end_shared_work(end); });
   server_.set_elsewhere(cluster_->away());
   TRY(moves_,
       moves::Moves::open({.loop = loop_,
@@ -80,6 +74,22 @@ Result<> DaemonParts::join_cluster() {
   uses.reload = controls_.reload;
   uses.catalog_changed = [this] { tasks_.spawn(discovery_.refresh()); };
   return cluster_->take_rules({options.socket, options.trust, prepared_.options.state}, std::move(uses));
+}
+
+// Programs of shared workspaces must end before another node may take the workspaces over: those of clients, those in
+// the background (tasks, resumed workflows), and those that a session has left running.
+void DaemonParts::end_shared_work(cluster::LeaseEnd end) {
+  const bool ends_all = end == cluster::LeaseEnd::runs;
+  const auto is_shared = [](const policies::Policy& policy) { return policy.cluster.is_home_shared; };
+  if (ends_all)
+    disconnect_if(
+        [&](const std::shared_ptr<mcp::ConnectionUser>& user) { return is_shared(*tenants::member_of(user).policy); });
+  for (const auto& execution : executions_.all()) {
+    const bool is_waiting = execution->stage == executions::Stage::waiting;
+    const bool has_ended = execution->stage == executions::Stage::ended;
+    if (!has_ended && (ends_all || is_waiting) && is_shared(*execution->policy)) (void)executions_.cancel(*execution);
+  }
+  if (ends_all) sessions_.end_under(is_shared, "this node has lost its lease of the cluster");
 }
 
 void DaemonParts::offer_cluster(bus::DaemonServices& services) {

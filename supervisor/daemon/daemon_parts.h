@@ -148,6 +148,7 @@ class DaemonParts {
   Result<> listen_for_http(mcp::Listener::Admit admit);
   Result<> join_cluster();
   Task<Result<bus::RestoredHome>> restore_home(std::string file);
+  void end_shared_work(cluster::LeaseEnd end);
   void adopt_tokens();
   void disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   Result<> open_metrics();

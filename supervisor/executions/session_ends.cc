@@ -133,8 +133,9 @@ void Sessions::note_gone(Gone gone) {
   gone_.push_back(std::move(gone));
 }
 
-void Sessions::end_all(const std::string& why) {
+void Sessions::end_if(const std::function<bool(const Entry&)>& chosen, const std::string& why) {
   for (auto& [key, entry] : entries_) {
+    if (!chosen(*entry)) continue;
     if (entry->busy) {
       entry->end_after_call = why;
     } else {
@@ -144,16 +145,16 @@ void Sessions::end_all(const std::string& why) {
   tend();
 }
 
+void Sessions::end_all(const std::string& why) {
+  end_if([](const Entry&) { return true; }, why);
+}
+
+void Sessions::end_under(const std::function<bool(const policies::Policy&)>& chosen, const std::string& why) {
+  end_if([&](const Entry& entry) { return chosen(*entry.policy); }, why);
+}
+
 void Sessions::end_of(const std::string& account, const std::string& why) {
-  for (auto& [key, entry] : entries_) {
-    if (!is_of_account(key.tenant, account)) continue;
-    if (entry->busy) {
-      entry->end_after_call = why;
-    } else {
-      end_now(*entry, why);
-    }
-  }
-  tend();
+  end_if([&](const Entry& entry) { return is_of_account(entry.key.tenant, account); }, why);
 }
 
 size_t Sessions::count_of(const std::string& account) const {

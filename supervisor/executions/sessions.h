@@ -13,6 +13,7 @@
 #pragma once
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -102,6 +103,8 @@ class Sessions {
   Json list(const std::string& tenant) const;
   // Ends idle sessions at once, and busy sessions after the answer of their running call.
   void end_all(const std::string& why);
+  // The same for the sessions under the policies that `chosen` chooses.
+  void end_under(const std::function<bool(const policies::Policy&)>& chosen, const std::string& why);
   // The same for the sessions of a tenant and its named workspaces. count_of(): how many it has.
   void end_of(const std::string& account, const std::string& why);
   size_t count_of(const std::string& account) const;
@@ -117,6 +120,7 @@ class Sessions {
     auto operator<=>(const Key&) const = default;
   };
   struct Waiting;
+  void end_if(const std::function<bool(const Entry&)>& chosen, const std::string& why);
   struct Gone {
     Key key;
     std::string why;

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What a cluster costs and what it holds, on this machine: three warderd, three warder-node, one nats-server.
 
-    python3 tests/bench/cluster.py --build build/release [--rounds 400] [--calls 10000]
+    python3 tests/bench/cluster.py --build build/release [--rounds 400]
+    python3 tests/bench/cluster.py --build build/release --rounds 0 --calls 10000 [--minutes 60]
 
 First, in turns: `pass` in a waiting jail of a daemon without a cluster, of a home, of a home while NATS is down, and from
 another node; beside it the round trip of a bare request over the same kind of server (bus-bench prints more of these).
-Then agents at all nodes work while processes are killed and stopped, until they have made --calls calls: how often a
-program started twice, was told done and is not there, or was told not to have run and ran; and the time until a failure
-was told. Prints figures and judges none. Loopback and Unix sockets only. Bounded by its arguments.
+Then agents at all nodes work while processes are killed and stopped, and while the network between nodes and NATS is cut,
+late, half open or reset (each node is behind a proxy then), until they have made --calls calls or --minutes are over: by
+fault, how often a program started twice, was told done and is not there, or was told not to have run and ran; and the time
+until a failure was told. Prints figures and judges none. Loopback and Unix sockets only.
 """
 import argparse
 import os
@@ -19,6 +21,7 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(TOP / "tests"), str(TOP / "tests/supervisor")]
+from cluster_proxy import IN, OUT  # noqa: E402
 
 
 def pass_ms(client):
@@ -67,6 +70,24 @@ def faults_of(rig, home):
         time.sleep(seconds)
         send(signal.SIGCONT)
 
+    def held(name, *directions):
+        rig.proxies[name].hold(*directions)
+        time.sleep(6)
+        rig.proxies[name].heal()
+
+    def late():
+        for proxy in rig.proxies.values():
+            proxy.delay(0.3)
+        time.sleep(6)
+        for proxy in rig.proxies.values():
+            proxy.heal()
+
+    def resets():
+        for _ in range(2):
+            for proxy in rig.proxies.values():
+                proxy.reset()
+            time.sleep(1)
+
     def kill_daemon(name):
         rig.daemons[name].kill()
         rig.daemons[name].start()
@@ -79,13 +100,19 @@ def faults_of(rig, home):
         "the home's warderd stopped 4 s": lambda: pause(rig.daemons[home].process.send_signal),
         "NATS killed for 0.7 s": lambda: restart(rig.bus, pause=0.7),
         "NATS stopped 4 s": lambda: pause(rig.bus.send),
+        "the home cut off for 6 s": lambda: held(home),
+        "another node cut off for 6 s": lambda: held(others[0]),
+        "the home hears nothing for 6 s": lambda: held(home, IN),
+        "the home is not heard for 6 s": lambda: held(home, OUT),
+        "all is 0.3 s late for 6 s": late,
+        "all connections reset, twice": resets,
     }
 
 
-def chaos(calls, rig, home, account):
+def chaos(calls, minutes, rig, home, account):
     from cluster_agents import MAY_HAVE_RUN, NOT_RUN, Work
-    made, wrong, failures, told_what = 0, [], [], {}
-    while made < calls:
+    until, made, rows, found = time.monotonic() + 60 * minutes, 0, {}, []
+    while made < calls and time.monotonic() < until:
         for name, fault in faults_of(rig, home).items():
             work = Work(rig, home)
             work.begin()
@@ -93,21 +120,33 @@ def chaos(calls, rig, home, account):
             fault()
             time.sleep(8)
             work.end()
-            told = work.told()
+            told = list(work.told().values())
             made += len(told)
-            wrong += [f"{name}: {one}" for one in work.faults(account)]
-            failures += [one for agent in work.agents for one in agent.failures]
-            for what in (NOT_RUN, MAY_HAVE_RUN):
-                told_what[what] = told_what.get(what, 0) + sum(one == what for one in told.values())
-            print(f"  {name}: {len(told)} calls, {sum(one == NOT_RUN for one in told.values())} told not run, "
-                  f"{sum(one == MAY_HAVE_RUN for one in told.values())} told may have run, {len(wrong)} wrong so far", flush=True)
-            if made >= calls:
+            row = rows.setdefault(name, {"calls": 0, "not run": 0, "may have run": 0, "failures": []})
+            row["calls"] += len(told)
+            row["not run"] += told.count(NOT_RUN)
+            row["may have run"] += told.count(MAY_HAVE_RUN)
+            row["failures"] += [one for agent in work.agents for one in agent.failures]
+            for kind, texts in work.judge(account).items():
+                row[kind] = row.get(kind, 0) + len(texts)
+                found += [f"{name}: {text}" for text in texts]
+            print(f"  {made} calls: {name}", file=sys.stderr, flush=True)
+            if made >= calls or time.monotonic() > until:
                 break
-    print(f"{made} calls: {len(wrong)} started twice, lost or told wrongly; {told_what}")
-    for one in wrong[:20]:
+    kinds = ["started twice", "answers other than one", "done, not kept", "not run, but ran"]
+    print("| fault | calls | told not run | told may have run | " + " | ".join(kinds) + " | failure told p50, p99 |")
+    print("|" + "---|" * (len(kinds) + 5))
+    total = {"calls": 0, "not run": 0, "may have run": 0, "failures": []}
+    for row in rows.values():
+        for key, value in row.items():
+            total[key] = total.get(key, 0 if key != "failures" else []) + value
+    for name, row in [*rows.items(), ("all", total)]:
+        failures = row["failures"]
+        times = f"{of(failures, 50):.2f} s, {of(failures, 99):.2f} s" if len(failures) > 10 else " ".join(f"{one:.2f} s" for one in sorted(failures)[-3:])
+        print(f"| {name} | {row['calls']} | {row['not run']} | {row['may have run']} | "
+              + " | ".join(str(row[kind]) for kind in kinds) + f" | {times} |")
+    for one in found[:20]:
         print("  " + one)
-    if len(failures) > 10:
-        print(f"a failure was told after: p50 {of(failures, 50):.2f} s, p99 {of(failures, 99):.2f} s")
 
 
 def main():
@@ -115,19 +154,22 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--calls", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=60)
     options = parser.parse_args()
     build = pathlib.Path(options.build).absolute()
     os.environ.update(WARDERD=str(build / "supervisor/warderd"), WARDER=str(build / "supervisor/cli/warder"),
                       WARDER_NODE=str(build / "supervisor/cluster/node/warder-node"))
     from cluster_rig import NATS_SERVER, Rig
     from harness import Client, Daemon, Policies
+    if options.calls and options.rounds:
+        sys.exit("call it twice: costs are measured without the proxies of the faults: --rounds 0 --calls N")
     if NATS_SERVER is None:
         sys.exit("nats-server is missing: apt-get install nats-server")
     print(f"load {os.getloadavg()[0]:.1f}")
     pool = {"min_idle": 3, "max_idle": 6}
     account = f"uid-{os.geteuid()}"
     with Policies(pool=pool) as bare, Policies(cluster={"home": "cluster"}, pool=pool) as shared, Daemon(policies=bare) as plain, \
-            Rig(shared, "n1", "n2", "n3") as rig:
+            Rig(shared, "n1", "n2", "n3", is_proxied=bool(options.calls and not options.rounds)) as rig:
         clients = {name: Client(rig.daemons[name].socket) for name in rig.names}
         result = clients["n1"].request("tools/call", name="execute_code", arguments={"code": "pass"})
         home = result["_meta"].get("org.warder/node", "n1")
@@ -142,7 +184,7 @@ def main():
             client.close()
         if options.calls:
             time.sleep(10)
-            chaos(options.calls, rig, home, account)
+            chaos(options.calls, options.minutes, rig, home, account)
 
 
 main()

@@ -5,8 +5,10 @@ import collections
 import threading
 import time
 
-from harness import Client, body_of
+from harness import Client
 
+# Writes the call's number, and when: CLOCK_BOOTTIME, in seconds.
+CODE = "import time; open('runs', 'a').write(f'{number} {{time.clock_gettime(time.CLOCK_BOOTTIME):.3f}}\\n')"
 DONE, NOT_RUN, MAY_HAVE_RUN = "done", "not run", "may have run"
 
 
@@ -18,6 +20,7 @@ class Agent(threading.Thread):
         self.daemon_of_node, self.node, self.next = daemon, node, first
         self.told = {}      # number -> DONE, NOT_RUN or MAY_HAVE_RUN
         self.failures = []  # seconds until a failure was told
+        self.extra = 0      # answers to calls that had one
         self.is_over = False
 
     def run(self):
@@ -27,11 +30,10 @@ class Agent(threading.Thread):
             begun = time.monotonic()
             try:
                 client = client or Client(self.daemon_of_node.socket, timeout=60)
-                body = body_of(client.call("execute_code", {"code": f"open('runs', 'a').write('{number}\\n')"}))
-            except (OSError, EOFError, RuntimeError, ValueError):  # the agent's own daemon has gone
+                body = client.executed(client.begin_execute(CODE.format(number=number)))
+            except (OSError, EOFError, KeyError, ValueError):  # the agent's own daemon has gone
                 self.told[number] = MAY_HAVE_RUN
-                if client:
-                    client.close()
+                self.leave(client)
                 client = None
                 time.sleep(0.1)
                 continue
@@ -41,7 +43,11 @@ class Agent(threading.Thread):
                 self.told[number] = MAY_HAVE_RUN if body.get("may_have_run", True) else NOT_RUN
                 self.failures.append(time.monotonic() - begun)
                 time.sleep(0.05)
+        self.leave(client)
+
+    def leave(self, client):
         if client:
+            self.extra += len(client.order) - len(set(client.order))
             client.close()
 
 
@@ -52,7 +58,8 @@ class Work:
         self.rig, self.home, self.agents = rig, home, []
 
     def file(self, account):
-        return self.rig.daemons[self.home].state / "tenants" / account / "workspace/runs"
+        state = self.rig.disks(self.home)[0] if self.rig.has_small_disks else self.rig.daemons[self.home].state
+        return state / "tenants" / account / "workspace/runs"
 
     def begin(self):
         with Client(self.rig.daemons[self.home].socket) as client:
@@ -72,18 +79,28 @@ class Work:
     def told(self):
         return {number: what for agent in self.agents for number, what in agent.told.items()}
 
+    def lines(self, account):
+        """What the programs wrote: (number, time) of each."""
+        file = self.file(account)
+        return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+
     def faults(self, account):
         """What the judge finds: a list of texts, empty if all is well."""
-        file = self.file(account)
-        runs = collections.Counter(file.read_text().split() if file.exists() else [])
+        return [text for texts in self.judge(account).values() for text in texts]
+
+    def judge(self, account):
+        """The same, by the kind of fault."""
+        runs = collections.Counter(number for number, _ in self.lines(account))
         told = self.told()
-        found = [f"{number} was started {times} times" for number, times in runs.items() if times > 1]
-        found += [f"{number} was told done, and its line is not there" for number, what in told.items()
-                  if what == DONE and str(number) not in runs]
-        found += [f"{number} was told not to have run, and ran" for number, what in told.items()
-                  if what == NOT_RUN and str(number) in runs]
-        found += [f"a call at {agent.node} has no answer" for agent in self.agents if agent.is_alive()]
-        return found
+        return {
+            "started twice": [f"{number} was started {times} times" for number, times in runs.items() if times > 1],
+            "answers other than one": [f"a call at {agent.node} has no answer" for agent in self.agents if agent.is_alive()]
+            + [f"{agent.extra} calls at {agent.node} were answered twice" for agent in self.agents if agent.extra],
+            "done, not kept": [f"{number} was told done, and its line is not there" for number, what in told.items()
+                               if what == DONE and str(number) not in runs],
+            "not run, but ran": [f"{number} was told not to have run, and ran" for number, what in told.items()
+                                 if what == NOT_RUN and str(number) in runs],
+        }
 
     def works(self):
         """The nodes at which the last calls were done."""

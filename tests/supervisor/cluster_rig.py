@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 
+from cluster_proxy import Proxy
 from harness import PATIENCE, Daemon
 from node_double import id_range
 
@@ -63,13 +64,17 @@ class Process:
 
 
 class Rig:
-    def __init__(self, policies, *names, bus=None, buses=()):
-        """`bus`: a bus_harness.Bus on which the daemon of the first node is. `buses`: one for each node."""
+    def __init__(self, policies, *names, bus=None, buses=(), is_proxied=False, has_small_disks=False, **node_settings):
+        """`bus`: a bus_harness.Bus on which the daemon of the first node is. `buses`: one for each node. With is_proxied, each node reaches nats-server
+        through a proxy of its own (cluster_proxy.py). With has_small_disks, the states of a node are on disks of some MiB,
+        in mount namespaces of their programs."""
+        self.has_small_disks = has_small_disks
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-cluster-"))
         self.folder.chmod(0o755)
         self.names, self.policies, self.port, self.bus = names, policies, free_port(), None
         self.buses = dict(zip(names, buses or [bus] * bool(bus)))
-        self.nodes, self.daemons = {}, {}
+        self.nodes, self.daemons, self.node_settings = {}, {}, node_settings
+        self.proxies = {name: Proxy(self.port) for name in names} if is_proxied else {}
 
     def __enter__(self):
         try:
@@ -84,6 +89,8 @@ class Rig:
                 on_bus = {"bus": self.buses[name].address} if name in self.buses else {}
                 self.daemons[name] = Daemon(policies=self.policies, arguments=("--config", folder / "warderd.json"), **on_bus)
                 self.daemons[name].arguments += ("--metrics", self.daemons[name].socket.parent / "metrics.sock")
+                if self.has_small_disks:
+                    self.put_on_small_disks(name)
                 self.nodes[name].start()
                 self.daemons[name].__enter__()
             for name in self.names:
@@ -103,6 +110,21 @@ class Rig:
                 print(f"--- warder-node of {name}\n{node.log_text()[-2000:]}")
         self.end(kind is None)
 
+    def put_on_small_disks(self, name):
+        def launcher(state):
+            mount = 'mount -t tmpfs -o size=24m,mode=711 tmpfs "$0" && exec "$@"'
+            return ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, str(state)]
+        node, daemon = self.nodes[name], self.daemons[name]
+        node.command = [*launcher(self.folder / name / "state"), *node.command]
+        daemon.state.mkdir()
+        daemon.launcher = launcher(daemon.state)
+
+    def disks(self, name):
+        """The folders of the states of warderd and warder-node on their small disks."""
+        node, daemon = self.nodes[name], self.daemons[name]
+        return (pathlib.Path(f"/proc/{daemon.process.pid}/root{daemon.state}"),
+                pathlib.Path(f"/proc/{node.process.pid}/root{self.folder / name / 'state'}"))
+
     def end(self, is_good=False):
         failures = []
         for daemon in self.daemons.values():
@@ -116,6 +138,8 @@ class Rig:
                 failures.append(AssertionError(f"warder-node of {name} ended with {status}:\n{node.log_text()[-4000:]}"))
         if self.bus:
             self.bus.stop()
+        for proxy in self.proxies.values():
+            proxy.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         if is_good and failures:
             raise failures[0]
@@ -145,7 +169,9 @@ class Rig:
                 warder("cluster", "add", request, "--folder", first)
             (folder / "state").mkdir()
             self.change(folder / "node.json", state=str(folder / "state"), socket=str(folder / "node.sock"),
-                        warderd=str(folder / "in.sock"), ca="")
+                        warderd=str(folder / "in.sock"), ca="", **self.node_settings)
+            if name in self.proxies:
+                self.change(folder / "node.json", servers=[f"nats://127.0.0.1:{self.proxies[name].port}"])
             ids = {"id_range": id_range(number)} if id_range(number) else {}
             # Without a user "warder", a daemon of root becomes the last id of its range.
             last = ids["id_range"]["first"] + ids["id_range"]["count"] - 1 if ids else os.geteuid()

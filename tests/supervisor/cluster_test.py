@@ -222,26 +222,80 @@ class Faults(Nodes):
         eventually(lambda: body_of(self.client["n2"].call("execute_code", {"code": "pass"}))["success"], "the home is back")
 
 
+BEAT = """import time
+while True:
+  open('beat', 'w').write(str(time.monotonic_ns())); print('running', flush=True); time.sleep(0.05)
+"""
+
+
 class Lease(Nodes):
-    LEASE = 4
+    POLICY = {"cluster": {"home": "cluster"}, "admission": {"concurrent_executions": 2}}
+    LEASE = 3
+
+    def setUp(self):
+        """A lease is never shortened, so each test has a daemon of its own as home."""
+        node = self.cluster.nodes["n1"]
+        node.lease_s = self.LEASE
+        node.connected.clear()
+        self.daemons["n1"].kill()
+        self.daemons["n1"].start()
+        self.assertTrue(node.connected.wait(PATIENCE))
+        super().setUp()
 
     def test_without_a_lease_nothing_starts_and_what_runs_is_ended(self):
         home, node = self.client["n1"], self.cluster.nodes["n1"]
-        code = "import time\nwhile True:\n  open('beat', 'w').write(str(time.monotonic_ns())); print('running', flush=True); time.sleep(0.05)"
-        request = home.begin_running(code, timeout_seconds=300)
-        time.sleep(self.LEASE + 0.2)  # the program may go on for one more second
+        node.tell_lease(self.LEASE, self.LEASE + 4)  # programs may go on for four more seconds
+        request = home.begin_running(BEAT, timeout_seconds=300)
+        fenced = "pass"
         for client in (self.client["n2"], home):
-            body = body_of(client.call("execute_code", {"code": "open('late', 'w')"}))
-            self.assertIs(body["success"], False)
-            self.assertIs(body["may_have_run"], False)
-            self.assertEqual(body["code"], "fenced")
+            eventually(lambda: body_of(client.call("execute_code", {"code": fenced})).get("code") == "fenced", "the lease is over")  # noqa: B023
+            fenced = "open('late', 'w')"
+            body = body_of(client.call("execute_code", {"code": fenced}))
+            self.assertEqual((body["success"], body["code"], body["may_have_run"]), (False, "fenced", False))
         self.assertIsNone(self.file_at("n1", "late"))
         with self.assertRaises((EOFError, OSError)):
             home.answer(request)  # the connection is ended with the program
-        eventually(lambda: self.file_at("n1", "beat") == (time.sleep(0.3), self.file_at("n1", "beat"))[1], "it has ended")
+        self.await_still("beat")
         node.tell_lease(3600, 3601)
         with Client(self.daemons["n1"].socket) as again:
             eventually(lambda: body_of(again.call("execute_code", {"code": "pass"}))["success"], "the lease is back")
+
+    def await_still(self, *files):
+        for file in files:
+            eventually(lambda: self.file_at("n1", file) == (time.sleep(0.3), self.file_at("n1", file))[1], f"{file} has ended")  # noqa: B023
+
+    def test_what_runs_without_a_client_is_ended_too(self):
+        home, node = self.client["n1"], self.cluster.nodes["n1"]
+        node.tell_lease(self.LEASE, self.LEASE + 1)
+        begun = body_of(home.call("execute_code", {"code": BEAT.replace("beat", "in-background"), "background": True,
+                                                   "timeout_seconds": 300}))
+        self.assertIn("execution_id", begun)
+        home.execute("import threading\ndef beat():\n" + "".join(f"  {line}\n" for line in BEAT.replace("beat", "in-session").splitlines())
+                     + "threading.Thread(target=beat, daemon=True).start()", session="left")
+        for file in ("in-background", "in-session"):
+            eventually(lambda: self.file_at("n1", file), f"{file} runs")  # noqa: B023
+        with self.assertRaises((EOFError, OSError)):
+            while True:
+                home.take()
+        self.await_still("in-background", "in-session")
+        node.tell_lease(3600, 3601)
+        with Client(self.daemons["n1"].socket) as again:
+            eventually(lambda: "lost its lease" in str(again.call("execute_code", {"code": "pass", "session": "left"})), "told")
+            result = json.loads(again.request("resources/read", uri=f"exec:///{begun['execution_id']}/result")["contents"][0]["text"])
+            self.assertIs(result["success"], False)
+
+    def test_what_waits_for_its_place_does_not_start_later(self):
+        home, node = self.client["n1"], self.cluster.nodes["n1"]
+        node.tell_lease(self.LEASE, self.LEASE + 300)
+        running = [home.begin_running(f"import os, time\nprint('running', flush=True)\nwhile not os.path.exists('go'): time.sleep(0.01)",
+                                      timeout_seconds=300) for _ in range(2)]
+        waiting = home.begin_execute("open('waited', 'w')")
+        self.assertIn("did not run", json.dumps(home.answer(waiting)))
+        (self.daemons["n1"].state / "tenants" / ACCOUNT / "workspace/go").touch()
+        for request in running:
+            self.assertIs(home.executed(request)["success"], True)
+        self.assertIsNone(self.file_at("n1", "waited"))
+        (self.daemons["n1"].state / "tenants" / ACCOUNT / "workspace/go").unlink()
 
     def test_a_restart_of_the_node_process_keeps_local_work_going_while_the_lease_lasts(self):
         node = self.cluster.nodes["n1"]
@@ -252,6 +306,54 @@ class Lease(Nodes):
         self.assertIsNone(self.answered_by(self.client["n1"], "pass"))
         self.assertTrue(node.connected.wait(PATIENCE))
         self.assertIsNone(self.answered_by(self.client["n1"], "pass"))
+
+
+class Resumed(Nodes):
+    POLICY = {"cluster": {"home": "cluster"}, "workflows": {"resume": 3}}
+    CODE = """
+import os, time, warder
+warder.workflow("long").step("first", lambda: 1)
+with open("log", "a") as f: f.write("begun\\n")
+while not os.path.exists("go"): time.sleep(0.01)
+"""
+
+    def interrupt(self, lease_s, home="n1"):
+        node, daemon = self.cluster.nodes["n1"], self.daemons["n1"]
+        self.client["n1"].call("execute_code", {"code": self.CODE, "background": True, "timeout_seconds": 120})
+        eventually(lambda: self.file_at("n1", "log"), "the program runs")
+        daemon.kill()
+        node.connected.clear()
+        node.lease_s, node.finds = lease_s, 0
+        self.cluster.homes[ACCOUNT, ""] = home
+        daemon.start()
+        self.assertTrue(node.connected.wait(PATIENCE))
+        return node
+
+    def tearDown(self):
+        self.cluster.nodes["n1"].lease_s = self.LEASE
+        self.cluster.homes.clear()
+        workspace = self.daemons["n1"].state / "tenants" / ACCOUNT / "workspace"
+        (workspace / "go").touch()
+        with Client(self.daemons["n1"].socket) as client:
+            eventually(lambda: not [one for one in jailed(self.daemons["n1"]).values() if "python" in one], "nothing runs")
+            client.close()
+        for file in ("go", "log"):
+            (workspace / file).unlink()
+        super().tearDown()
+
+    def test_a_resumed_run_waits_for_the_lease_of_its_home(self):
+        node = self.interrupt(lease_s=-3600)
+        for count in (1, 2, 3):
+            eventually(lambda: node.finds >= count, "the daemon asks again and again")  # noqa: B023
+            node.tell({"moved": {}})
+        self.assertEqual(self.file_at("n1", "log"), "begun\n")
+        node.tell_lease(3600, 3601)
+        eventually(lambda: self.file_at("n1", "log") == "begun\nbegun\n", "it goes on")
+
+    def test_a_resumed_run_of_a_workspace_that_has_moved_is_not_started(self):
+        self.interrupt(lease_s=3600, home="n2")
+        eventually(lambda: "is not started again: the workspace is at node n2 now" in self.daemons["n1"].log_text(), "it is refused")
+        self.assertEqual(self.file_at("n1", "log"), "begun\n")
 
 
 class Local(Nodes):
@@ -293,6 +395,7 @@ class Hostile(Nodes):
                                  "policy_hash": "0" * 64}}
                 one.sendall(json.dumps(order).encode() + b'\n{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
                 with one.makefile("rb") as lines:
+                    self.assertEqual(lines.readline(), b'{"serving":{}}\n')
                     self.assertIn(why, lines.readline().decode())
         self.assertFalse((self.daemons["n1"].state / "tenants/other").exists())
 

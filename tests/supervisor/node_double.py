@@ -63,6 +63,7 @@ class NodeDouble:
         self.listener.listen(100)
         self.control = None
         self.carried = []     # pairs of sockets
+        self.finds = 0        # questions for homes
         self.opened = []      # the member "for" of each connection
         self.failures = []
         self.loads = []       # that warderd told
@@ -138,6 +139,7 @@ class NodeDouble:
                 self.tell(self.views[kind](content))
                 continue
             find = message["find"]
+            self.finds += 1
             home = self.cluster.home(find["account"], find["workspace"])
             if home is None:
                 self.tell({"failed": {"id": find["id"], "why": "no node of the cluster answers", "remedy": "ask the administrator"}})
@@ -164,6 +166,8 @@ class NodeDouble:
                 client.sendall(json.dumps({"refused": {"why": str(e), "remedy": "ask the administrator"}}).encode() + b"\n")
                 return
             far.sendall(json.dumps({"act": order["for"]}).encode() + b"\n")
+            if not far.makefile("rb", 0).readline().startswith(b'{"serving"'):
+                return
             client.sendall(json.dumps({"opened": {"boot": "double"}}).encode() + b"\n")
             pair = (client, far)
             self.carried.append(pair)

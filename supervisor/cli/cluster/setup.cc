@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/cli/admin/values.h"
 #include "supervisor/cli/cluster/cluster_folder.h"
 #include "supervisor/cli/cluster/commands.h"
@@ -11,6 +13,24 @@
 
 namespace admin {
 namespace {
+
+// "n1.example" of "tls://n1.example:4222".
+std::string host_of(const std::string& url) {
+  const size_t begin = url.find("://") + 3;
+  return url.substr(begin, url.rfind(':') - begin);
+}
+
+Result<> write_nats(ClusterFolder& folder, const NodeNames& names, const std::string& configuration) {
+  cluster::NatsServer server{names.cluster + "-" + names.node,
+                             "0.0.0.0:4222",
+                             folder.file("tls"),
+                             kNatsNodesFile,
+                             "/var/lib/nats/jetstream",
+                             {}};
+  TRY(const Json document, parse_json(configuration));
+  for (const Json& url : document["servers"]) server.hosts.push_back(host_of(url.get<std::string>()));
+  return folder.write_new(folder.file("nats.conf"), cluster::nats_server_config(server), 0644);
+}
 
 // The files of a new cluster, in the order in which they are made.
 Result<> write_cluster(ClusterFolder& folder, const NodeNames& names, const std::string& configuration) {
@@ -24,9 +44,7 @@ Result<> write_cluster(ClusterFolder& folder, const NodeNames& names, const std:
   TRY(const std::string signed_record, cluster::sign_trust(record, authority));
   CHECKED(write_node_keys(folder, keys, ""));
   CHECKED(folder.write_new(folder.file("node.json"), configuration, 0644));
-  const cluster::NatsServer server{names.cluster + "-" + names.node, "0.0.0.0:4222", folder.file("tls"), kNatsNodesFile,
-                                   "/var/lib/nats/jetstream"};
-  CHECKED(folder.write_new(folder.file("nats.conf"), cluster::nats_server_config(server), 0644));
+  CHECKED(write_nats(folder, names, configuration));
   CHECKED(folder.write_new(folder.file(kNatsNodesFile), cluster::nats_users(record), 0644));
   std::string secret = authority.secret_text();
   auto written = folder.write_new(folder.authority_file(), secret, 0600);
@@ -35,8 +53,12 @@ Result<> write_cluster(ClusterFolder& folder, const NodeNames& names, const std:
   return folder.write_new(folder.file("trust.record"), signed_record, 0644);
 }
 
-Result<> write_node(ClusterFolder& folder, const std::string& configuration) {
+// With several servers of NATS, one of them may run here.
+Result<> write_node(ClusterFolder& folder, const NodeNames& names, const std::string& configuration) {
+  TRY(const Json document, parse_json(configuration));
+  const bool has_several_servers = document["servers"].size() > 1;
   CHECKED(write_node_keys(folder, NodeKeys::make(), ""));
+  if (has_several_servers) CHECKED(write_nats(folder, names, configuration));
   return folder.write_new(folder.file("node.json"), configuration, 0644);
 }
 
@@ -124,9 +146,9 @@ Result<int> join_cluster(const Given& given) {
     CHECKED(expect_same_node(folder, names));
     return print_request(folder, names, given, false);
   }
-  CHECKED(folder.expect_missing({"node.key", "node.key.next", "nats.seed", "nats.seed.next"}));
+  CHECKED(folder.expect_missing({"node.key", "node.key.next", "nats.seed", "nats.seed.next", "nats.conf"}));
   TRY(const std::string configuration, node_configuration(folder, names, given));
-  if (auto written = write_node(folder, configuration); !written) {
+  if (auto written = write_node(folder, names, configuration); !written) {
     folder.undo();
     return tl::unexpected<Error>(std::move(written).error().within("no keys were made"));
   }

@@ -99,7 +99,7 @@ struct KvChange {
   Kind kind = Kind::value;
   std::string key;
   std::string bytes;
-  uint64_t revision = 0;
+  uint64_t revision = 0;  // 0 (removed): nobody removed the key, the server lost it
 };
 
 // The changes of a bucket. The destructor ends it.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
 #include "supervisor/cluster/bus/jetstream.h"
 #include "supervisor/cluster/bus/jetstream_watch.h"
 #include "supervisor/cluster/bus/subjects.h"
@@ -32,6 +33,27 @@ struct BucketPlace {
     return {};
   }
 };
+
+Json stream_settings(const BucketPlace& place) {
+  return {{"name", stream_of(place.name)},
+          {"subjects", Json::array({subject_of(place.name, ">")})},
+          {"retention", "limits"},
+          {"storage", "file"},
+          {"discard", "new"},
+          {"max_msgs_per_subject", 1},
+          {"max_consumers", -1},
+          {"max_msgs", -1},
+          {"max_bytes", -1},
+          {"max_msg_size", place.settings.max_value_bytes + kHeaderRoom},
+          {"num_replicas", place.settings.replicas},
+          {"deny_delete", true},
+          {"allow_rollup_hdrs", true},
+          {"allow_direct", true}};
+}
+
+WatchedBucket watched(const BucketPlace& place, std::string filter) {
+  return {place.name, std::move(filter), place.settings.max_watched_bytes, dump_json(stream_settings(place))};
+}
 
 // The last message of a key: a value, or its removal.
 struct LastMessage {
@@ -112,7 +134,7 @@ Task<Result<KvWrite>> create_value(BucketPlace place, std::string key, std::stri
 
 Task<Result<std::vector<std::string>>> list_keys(BucketPlace place) {
   const std::string action = place.action("list", ">");
-  auto watch = watch_jetstream_bucket(place.core, place.name, ">", place.settings.max_watched_bytes);
+  auto watch = watch_jetstream_bucket(place.core, watched(place, ">"));
   std::vector<std::string> keys;
   bool late = false;
   const Deadline deadline(place.core->loop(), place.limit, [&watch, &late] {
@@ -151,29 +173,12 @@ class JetStreamBucket : public KvBucket {
   Task<Result<std::vector<std::string>>> keys() override { return list_keys(place_); }
   Result<std::unique_ptr<KvWatch>> watch(std::string filter) override {
     CHECKED(check_filter(filter));
-    return watch_jetstream_bucket(place_.core, place_.name, std::move(filter), place_.settings.max_watched_bytes);
+    return watch_jetstream_bucket(place_.core, watched(place_, std::move(filter)));
   }
 
  private:
   const BucketPlace place_;
 };
-
-Json stream_settings(const BucketPlace& place) {
-  return {{"name", stream_of(place.name)},
-          {"subjects", Json::array({subject_of(place.name, ">")})},
-          {"retention", "limits"},
-          {"storage", "file"},
-          {"discard", "new"},
-          {"max_msgs_per_subject", 1},
-          {"max_consumers", -1},
-          {"max_msgs", -1},
-          {"max_bytes", -1},
-          {"max_msg_size", place.settings.max_value_bytes + kHeaderRoom},
-          {"num_replicas", place.settings.replicas},
-          {"deny_delete", true},
-          {"allow_rollup_hdrs", true},
-          {"allow_direct", true}};
-}
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/base/log.h"
 #include "supervisor/cluster/bus/jetstream.h"
 #include "supervisor/cluster/bus/kv_changes.h"
 
@@ -55,8 +56,7 @@ std::optional<Delivery> parse_delivery(std::string_view reply) {
 // What a watch and its task share.
 struct WatchState {
   std::shared_ptr<NatsCore> core;
-  std::string bucket, filter;
-  size_t max_bytes = 0;
+  WatchedBucket bucket;
   std::shared_ptr<KvChanges> changes;
   std::shared_ptr<MessageFeed> feed;  // of the present consumer
   OneShot<>::Resolver keeper;         // the task that waits until it tries again
@@ -109,15 +109,23 @@ Task<bool> ConsumerRun::run() {
                        {"ack_policy", "none"},
                        {"replay_policy", "instant"},
                        {"max_deliver", 1},
-                       {"filter_subject", subject_of(state.bucket, state.filter)},
+                       {"filter_subject", subject_of(state.bucket.name, state.bucket.filter)},
                        {"deliver_subject", inbox_},
                        {"idle_heartbeat", std::chrono::nanoseconds(kHeartbeat).count()},
                        {"num_replicas", 1},
                        {"mem_storage", true}};
-  const Json body = {{"stream_name", stream_of(state.bucket)}, {"config", config}};
-  OutgoingMessage question = jetstream_question("CONSUMER.CREATE." + stream_of(state.bucket), body);
+  const Json body = {{"stream_name", stream_of(state.bucket.name)}, {"config", config}};
+  OutgoingMessage question = jetstream_question("CONSUMER.CREATE." + stream_of(state.bucket.name), body);
   const auto answer =
-      co_await ask_jetstream(state.core, std::move(question), fmt::format("watch '{}'", state.bucket), kAskLimit);
+      co_await ask_jetstream(state.core, std::move(question), fmt::format("watch '{}'", state.bucket.name), kAskLimit);
+  if (answer && answer->error_code == kStreamNotFound) {
+    log_warning("cluster: the server has lost the bucket '{}': it is made again", state.bucket.name);
+    OutgoingMessage create;
+    create.subject = fmt::format("$JS.API.STREAM.CREATE.{}", stream_of(state.bucket.name));
+    create.bytes = state.bucket.settings;
+    (void)co_await ask_jetstream(state.core, std::move(create), "make the bucket again", kAskLimit);
+    co_return false;
+  }
   if (!answer || answer->error_code != 0 || state.connects != connects) co_return false;
   initial_ = jetstream_number(answer->object, "num_pending");
   if (const auto delivered = answer->object.find("delivered"); delivered != answer->object.end())
@@ -154,7 +162,7 @@ bool ConsumerRun::take_message(BusMessage message) {
   const std::optional<Delivery> delivery = parse_delivery(message.reply);
   if (!delivery || delivery->number != last_number_ + 1) return false;
   last_number_ = delivery->number;
-  if (auto key = key_of(state_->bucket, message.subject)) {  // others were not written by a bus
+  if (auto key = key_of(state_->bucket.name, message.subject)) {  // others were not written by a bus
     if (mark == kMarkRemoved)
       state_->changes->removed(*key, delivery->revision);
     else
@@ -177,7 +185,7 @@ Task<> pause_before_retry(WatchState& state, std::chrono::milliseconds pause) {
 }
 
 Task<> keep_watching(std::shared_ptr<WatchState> state) {
-  const SubscriptionBounds bounds{.max_messages = kMaxUnread, .max_bytes = state->max_bytes};
+  const SubscriptionBounds bounds{.max_messages = kMaxUnread, .max_bytes = state->bucket.max_bytes};
   uint64_t connects = 0;
   for (auto pause = kFirstRetry; !state->changes->ended();) {
     if (state->core->state() == BusState::connected) {
@@ -221,14 +229,11 @@ class JetStreamWatch : public KvWatch {
 
 }  // namespace
 
-std::unique_ptr<KvWatch> watch_jetstream_bucket(std::shared_ptr<NatsCore> core, std::string bucket, std::string filter,
-                                                size_t max_bytes) {
+std::unique_ptr<KvWatch> watch_jetstream_bucket(std::shared_ptr<NatsCore> core, WatchedBucket bucket) {
   auto state = std::make_shared<WatchState>();
   state->core = std::move(core);
+  state->changes = std::make_shared<KvChanges>(state->core->loop(), bucket.name, bucket.max_bytes);
   state->bucket = std::move(bucket);
-  state->filter = std::move(filter);
-  state->max_bytes = max_bytes;
-  state->changes = std::make_shared<KvChanges>(state->core->loop(), state->bucket, max_bytes);
   return std::make_unique<JetStreamWatch>(std::move(state));
 }
 

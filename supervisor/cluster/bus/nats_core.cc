@@ -68,6 +68,7 @@ Task<Result<>> NatsCore::connect(std::shared_ptr<NatsCore> core) {
   void* const number = enter_target(std::move(target));
   auto connected = std::make_shared<NatsTarget>();
   connected->feed = std::make_shared<MessageFeed>(core->loop_, SubscriptionBounds());
+  core->connecting_ = connected->feed;
   core->sender_->post_always([outcome, connected, settings = core->settings_, number, inbox = core->inbox_ + ".*",
                               handover = core->handover_](NatsSession& session) {
     Result<> result = session.connect(settings);
@@ -95,6 +96,7 @@ void NatsCore::end(std::string why) {
   const Error error = closed_error(why_ended_).value();
   const BusNotice notice{BusNotice::Kind::state, state_, why_ended_};
   inner_observers_.each([&notice](const BusObserver& observer) { observer(notice); });
+  if (connecting_) connecting_->end(error);  // libnats may give up before the thread says that it connects
   if (replies_) replies_->end(error);
   for (const auto& [target, feed] : std::exchange(subscriptions_, {})) {
     leave_target(target);

@@ -75,6 +75,7 @@ class NatsCore : public std::enable_shared_from_this<NatsCore> {
   ObserverList<BusObserver> observers_;
   ObserverList<BusObserver> inner_observers_;
   std::shared_ptr<MessageFeed> replies_;
+  std::shared_ptr<MessageFeed> connecting_;                       // ends the wait of connect()
   std::map<std::string, Answer::Resolver, std::less<>> waiting_;  // requests, by token
   std::map<void*, std::shared_ptr<MessageFeed>> subscriptions_;   // by target
 };

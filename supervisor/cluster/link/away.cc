@@ -14,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kIdle = 60s;                      // a connection without a request is closed after this time
 constexpr size_t kMostConnections = 1024;        // to other nodes
 constexpr int kMostMoves = 50;                   // answers "moved" to one request
 constexpr auto kLookAgain = 100ms;               // the new home may not be known here yet
@@ -256,7 +255,8 @@ Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner own
       if (data.erase(std::string(mcp::meta_key::kNotRun)) > 0) data["may_have_run"] = false;
       data["node"] = form.node;
     }
-    co_return mcp::refuse(static_cast<mcp::ErrorCode>(answer.code), std::move(answer.message), std::move(data));
+    const mcp::ErrorCode code = far_error_code(answer.code, data, form);
+    co_return mcp::refuse(code, std::move(answer.message), std::move(data));
   }
   if (answer.bytes <= JsonWork::kSmall) co_return write_far_result(answer.result, form);
   const auto result = std::make_shared<Json>(std::move(answer.result));
@@ -271,12 +271,11 @@ Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner own
 }
 
 std::shared_ptr<FarConnection> Away::connection_to(const std::string& node, Acting acting) {
-  const auto then = Monotonic::now() - kIdle;
-  std::erase_if(connections_, [&](const auto& one) { return one.second->is_idle_since(then); });
   Key key{node, std::move(acting)};
   if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
   upstream::Client::Reading reading{json_, JsonWork::Owner{"node " + node}, shares_.of("node " + node)};
-  auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second, counts_.hops);
+  auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second, counts_.hops,
+                                              [this, key] { connections_.erase(key); });
   if (connections_.size() < kMostConnections) connections_.emplace(std::move(key), made);
   return made;
 }

@@ -44,6 +44,14 @@ bool is_false(const Json& object, const char* key) {
 
 }  // namespace
 
+mcp::ErrorCode far_error_code(int64_t code, const Json& data, const ResultForm& form) {
+  const auto sent = static_cast<mcp::ErrorCode>(code);
+  const bool names_resource = form.method == mcp::Method::resources_read && data.is_object() && data.contains("uri");
+  const bool is_legacy = mcp::era_of(form.version) != mcp::Era::modern;
+  return names_resource && is_legacy && sent == mcp::ErrorCode::invalid_params ? mcp::ErrorCode::resource_not_found
+                                                                               : sent;
+}
+
 bool denies_run(const Json& answer) {
   if (!answer.is_object()) return false;
   const auto meta = answer.find("_meta");

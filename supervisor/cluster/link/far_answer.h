@@ -23,6 +23,9 @@ struct ResultForm {
 // its arguments, so it may run on any thread. Errors of the answer: the other node's result has another form.
 mcp::Answer write_far_result(const Json& result, const ResultForm& form);
 
+// The error code for this node's client: the other node answered in the newest version, in which some codes are others.
+mcp::ErrorCode far_error_code(int64_t code, const Json& data, const ResultForm& form);
+
 // Whether an answer of another node says that no part of the request ran: the result of a tool, or the data of an
 // error. "org.warder/not-run" in it is the word of the other daemon about itself, so it is never passed to a client.
 bool denies_run(const Json& answer);

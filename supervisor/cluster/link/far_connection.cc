@@ -14,17 +14,19 @@ using namespace std::chrono_literals;
 
 constexpr auto kLooksEvery = 500ms;
 constexpr auto kSignOfLife = 2s;
+constexpr auto kIdle = 60s;
 
 }  // namespace
 
 FarConnection::FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node,
-                             Acting acting, HopTimes& hops)
+                             Acting acting, HopTimes& hops, std::function<void()> idle)
     : loop_(loop),
       link_(link),
       reading_(std::move(reading)),
       node_(std::move(node)),
       acting_(std::move(acting)),
       hops_(hops),
+      idle_(std::move(idle)),
       tasks_(loop) {}
 
 // The opening is a task of the connection: it continues when the request that began it is cancelled.
@@ -48,16 +50,32 @@ Task<> FarConnection::open() {
     auto transport = std::make_unique<upstream::SocketTransport>(loop_, std::move(opened->socket));
     client_ = std::make_shared<upstream::Client>(loop_, reading_, std::move(transport), upstream::Variables{},
                                                  upstream::Client::Listener{});
-    tasks_.spawn(watch(client_));
+    begin_watch();
   } else {
     why_ = std::move(opened).error();
   }
   for (const auto& done : std::exchange(waiting_, {})) loop_.defer([done] { done->fire(); });
 }
 
-Task<> FarConnection::watch(std::shared_ptr<upstream::Client> client) {
-  for (; !client->over(); co_await sleep_for(loop_, kLooksEvery)) {
-    if (uses_ == 0) continue;
+void FarConnection::begin_use() {
+  idle_after_ = Deadline();
+  uses_++;
+  begin_watch();
+}
+
+void FarConnection::end_use() {
+  if (--uses_ == 0) idle_after_ = Deadline(loop_, kIdle, idle_);
+}
+
+void FarConnection::begin_watch() {
+  if (client_ && !std::exchange(is_watching_, true)) tasks_.spawn(watch());
+}
+
+// Ends with the last use.
+Task<> FarConnection::watch() {
+  for (; uses_ > 0; co_await sleep_for(loop_, kLooksEvery)) {
+    const auto client = client_;
+    if (!client || client->over()) continue;
     const auto asked = Monotonic::now();
     const uint64_t heard = client->bytes_heard();
     upstream::Client::Order order{"server/discover"};
@@ -66,6 +84,7 @@ Task<> FarConnection::watch(std::shared_ptr<upstream::Client> client) {
     if (answer) hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - asked));
     if (!answer && client->bytes_heard() == heard && !client->is_sending() && client_ == client) give_up();
   }
+  is_watching_ = false;
 }
 
 // The client reads the end of the stream, and its requests fail.

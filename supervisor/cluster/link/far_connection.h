@@ -1,8 +1,10 @@
 // FarConnection: a connection to the warderd of another node, for one client of this node. It is opened for the first
 // request, and again after it was lost. While a request waits for its answer, the other warderd must answer
-// twice a second; without a sign of life for 2 s the connection is given up, and the requests fail.
+// twice a second; without a sign of life for 2 s the connection is given up, and the requests fail. A minute after its
+// last request it is closed.
 // Used by: away.cc. Errors: unavailable.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,9 +19,10 @@ namespace cluster {
 
 class FarConnection {
  public:
-  // `link` and `hops` must outlive the object. The times of the signs of life go into `hops`.
+  // `link` and `hops` must outlive the object. The times of the signs of life go into `hops`. `idle` is called, with no
+  // task on the stack, when the connection is not used any more; it may destroy the object.
   FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node, Acting acting,
-                HopTimes& hops);
+                HopTimes& hops, std::function<void()> idle);
   FarConnection(const FarConnection&) = delete;
   FarConnection& operator=(const FarConnection&) = delete;
 
@@ -29,22 +32,21 @@ class FarConnection {
   // While a Use exists, the connection is watched.
   class Use {
    public:
-    explicit Use(FarConnection& connection) : connection_(connection) { connection_.uses_++; }
-    ~Use() {
-      connection_.uses_--;
-      connection_.last_use_ = Monotonic::now();
-    }
+    explicit Use(FarConnection& connection) : connection_(connection) { connection_.begin_use(); }
+    ~Use() { connection_.end_use(); }
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
 
    private:
     FarConnection& connection_;
   };
-  bool is_idle_since(Monotonic::time_point then) const { return uses_ == 0 && last_use_ < then; }
 
  private:
   Task<> open();
-  Task<> watch(std::shared_ptr<upstream::Client> client);
+  void begin_use();
+  void end_use();
+  void begin_watch();
+  Task<> watch();
   void give_up();
 
   Loop& loop_;
@@ -59,8 +61,10 @@ class FarConnection {
   std::vector<std::shared_ptr<Event>> waiting_;
   bool is_opening_ = false;
   size_t uses_ = 0;
-  Monotonic::time_point last_use_ = Monotonic::now();
-  Scope tasks_;  // last: cancelled first
+  bool is_watching_ = false;
+  const std::function<void()> idle_;
+  Deadline idle_after_;  // set while it is not used
+  Scope tasks_;          // last: cancelled first
 };
 
 }  // namespace cluster

@@ -18,7 +18,7 @@ class Membership {
  public:
   // References must outlive the object. `ended`: see NodeLink. `socket`: of warder-node.
   Membership(Loop& loop, JsonWork& json, LoopShares& shares, const std::string& socket, const mcp::Server& server,
-             std::function<void()> ended)
+             std::function<void(LeaseEnd)> ended)
       : loop_(loop),
         link_(loop, socket, std::move(ended)),
         gate_(loop),

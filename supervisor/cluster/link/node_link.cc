@@ -55,7 +55,7 @@ const Json* member(const Json& message, const char* key) {
 
 }  // namespace
 
-NodeLink::NodeLink(Loop& loop, std::string socket, std::function<void()> ended)
+NodeLink::NodeLink(Loop& loop, std::string socket, std::function<void(LeaseEnd)> ended)
     : loop_(loop), path_(std::move(socket)), ended_(std::move(ended)), boot_(random_hex(8)), tasks_(loop) {
   tasks_.spawn(stay_connected());
 }
@@ -106,7 +106,10 @@ Task<> NodeLink::serve(AsyncFd& socket) {
 void NodeLink::take(const Json& message) {
   if (const Json* found = member(message, "found")) return take_found(*found);
   if (const Json* lease = member(message, "lease")) return take_lease(*lease);
-  if (member(message, "moved")) return homes_.clear();
+  if (member(message, "moved")) {
+    moves_++;
+    return homes_.clear();
+  }
   if (member(message, "rules")) return rules_changed_();
   if (const Json* told = member(message, "numbers")) return take_numbers(*told);
   for (const char* kind : {"nodes", "homes", "placed", "forgotten"})
@@ -180,7 +183,7 @@ void NodeLink::take_found(const Json& found) {
   auto asked = asked_.extract(id->get<uint64_t>());
   if (!asked) return;
   auto home = read_home(found);
-  if (home) {
+  if (home && asked.mapped().moves == moves_) {
     if (homes_.size() >= kMostHomes) homes_.clear();
     homes_[asked.mapped().id] = *home;
   }
@@ -202,10 +205,16 @@ void NodeLink::take_lease(const Json& message) {
   fenced_until_ = boot_time();
   lease_ = *std::move(lease);
   if (lease_.runs_until == std::chrono::microseconds(0)) return;  // there was none
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(lease_.runs_until - boot_time());
-  runs_until_ = Deadline(loop_, std::max(left, std::chrono::milliseconds(1)), [this] {
+  const auto left = [](std::chrono::microseconds end) {
+    return std::max(std::chrono::ceil<std::chrono::milliseconds>(end - boot_time()), std::chrono::milliseconds(1));
+  };
+  starts_until_ = Deadline(loop_, left(lease_.starts_until), [this] {
+    log_warning("cluster: node {} cannot renew its lease: it starts nothing for shared workspaces", lease_.node);
+    ended_(LeaseEnd::starts);
+  });
+  runs_until_ = Deadline(loop_, left(lease_.runs_until), [this] {
     log_error("cluster: the lease of node {} is over: executions of shared workspaces are ended", lease_.node);
-    ended_();
+    ended_(LeaseEnd::runs);
   });
 }
 
@@ -239,7 +248,7 @@ Task<Result<Home>> NodeLink::home_of(tenants::TenantId id) {
   Json find = {{"id", number}, {"account", id.account}, {"workspace", id.workspace}};
   CO_CHECKED(send({{"find", std::move(find)}}));
   OneShot<Result<Home>> answer(loop_, tl::unexpected<Error>(unavailable("warder-node does not answer")));
-  asked_.emplace(number, Asked{std::move(id), answer.resolver()});
+  asked_.emplace(number, Asked{std::move(id), moves_, answer.resolver()});
   const Forgotten forgotten{asked_, number};
   const Deadline late(loop_, kAnswerLimit, [this, number] { asked_.erase(number); });
   auto home = co_await answer;
@@ -295,7 +304,7 @@ Task<Result<HomePage>> NodeLink::homes(HomeQuestion question) {
 Task<Result<>> NodeLink::forget_homes(std::string account) {
   for (int rounds = 0; rounds < kMostRounds; rounds++) {
     Json content = {{"account", account}};
-    CO_TRY(const Json said, co_await ask("forget_homes", std::move(content)));
+    CO_TRY(const Json said, co_await ask("forget_homes", std::move(content), kMostViews));
     CO_TRY(const ForgottenHomes forgotten, read_forgotten(said));
     if (!forgotten.has_more) break;
   }

@@ -19,11 +19,14 @@
 
 namespace cluster {
 
+// The two ends of a lease: from then on nothing may start (Lease::starts_until), or run (Lease::runs_until).
+enum class LeaseEnd { starts, runs };
+
 class NodeLink {
  public:
-  // `socket`: path of warder-node's socket. `ended` is called when executions must end, because the lease is over
-  // (Lease::runs_until).
-  NodeLink(Loop& loop, std::string socket, std::function<void()> ended);
+  // `socket`: path of warder-node's socket. `ended` is called at each end of the lease: for `starts`, executions that
+  // wait must not start; for `runs`, those that run must end.
+  NodeLink(Loop& loop, std::string socket, std::function<void(LeaseEnd)> ended);
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
 
@@ -96,19 +99,21 @@ class NodeLink {
 
   Loop& loop_;
   const std::string path_;
-  const std::function<void()> ended_;
+  const std::function<void(LeaseEnd)> ended_;
   std::function<void()> rules_changed_ = [] {};
   AsyncFd socket_;  // empty: not connected
   const std::string boot_;
   std::map<tenants::TenantId, Home> homes_;
   struct Asked {
     tenants::TenantId id;
+    uint64_t moves;  // moves_ when it was asked
     OneShot<Result<Home>>::Resolver answer;
   };
   std::map<uint64_t, Asked> asked_;
   std::map<uint64_t, OneShot<Result<Json>>::Resolver> questions_;  // about nodes and homes
   std::map<uint64_t, OneShot<Result<Json>>::Resolver> ordered_;    // changes of homes
   uint64_t last_id_ = 0;
+  uint64_t moves_ = 0;  // messages "moved": an answer to a question from before the last one may be old
   std::function<NodeLoad()> read_load_;
   std::optional<NodeLoad> told_load_;  // nullopt: not on this connection
   std::optional<Deadline> telling_;
@@ -117,7 +122,7 @@ class NodeLink {
   Monotonic::time_point numbers_at_ = Monotonic::now();
   Lease lease_;
   std::chrono::microseconds fenced_{0}, fenced_until_ = boot_time();  // counted up to then
-  Deadline runs_until_;
+  Deadline starts_until_, runs_until_;
   Scope tasks_;  // last: cancelled first
 };
 

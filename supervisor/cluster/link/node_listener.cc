@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "supervisor/base/json.h"
@@ -80,6 +81,10 @@ Task<> NodeListener::introduce(Fd socket) {
 }
 
 void NodeListener::serve_client(AsyncFd& socket, const Acting& acting) {
+  constexpr std::string_view kServing = "{\"serving\":{}}\n";
+  if (::send(socket.get(), kServing.data(), kServing.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+      static_cast<ssize_t>(kServing.size()))
+    return;
   Fd taken(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
   socket.close();
   if (!taken) return;

@@ -22,7 +22,8 @@
 //     this node; answered like "open"; then both sides send what move_stream.h says
 // More of both: view_messages.h, node_numbers.h (the control connection), look_messages.h (connections to other nodes).
 // warderd listens; warder-node connects:
-//   {"act": Acting}                  MCP follows, for a client of another node
+//   {"act": Acting}                  warderd answers {"serving": {}}; then MCP follows, for a client of another node.
+//                                    Without the answer no warderd serves the socket
 //   {"take": Push}                   a workspace of another node follows
 // Used by: node_link.h, node_listener.h, rule_fetch.h, warder-node. Errors: invalid, naming the field.
 #pragma once

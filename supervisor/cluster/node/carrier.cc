@@ -14,6 +14,7 @@
 #include "supervisor/base/random.h"
 #include "supervisor/base/sha256.h"
 #include "supervisor/base/unix_socket.h"
+#include "supervisor/cluster/link/first_line.h"
 #include "supervisor/cluster/link/look_messages.h"
 
 namespace cluster {
@@ -23,6 +24,7 @@ using namespace std::chrono_literals;
 
 constexpr char kOpen[] = "open", kLook[] = "look", kPush[] = "push";  // kinds of orders
 constexpr auto kOpenLimit = 2s;
+constexpr auto kServingLimit = 1200ms;  // for warderd; the other node waits kOpenLimit
 constexpr int64_t kOldestOrderMs = 2'000 + EnvelopeChecker::kToleranceMs;  // its sender waits kOpenLimit
 constexpr size_t kMostConnections = 4096;
 constexpr auto kWarnEvery = 10s;      // refused orders; each client of the bus can send some
@@ -78,11 +80,10 @@ void send_line(int socket, const Json& message) {
 
 }  // namespace
 
-Carrier::Carrier(Loop& loop, Bus& bus, Identity identity, HomeDirectory& homes)
+Carrier::Carrier(Loop& loop, Bus& bus, Identity identity)
     : loop_(loop),
       bus_(bus),
       identity_(std::move(identity)),
-      homes_(homes),
       checker_(identity_.node, identity_.boot, identity_.trust, {}, read_clocks()),
       tasks_(loop) {}
 
@@ -113,24 +114,31 @@ void Carrier::refuse(const BusMessage& message, const NodeEnvelope& order, const
   if (auto sealed = seal(std::move(answer))) (void)respond(bus_, message, *std::move(sealed));
 }
 
-Result<AsyncFd> Carrier::connect_to_warderd(const NodeEnvelope& order) {
-  if (carried_.size() >= kMostConnections) return fail(Code::exhausted, "the node carries too many connections");
-  TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
+// Returns when warderd serves the client: systemd accepts connections for a warderd that does not run or is stopped,
+// too. `order` must outlive the task.
+Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
+  if (carried_.size() >= kMostConnections) co_return fail(Code::exhausted, "the node carries too many connections");
+  CO_TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
+  CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
   if (!order.tenant) {
     const TrustedNode* asking = checker_.trust().find(order.from);
-    if (!asking) return fail(Code::denied, "the node was removed");
-    send_line(made.get(), {{"look", write_look_order({order.from, asking->accounts})}});
-    return AsyncFd::adopt(loop_, std::move(made));
+    if (!asking) co_return fail(Code::denied, "the node was removed");
+    send_line(socket.get(), {{"look", write_look_order({order.from, asking->accounts})}});
+    co_return socket;
   }
   const EnvelopeTenant& tenant = *order.tenant;
   if (order.kind == kPush) {
     const Push push{order.from, tenant.tenant, static_cast<uint64_t>(order.epoch), tenant.policy, tenant.policy_hash};
-    send_line(made.get(), {{"take", write_push(push)}});
-  } else {
-    const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
-    send_line(made.get(), {{"act", write_acting(acting)}});
+    send_line(socket.get(), {{"take", write_push(push)}});
+    co_return socket;
   }
-  return AsyncFd::adopt(loop_, std::move(made));
+  const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
+  send_line(socket.get(), {{"act", write_acting(acting)}});
+  const auto answer = co_await read_first_line(loop_, socket, kMostLine, kServingLimit);
+  const auto message = answer ? parse_json(*answer) : Result<Json>(Json());
+  if (!message || !message->is_object() || !message->contains("serving"))
+    co_return fail(Code::unavailable, "it does not answer", "ask the administrator: systemctl status warder");
+  co_return socket;
 }
 
 // An order that is not accepted gets no answer: its sender is not known.
@@ -154,14 +162,15 @@ Task<> Carrier::take_order(BusMessage message) {
   if (!greeting) co_return refuse(message, order, {}, greeting.error());
   const std::string& boot = greeting->boot;
   if (order.kind == kPush) {
-    const auto checked =
-        co_await homes_.check_push(order.tenant->tenant, order.from, static_cast<uint64_t>(order.epoch));
+    Result<> checked = fail(Code::denied, "this node takes no workspaces");
+    if (identity_.check_push)
+      checked = co_await identity_.check_push(order.tenant->tenant, order.from, static_cast<uint64_t>(order.epoch));
     if (!checked) co_return refuse(message, order, boot, checked.error());
   }
   const FrameCipher::Keys keys;
   auto cipher = FrameCipher::make(keys, FrameCipher::Side::asked, greeting->key);
   if (!cipher) co_return refuse(message, order, boot, cipher.error());
-  auto local = connect_to_warderd(order);
+  auto local = co_await connect_to_warderd(order);
   if (!local) co_return refuse(message, order, boot, std::move(local).error().within("warderd of " + identity_.node));
   const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
   auto frames = bus_.subscribe(inbox, {}, kFrames);
@@ -180,6 +189,11 @@ Task<> Carrier::take_order(BusMessage message) {
 Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Purpose& purpose, const FrameCipher::Keys& keys,
                                            const std::string& inbox) {
   CO_TRY(auto frames, bus_.subscribe(inbox, {}, kFrames));
+  if (!kWire.overlaps(node.wire))
+    co_return fail(Code::unavailable,
+                   fmt::format("it speaks versions {} to {} of the protocol between nodes, this node {} to {}",
+                               node.wire.oldest, node.wire.newest, kWire.oldest, kWire.newest),
+                   "install the same version of warder-node on all machines");
   const TrustedNode* trusted = checker_.trust().find(node.name);
   if (!trusted) co_return fail(Code::denied, "the trust record does not name the node " + node.name);
   if (purpose.tenant && !trusted->may_act_for(purpose.tenant->tenant.account))
@@ -248,6 +262,11 @@ Task<> Carrier::carry_for(AsyncFd local, OtherNode node, Purpose purpose) {
       if (identity_.unanswered) identity_.unanswered(node.name);
     }
     if (no_responders(why)) why.what = "the node is not connected to the cluster";
+    if (after_timeout(why)) {
+      why.what = "the node does not answer";
+      why.hint =
+          "ask the administrator: journalctl --unit=warder-node on both machines; their clocks must agree to 5 s";
+    }
   }
   if (why.hint.empty()) why.hint = "ask the administrator: journalctl --unit=warder-node";
   send_line(local.get(), {{"refused", {{"why", why.what}, {"remedy", why.hint}}}});

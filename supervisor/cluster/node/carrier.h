@@ -18,7 +18,7 @@
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/link/node_numbers.h"
 #include "supervisor/cluster/node/carried.h"
-#include "supervisor/cluster/node/home_directory.h"
+#include "supervisor/cluster/placement/node_table.h"
 #include "supervisor/cluster/trust/envelope_checker.h"
 
 namespace cluster {
@@ -32,15 +32,18 @@ class Carrier {
     TrustRecord trust;
     std::string warderd;                                           // path of the socket of this node's warderd
     std::function<void(const std::string& node)> unanswered = {};  // an order to that node got no answer
+    // Whether the node `from` may send the workspace to this one (HomeDirectory::check_push()). Empty: it may not.
+    std::function<Task<Result<>>(tenants::TenantId id, std::string from, uint64_t epoch)> check_push = {};
   };
   // Loop, bus and homes must outlive the object.
-  Carrier(Loop& loop, Bus& bus, Identity identity, HomeDirectory& homes);
+  Carrier(Loop& loop, Bus& bus, Identity identity);
 
   // Answers the orders of other nodes. Call it once. Errors: those of Bus::subscribe().
   Result<> begin();
   struct OtherNode {
     std::string name;
     std::string boot;  // of its warder-node; empty: not known
+    WireVersions wire = kWire;
   };
   // Opens a connection to the warderd of `node`, for a client of this node, or for a look (nullopt), and carries
   // `local` over it. `local` gets the lines {"opened"} or {"refused"} (node_messages.h).
@@ -72,7 +75,7 @@ class Carrier {
   Task<Result<Opened>> ask(const OtherNode& node, const Purpose& purpose, const FrameCipher::Keys& keys,
                            const std::string& inbox);
   Result<std::string> seal(NodeEnvelope envelope) const;
-  Result<AsyncFd> connect_to_warderd(const NodeEnvelope& order);
+  Task<Result<AsyncFd>> connect_to_warderd(const NodeEnvelope& order);
   void refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why);
   void add(const std::string& node, const std::string& account, FrameCipher cipher, Carried::Ends ends);
   bool is_trusted(const std::string& node, const PublicKey& key, const std::string& account) const;
@@ -80,7 +83,6 @@ class Carrier {
   Loop& loop_;
   Bus& bus_;
   const Identity identity_;
-  HomeDirectory& homes_;
   EnvelopeChecker checker_;
   struct Entry {
     std::string node;     // the other one

@@ -6,12 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/bus/subjects.h"
-#include "supervisor/cluster/link/node_messages.h"
 
 namespace cluster {
 namespace {
@@ -44,23 +40,9 @@ std::optional<std::string> name_of_token(std::string_view token) {
 
 }  // namespace
 
-Result<HomeRecord> read_home_record(std::string_view text) {
-  TRY(const Json record, parse_json(text));
-  Fields in(record, "home");
-  HomeRecord home;
-  TRY(home.node, in.string("node", kMostNodeName));
-  TRY(const int64_t epoch, in.integer("epoch", 1, int64_t{1} << 53));
-  TRY(const std::string of, in.string_or("of", "", 140));
-  CHECKED(in.done());
-  if (!is_node_name(home.node)) return fail(Code::invalid, "home.node: not the name of a node");
-  home.epoch = static_cast<uint64_t>(epoch);
-  return home;
-}
-
-std::string write_home_record(const HomeRecord& home, const tenants::TenantId& id) {
-  Json record = {{"node", home.node}, {"epoch", home.epoch}};
-  if (is_hash(tenant_key(id.account, id.workspace))) record["of"] = id.text();
-  return dump_json(record);
+std::string write_home_record(HomeRecord home, const tenants::TenantId& id) {
+  if (is_hash(tenant_key(id.account, id.workspace))) home.of = id.text();
+  return write_home_record(home);
 }
 
 void HomeDirectory::note_name(const std::string& key, const tenants::TenantId& id) {
@@ -91,7 +73,15 @@ HomeDirectory::HomeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings,
       held_(lease, settings.node),
       tasks_(loop) {}
 
+Result<> HomeDirectory::begin() {
+  TRY(memory_, HomeMemory::open(loop_, settings_.state, records_));
+  tasks_.spawn(follow());
+  return {};
+}
+
 Task<> HomeDirectory::follow() {
+  const auto remembered = co_await memory_->load();
+  for (const auto& [key, record] : remembered) set_record(key, record);
   for (;;) {
     BucketSettings settings;
     settings.replicas = settings_.replicas;
@@ -106,6 +96,7 @@ Task<> HomeDirectory::follow() {
 
 Task<> HomeDirectory::read_all(std::shared_ptr<KvBucket> bucket) {
   auto watch = bucket->watch(">");
+  for (const auto& [key, record] : records_) unseen_.insert(key);
   while (watch) {
     auto change = co_await (*watch)->next();
     if (!change) co_return;
@@ -114,14 +105,13 @@ Task<> HomeDirectory::read_all(std::shared_ptr<KvBucket> bucket) {
 }
 
 void HomeDirectory::take(const KvChange& change) {
-  if (change.kind == KvChange::Kind::current) {
-    is_current_ = true;
-    return;
-  }
+  if (change.kind == KvChange::Kind::current) return take_current();
   if (!check_subject(change.key)) return;
+  unseen_.erase(change.key);
   const auto known = records_.find(change.key);
   if (change.kind == KvChange::Kind::removed) {
     if (known == records_.end()) return;
+    if (change.revision == 0) return put_back(change.key);
     remove_record(change.key);
     // A next home of this workspace begins with the first epoch.
     held_.forget_if(
@@ -130,17 +120,67 @@ void HomeDirectory::take(const KvChange& change) {
   }
   const auto record = read_home_record(change.bytes);
   if (!record) return log_warning("cluster: a home is not used: {}: {}", change.key, record.error().what);
+  lost_.erase(change.key);
   if (known != records_.end() && known->second == *record) return;
   if (is_hash(change.key)) {
-    const auto value = parse_json(change.bytes);
-    const auto of = value->find("of");
-    const auto id =
-        of != value->end() ? tenants::TenantId::parse(of->get<std::string>()) : fail(Code::invalid, "without a name");
+    const auto id = tenants::TenantId::parse(record->of);
     if (id && tenant_key(id->account, id->workspace) == change.key) note_name(change.key, *id);
   }
+  if (known != records_.end() && record->epoch < known->second.epoch) return put_back(change.key);
+  if (known != records_.end() && record->epoch == known->second.epoch)
+    log_error(
+        "cluster: the home {} was at node {}, and the cluster lost this: now it is at node {}; its files may be at {}",
+        change.key, known->second.node, record->node, known->second.node);
   const bool has_moved = known != records_.end();
   set_record(change.key, *record);
   if (has_moved) moved_();
+}
+
+// What this node remembers and the bucket does not have was lost there.
+void HomeDirectory::take_current() {
+  for (const std::string& key : std::exchange(unseen_, {})) put_back(key);
+  is_current_ = true;
+}
+
+void HomeDirectory::put_back(const std::string& key) {
+  lost_.insert(key);
+  if (!std::exchange(is_putting_back_, true)) tasks_.spawn(put_back_all());
+}
+
+Task<> HomeDirectory::put_back_all() {
+  size_t count = 0;
+  while (!lost_.empty()) {
+    const std::string key = *lost_.begin();
+    const bool is_done = co_await put_back_one(bucket_, key);
+    if (is_done) {
+      lost_.erase(key);
+      count++;
+    } else {
+      co_await sleep_for(loop_, kTryAgain);
+    }
+  }
+  is_putting_back_ = false;
+  log_warning("cluster: the bus had lost {} homes of workspaces: they are in their place again", count);
+}
+
+// False: the bus does not answer. A record with a higher epoch stays: the watch tells it.
+Task<bool> HomeDirectory::put_back_one(std::shared_ptr<KvBucket> bucket, std::string key) {
+  const auto known = records_.find(key);
+  if (known == records_.end()) co_return true;
+  const HomeRecord record = known->second;
+  if (!nodes_.trust().find(record.node)) {  // of an earlier cluster
+    remove_record(key);
+    co_return true;
+  }
+  const auto made = co_await bucket->create(key, write_home_record(record));
+  if (!made) co_return false;
+  if (made->written) co_return true;
+  const auto entry = co_await bucket->get(key);
+  if (!entry || !*entry) co_return false;
+  const auto present = read_home_record((*entry)->bytes);
+  if (present && present->epoch >= record.epoch) co_return true;
+  const auto replaced = co_await bucket->update(key, write_home_record(record), (*entry)->revision);
+  co_return replaced && replaced->written;
 }
 
 void HomeDirectory::set_record(const std::string& key, const HomeRecord& record) {
@@ -149,6 +189,7 @@ void HomeDirectory::set_record(const std::string& key, const HomeRecord& record)
   if (named) long_names_.emplace(key, named.mapped());
   records_.emplace(key, record);
   ++counts_[record.node];
+  memory_->note_change();
 }
 
 void HomeDirectory::remove_record(const std::string& key) {
@@ -158,6 +199,7 @@ void HomeDirectory::remove_record(const std::string& key) {
   if (--count->second == 0) counts_.erase(count);
   records_.erase(known);
   long_names_.erase(key);
+  memory_->note_change();
 }
 
 // A workspace's name is the client's choice, so the homes of one account are bounded.
@@ -181,7 +223,7 @@ Task<Result<ForgottenHomes>> HomeDirectory::forget(std::string account) {
   for (const std::string& key : keys) {
     CO_TRY(const auto entry, co_await bucket->get(key));
     if (!entry) continue;
-    CO_TRY(const HomeRecord record, read_record(entry->bytes));
+    CO_TRY(const HomeRecord record, read_home_record(entry->bytes));
     if (record.node != settings_.node) continue;
     CO_TRY(const KvWrite removed, co_await bucket->remove(key, entry->revision));
     forgotten.homes += removed.written;

@@ -1,12 +1,14 @@
 // HomeDirectory: which node is the home of each workspace, by the bucket `homes` ({"node", "epoch"} at the workspace's
 // key). A workspace without a home gets one with its first request: the compare-and-set of the bucket decides between
-// nodes that choose at the same time.
+// nodes that choose at the same time. Records that the server of the bus has lost are put back (home_memory.h). The
+// epoch of a home never goes back: a record with a lower one is replaced by the known one.
 // Used by: node_service.h. Errors: unavailable: the cluster cannot be reached, or no node may be a home.
 #pragma once
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/link/view_messages.h"
+#include "supervisor/cluster/node/home_memory.h"
 #include "supervisor/cluster/node/node_directory.h"
 #include "supervisor/cluster/placement/homes.h"
 #include "supervisor/cluster/placement/place.h"
@@ -21,15 +24,18 @@
 namespace cluster {
 
 // The value at a workspace's key. "of" has the workspace's name where the key is a hash.
-Result<HomeRecord> read_home_record(std::string_view text);
-std::string write_home_record(const HomeRecord& home, const tenants::TenantId& id);
+std::string write_home_record(HomeRecord home, const tenants::TenantId& id);
 
 class HomeDirectory {
  public:
   // References must outlive the object. `moved` is called when a home has changed.
   HomeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings, const NodeDirectory& nodes, const NodeLease& lease,
                 std::function<void()> moved);
-  void begin() { tasks_.spawn(follow()); }
+  // Errors: those of HomeMemory::open().
+  Result<> begin();
+
+  // All homes that the bus has are known: find() can answer.
+  bool is_current() const { return is_current_; }
 
   struct Found {
     HomeRecord record;
@@ -68,6 +74,10 @@ class HomeDirectory {
   Task<> follow();
   Task<> read_all(std::shared_ptr<KvBucket> bucket);
   void take(const KvChange& change);
+  void take_current();
+  void put_back(const std::string& key);
+  Task<> put_back_all();
+  Task<bool> put_back_one(std::shared_ptr<KvBucket> bucket, std::string key);
   void set_record(const std::string& key, const HomeRecord& record);
   void remove_record(const std::string& key);
   Task<Result<HomeRecord>> choose(std::shared_ptr<KvBucket> bucket, tenants::TenantId id, std::string key);
@@ -81,8 +91,12 @@ class HomeDirectory {
   const NodeDirectory& nodes_;
   const NodeLease& lease_;
   const std::function<void()> moved_;
-  std::shared_ptr<KvBucket> bucket_;                     // nullptr: not open yet
-  std::map<std::string, HomeRecord> records_;            // by key
+  std::shared_ptr<KvBucket> bucket_;  // nullptr: not open yet
+  HomeMemory::Records records_;       // by key
+  std::set<std::string> unseen_;      // keys of records_ that the bucket did not show yet
+  std::set<std::string> lost_;        // keys of records_ that the bucket has lost
+  bool is_putting_back_ = false;
+  std::unique_ptr<HomeMemory> memory_;                   // set by begin()
   std::map<std::string, tenants::TenantId> long_names_;  // of keys that are hashes
   HomeCounts counts_;                                    // of records_, by node
   bool is_current_ = false;                              // records_ has all that existed

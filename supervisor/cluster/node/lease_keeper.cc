@@ -23,7 +23,7 @@ std::string boot_in(std::string_view bytes) {
 
 }  // namespace
 
-LeaseKeeper::LeaseKeeper(Loop& loop, Bus& bus, std::string node, std::string boot, int replicas,
+LeaseKeeper::LeaseKeeper(Loop& loop, Bus& bus, std::string node, std::string boot, int replicas, LeaseTimes times,
                          std::function<void(BootClock::time_point since)> renewed)
     : loop_(loop),
       bus_(bus),
@@ -31,6 +31,7 @@ LeaseKeeper::LeaseKeeper(Loop& loop, Bus& bus, std::string node, std::string boo
       boot_(std::move(boot)),
       replicas_(replicas),
       renewed_(std::move(renewed)),
+      lease_(times),
       tasks_(loop) {}
 
 Task<> LeaseKeeper::renew() {
@@ -76,6 +77,7 @@ Task<bool> LeaseKeeper::write(uint64_t number) {
     co_return true;
   }
   revision_.reset();  // a write without an answer may have been done: the value tells
+  bucket_.reset();    // the server may have lost it
   co_return false;
 }
 

@@ -16,7 +16,7 @@ namespace cluster {
 class LeaseKeeper {
  public:
   // Loop and bus must outlive the object. `renewed` is called with the time that the lease counts from.
-  LeaseKeeper(Loop& loop, Bus& bus, std::string node, std::string boot, int replicas,
+  LeaseKeeper(Loop& loop, Bus& bus, std::string node, std::string boot, int replicas, LeaseTimes times,
               std::function<void(BootClock::time_point since)> renewed);
   void begin() { tasks_.spawn(renew()); }
   const NodeLease& lease() const { return lease_; }

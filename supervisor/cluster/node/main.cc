@@ -51,7 +51,12 @@ struct Running {
 };
 
 Task<> start(Loop& loop, cluster::NodeSettings settings, Fd socket, std::set<uid_t> users, Running& running) {
-  auto opened = co_await cluster::NodeService::open(loop, std::move(settings), std::move(socket), std::move(users));
+  auto ended = [&loop, &running](Error why) {
+    running.ended = tl::unexpected<Error>(std::move(why));
+    loop.stop();
+  };
+  auto opened = co_await cluster::NodeService::open(loop, std::move(settings), std::move(socket), std::move(users),
+                                                    std::move(ended));
   if (opened) {
     running.service = *std::move(opened);
     log_notice("warder-node {} is ready", kWarderVersion);
@@ -93,7 +98,11 @@ int main(int argc, char** argv) {
   }
   const auto ended = run_node(file, user);
   if (ended) return 0;
-  std::fprintf(stderr, "warder-node: %s%s%s\n", ended.error().what.c_str(), ended.error().hint.empty() ? "" : "; ",
-               ended.error().hint.c_str());
+  std::string remedy = ended.error().hint;
+  if (remedy.empty())
+    remedy =
+        "the files of a node are made by warder cluster init or join, and copied as /usr/share/doc/warder/cluster.md "
+        "says";
+  std::fprintf(stderr, "warder-node: %s; %s\n", ended.error().what.c_str(), remedy.c_str());
   return ended.error().code == Code::invalid ? kExitUsage : kExitError;
 }

@@ -26,7 +26,6 @@ constexpr auto kReadAgain = 1s;
 constexpr auto kNodesLimit = 2s;
 constexpr uint32_t kMostSlots = 1 << 20;
 constexpr std::string_view kLoad = "w1.load.";
-constexpr WireVersions kWire{1, 1};
 
 Result<NodeReport> read_description(const std::string& node, std::string_view text) {
   TRY(const Json description, parse_json(text));
@@ -39,8 +38,7 @@ Result<NodeReport> read_description(const std::string& node, std::string_view te
   TRY(const int64_t oldest, in.integer("wire_oldest", 1, 1000));
   TRY(const int64_t newest, in.integer("wire_newest", oldest, 1000));
   TRY(report.drained, in.boolean_or("drained", false));
-  const Json* labels = in.find("labels");
-  CHECKED(in.done());
+  const Json* labels = in.find("labels");  // a newer program may say more
   if (!is_label_text(report.boot) || !is_label_text(report.version))
     return fail(Code::invalid, node + ": boot or version: not printable ASCII");
   report.slots = static_cast<uint32_t>(slots);
@@ -130,6 +128,11 @@ Task<Result<>> NodeDirectory::write_description() {
   co_return Result<>{};
 }
 
+WireVersions NodeDirectory::wire_of(const std::string& node) const {
+  const NodeReport* report = table_.find(node);
+  return report ? report->wire : kWire;
+}
+
 Task<> NodeDirectory::describe_self() {
   for (;;) {
     const auto written = co_await write_description();
@@ -166,7 +169,12 @@ Task<> NodeDirectory::follow_descriptions() {
         auto change = co_await (*watch)->next();
         if (!change) break;
         if (change->kind == KvChange::Kind::value) take_description(change->key, change->bytes);
-        if (change->kind == KvChange::Kind::removed) table_.remove(change->key);
+        if (change->kind != KvChange::Kind::removed) continue;
+        if (change->revision > 0) {
+          table_.remove(change->key);
+        } else if (change->key == settings_.node) {  // the server lost it; each node writes its own again
+          tasks_.spawn(describe_self());
+        }
       }
     }
     co_await sleep_for(loop_, kReadAgain);

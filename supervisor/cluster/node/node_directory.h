@@ -39,6 +39,8 @@ class NodeDirectory {
   bool is_drained() const { return is_drained_; }
   // Returns when the file and the description have it. Errors: those of the file; unavailable: the others do not know.
   Task<Result<>> set_drained(bool is_drained);
+  // What a node speaks; not known: as this program.
+  WireVersions wire_of(const std::string& node) const;
 
  private:
   Task<> describe_self();

@@ -42,7 +42,7 @@ BusSettings bus_settings(const NodeSettings& settings) {
 }  // namespace
 
 Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSettings settings, Fd socket,
-                                                             std::set<uid_t> users) {
+                                                             std::set<uid_t> users, std::function<void(Error)> ended) {
   CO_TRY(RuleStore rules, RuleStore::open(settings.trust, settings.state));
   const TrustedNode* self = rules.trust().find(settings.node);
   if (!self)
@@ -53,7 +53,7 @@ Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSet
   CO_TRY(PrivateKey key, load_own_key(settings.node_key, *self));
   CO_TRY(std::unique_ptr<Bus> bus, co_await connect_nats(loop, bus_settings(settings)));
   std::unique_ptr<NodeService> service(
-      new NodeService(loop, std::move(settings), std::move(bus), rules.trust(), std::move(key)));
+      new NodeService(loop, std::move(settings), std::move(bus), rules.trust(), std::move(key), std::move(ended)));
   NodeService* const made = service.get();
   const NodeSettings& own = made->settings_;
   const RuleStore now = rules;
@@ -68,14 +68,16 @@ Task<Result<std::unique_ptr<NodeService>>> NodeService::open(Loop& loop, NodeSet
   co_return service;
 }
 
-NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus> bus, TrustRecord trust, PrivateKey key)
+NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus> bus, TrustRecord trust, PrivateKey key,
+                         std::function<void(Error)> ended)
     : loop_(loop),
       settings_(std::move(settings)),
+      ended_(std::move(ended)),
       boot_(random_hex(16)),
       trust_(std::move(trust)),
       bus_(std::move(bus)),
       nodes_(loop, *bus_, settings_, boot_, trust_),
-      lease_(loop, *bus_, settings_.node, boot_, settings_.replicas,
+      lease_(loop, *bus_, settings_.node, boot_, settings_.replicas, LeaseTimes::divided_by(settings_.lease_divisor),
              [this](BootClock::time_point since) {
                renewed_ = since;
                if (door_) door_->tell({{"lease", lease()}});
@@ -87,8 +89,10 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
       orders_(homes_, nodes_),
       carrier_(loop, *bus_,
                {settings_.node, boot_, std::move(key), trust_, settings_.warderd,
-                [this](const std::string& node) { nodes_.note_unanswered(node); }},
-               homes_),
+                [this](const std::string& node) { nodes_.note_unanswered(node); },
+                [this](tenants::TenantId id, std::string from, uint64_t epoch) {
+                  return homes_.check_push(std::move(id), std::move(from), epoch);
+                }}),
       tasks_(loop) {}
 
 NodeService::~NodeService() {
@@ -104,7 +108,7 @@ Result<> NodeService::begin(Fd socket, std::set<uid_t> users) {
   CHECKED(carrier_.begin());
   nodes_.begin();
   lease_.begin();
-  homes_.begin();
+  CHECKED(homes_.begin());
   keeper_->begin();
   rules_->begin();
   TRY(door_, DaemonDoor::open(loop_, std::move(socket), std::move(users), *this));
@@ -116,6 +120,14 @@ void NodeService::note(const BusNotice& notice) {
   if (notice.kind == BusNotice::Kind::refusal) return log_warning("cluster: the bus refuses: {}", notice.text);
   if (notice.state == BusState::connected) return log_notice("cluster: connected to the bus: {}", notice.text);
   log_warning("cluster: the bus is {}: {}", bus_state_name(notice.state), notice.text);
+  if (notice.state != BusState::closed) return;
+  loop_.defer([ended = ended_, why = notice.text] {
+    ended({Code::unavailable,
+           0,
+           "the servers of NATS do not take this node: " + why,
+           "see the log of nats-server; nats-nodes.conf of the servers must name this node, and NATS must be reachable",
+           {}});
+  });
 }
 
 // This node's own keys change at its next start.
@@ -145,12 +157,13 @@ Task<Result<Home>> NodeService::home_of(tenants::TenantId id) {
 // A node without a lease tells times of the past.
 Json NodeService::lease() {
   const int64_t since = renewed_ ? microseconds(*renewed_) : 0;
-  const auto after = [&](std::chrono::seconds time) {
+  const auto after = [&](BootClock::duration time) {
     return renewed_ ? since + microseconds(BootClock::time_point(time)) : 0;
   };
+  const LeaseTimes& times = lease_.lease().times();
   return {{"node", settings_.node},
-          {"starts_until_us", after(kFencedAfter)},
-          {"runs_until_us", after(kEndedAfter)},
+          {"starts_until_us", after(times.fenced_after)},
+          {"runs_until_us", after(times.ended_after)},
           {"slots", settings_.slots}};
 }
 
@@ -178,7 +191,7 @@ Task<> NodeService::tell_numbers() {
 Json NodeService::homes_for(const HomeQuestion& question) { return homes_page(homes_.records(), question); }
 
 Task<> NodeService::carry(AsyncFd local, std::string node, std::optional<Acting> acting) {
-  Carrier::OtherNode other{node, nodes_.boot_of(node)};
+  Carrier::OtherNode other{node, nodes_.boot_of(node), nodes_.wire_of(node)};
   return carrier_.carry(std::move(local), std::move(other), std::move(acting));
 }
 

@@ -2,6 +2,7 @@
 // node and those of others. It reads no MCP.
 // Used by: main.cc. Errors of open(): those of its files, and of the first connection to the bus.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -24,13 +25,16 @@ namespace cluster {
 
 class NodeService : private DaemonDoor::Service {
  public:
-  // Reads keys and the trust record, connects to the bus, and serves `socket`. The loop must outlive the service.
+  // Reads keys and the trust record, connects to the bus, and serves `socket`. `ended` is called, with no task on the
+  // stack, when the bus has closed for ever: the process must end, and its next start connects anew. The loop must
+  // outlive the service.
   static Task<Result<std::unique_ptr<NodeService>>> open(Loop& loop, NodeSettings settings, Fd socket,
-                                                         std::set<uid_t> users);
+                                                         std::set<uid_t> users, std::function<void(Error)> ended);
   ~NodeService() override;
 
  private:
-  NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus> bus, TrustRecord trust, PrivateKey key);
+  NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus> bus, TrustRecord trust, PrivateKey key,
+              std::function<void(Error)> ended);
   Result<> begin(Fd socket, std::set<uid_t> users);
   Task<Result<Home>> home_of(tenants::TenantId id) override;
   Json lease() override;
@@ -51,6 +55,7 @@ class NodeService : private DaemonDoor::Service {
 
   Loop& loop_;
   const NodeSettings settings_;
+  const std::function<void(Error)> ended_;
   const std::string boot_;
   TrustRecord trust_;
   std::unique_ptr<Bus> bus_;

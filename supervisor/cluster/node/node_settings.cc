@@ -51,6 +51,8 @@ Result<NodeSettings> read_settings(const Json& document) {
   settings.slots = static_cast<uint32_t>(slots);
   TRY(const int64_t replicas, in.integer_or("replicas", 1, 5, settings.replicas));
   settings.replicas = static_cast<int>(replicas);
+  TRY(const int64_t divisor, in.integer_or("test_lease_divisor", 1, 10, settings.lease_divisor));
+  settings.lease_divisor = static_cast<int>(divisor);
   TRY(settings.servers, in.strings_or("servers", {}));
   if (settings.servers.empty() || settings.servers.size() > kMostServers)
     return fail(Code::invalid, "servers: name 1 to 16 servers of NATS, as tls://HOST:4222");

@@ -14,6 +14,7 @@ struct NodeSettings {
   NodeLabels labels;
   uint32_t slots = 16;                                // executions of other nodes that may run here at the same time
   int replicas = 1;                                   // of the shared values: 3 where three or more nats-servers run
+  int lease_divisor = 1;                              // of tests: the lease's times are shorter by it
   std::vector<std::string> servers;                   // of NATS
   std::string authorities;                            // "ca": PEM file; empty: the system's authorities
   std::string node_key, nats_seed, trust;             // files

@@ -112,6 +112,8 @@ Task<> TrustKeeper::read_bucket(Bucket bucket) {
     } else if (change->key == key_ && change->kind == KvChange::Kind::value) {
       has_record = true;
       co_await take(bucket, std::move(change->bytes));
+    } else if (change->key == key_) {  // the server lost it
+      co_await put_own(bucket);
     }
   }
 }

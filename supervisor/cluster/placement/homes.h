@@ -16,9 +16,10 @@ namespace cluster {
 // The record of one home in the bucket. Written only by compare-and-set.
 struct HomeRecord {
   std::string node;
-  uint64_t epoch = 0;  // 1 for the first home; grows by 1 with each change
+  uint64_t epoch = 0;   // 1 for the first home; grows by 1 with each change
+  std::string of = {};  // the workspace, TenantId::text(), where the bucket's key does not tell it; else empty
 
-  bool operator==(const HomeRecord&) const = default;
+  bool operator==(const HomeRecord& other) const { return node == other.node && epoch == other.epoch; }
 };
 
 // The record to write in order to take a home over from its present node: `taker`, with the next epoch. `watch` follows

@@ -7,14 +7,14 @@ namespace cluster {
 LeaseState NodeLease::state(Time now) const {
   if (lost_ || !confirmed_) return LeaseState::ended;
   const auto age = now - *confirmed_;
-  if (age < kFencedAfter) return LeaseState::held;
-  return age < kEndedAfter ? LeaseState::fenced : LeaseState::ended;
+  if (age < times_.fenced_after) return LeaseState::held;
+  return age < times_.ended_after ? LeaseState::fenced : LeaseState::ended;
 }
 
-// After the last renewal that was sent: kRenewEvery if it is confirmed, else kRetryRenewalEvery.
+// After the last renewal that was sent: renew_every if it is confirmed, else retry_every.
 NodeLease::Time NodeLease::renewal_time() const {
   const bool is_confirmed = confirmed_ == sent_;
-  return is_confirmed ? *sent_ + kRenewEvery : *sent_ + kRetryRenewalEvery;
+  return is_confirmed ? *sent_ + times_.renew_every : *sent_ + times_.retry_every;
 }
 
 bool NodeLease::renewal_due(Time now) const {
@@ -48,10 +48,10 @@ void NodeLease::lose() {
 }
 
 NodeLease::Time NodeLease::next_look(Time now) const {
-  if (lost_) return now + kRenewEvery;
+  if (lost_) return now + times_.renew_every;
   if (!sent_) return now;
   Time next = renewal_time();
-  for (const auto step : {kFencedAfter, kEndedAfter})
+  for (const auto step : {times_.fenced_after, times_.ended_after})
     if (confirmed_ && *confirmed_ + step > now) next = std::min(next, *confirmed_ + step);
   return std::max(next, now);
 }

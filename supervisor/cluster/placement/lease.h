@@ -27,6 +27,15 @@ constexpr auto kRetryRenewalEvery = std::chrono::milliseconds(500);
 constexpr auto kFencedAfter = std::chrono::seconds(20);
 constexpr auto kEndedAfter = std::chrono::seconds(30);
 constexpr auto kMayTakeAfter = std::chrono::seconds(35);
+// The times of one holder. Only tests use shorter ones: the times of all nodes of a cluster belong together.
+struct LeaseTimes {
+  BootClock::duration renew_every = kRenewEvery, retry_every = kRetryRenewalEvery;
+  BootClock::duration fenced_after = kFencedAfter, ended_after = kEndedAfter;
+
+  static LeaseTimes divided_by(int divisor) {
+    return {kRenewEvery / divisor, kRetryRenewalEvery / divisor, kFencedAfter / divisor, kEndedAfter / divisor};
+  }
+};
 // A taker that did not look for this long was not watching: suspended, or cut off.
 constexpr auto kWatchGap = std::chrono::seconds(5);
 
@@ -41,6 +50,9 @@ enum class LeaseState {
 class NodeLease {
  public:
   using Time = BootClock::time_point;
+
+  explicit NodeLease(LeaseTimes times = {}) : times_(times) {}
+  const LeaseTimes& times() const { return times_; }
 
   LeaseState state(Time now) const;
   // Whether a renewal is to be sent now.
@@ -73,6 +85,7 @@ class NodeLease {
   };
   Time renewal_time() const;
 
+  LeaseTimes times_;
   std::deque<Renewal> unconfirmed_;  // oldest first
   std::optional<Time> confirmed_;    // when the last confirmed renewal was sent
   std::optional<Time> sent_;         // when the last renewal was sent

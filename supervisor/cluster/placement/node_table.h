@@ -25,6 +25,9 @@ struct WireVersions {
   constexpr bool overlaps(const WireVersions& other) const { return oldest <= other.newest && other.oldest <= newest; }
 };
 
+// Of this program.
+constexpr WireVersions kWire{1, 1};
+
 struct NodeReport {
   std::string name;  // "n1"
   NodeLabels labels;

@@ -61,6 +61,28 @@ std::string quoted(const std::string& text) {
   return all + "\"";
 }
 
+// The servers connect to each other; each has a certificate that is good for a server and for a client.
+std::string routes(const NatsServer& server) {
+  if (server.hosts.size() < 2) return {};
+  std::string list;
+  for (const std::string& host : server.hosts)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", quoted(fmt::format("nats-route://{}:6222", host)));
+  return fmt::format(
+      R"(cluster {{
+  name: "warder"
+  listen: "0.0.0.0:6222"
+  routes: [{}]
+  tls {{
+    cert_file: {}
+    key_file: {}
+    ca_file: {}
+  }}
+}}
+)",
+      list, quoted(server.tls_folder + "/server.pem"), quoted(server.tls_folder + "/server.key"),
+      quoted(server.tls_folder + "/ca.pem"));
+}
+
 }  // namespace
 
 std::string nats_server_config(const NatsServer& server) {
@@ -81,7 +103,7 @@ tls {{
   key_file: {}
   ca_file: {}
 }}
-accounts {{
+{}accounts {{
   WARDER {{
     jetstream: enabled
     include {}
@@ -89,7 +111,8 @@ accounts {{
 }}
 )",
       quoted(server.name), quoted(server.listen), quoted(server.store), quoted(server.tls_folder + "/server.pem"),
-      quoted(server.tls_folder + "/server.key"), quoted(server.tls_folder + "/ca.pem"), quoted(server.nodes_file));
+      quoted(server.tls_folder + "/server.key"), quoted(server.tls_folder + "/ca.pem"), routes(server),
+      quoted(server.nodes_file));
 }
 
 std::string nats_users(const TrustRecord& record) {

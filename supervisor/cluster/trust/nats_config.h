@@ -8,17 +8,19 @@
 // docs.nats.io, NATS Server configuration (2.9). Used by: `warder cluster`.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "supervisor/cluster/trust/trust_record.h"
 
 namespace cluster {
 
 struct NatsServer {
-  std::string name;        // server_name
-  std::string listen;      // "0.0.0.0:4222"
-  std::string tls_folder;  // with server.pem, server.key and ca.pem
-  std::string nodes_file;  // name of the file of nats_users(), beside this one
-  std::string store;       // folder of JetStream
+  std::string name;                // server_name
+  std::string listen;              // "0.0.0.0:4222"
+  std::string tls_folder;          // with server.pem, server.key and ca.pem
+  std::string nodes_file;          // name of the file of nats_users(), beside this one
+  std::string store;               // folder of JetStream
+  std::vector<std::string> hosts;  // of all servers of NATS; with two or more, they are one cluster (port 6222)
 };
 // The file of the server; the administrator may change it.
 std::string nats_server_config(const NatsServer& server);

@@ -25,6 +25,18 @@ TEST_CASE("an answer that denies a run is known by its text, its data and its ma
     CHECK_FALSE(denies_run(other));
 }
 
+TEST_CASE("a missing resource has the code of the client's version", "[cluster]") {
+  const Json data = {{"uri", "workspace:///none"}};
+  const auto code = [&](mcp::Version version, mcp::Method method, const Json& of) {
+    return cluster::far_error_code(-32602, of, ResultForm{method, version, "{}", "n1"});
+  };
+  using enum mcp::ErrorCode;
+  CHECK(code(mcp::Version::v2026_07_28, mcp::Method::resources_read, data) == invalid_params);
+  CHECK(code(mcp::Version::v2025_11_25, mcp::Method::resources_read, data) == resource_not_found);
+  CHECK(code(mcp::Version::v2025_11_25, mcp::Method::resources_read, Json()) == invalid_params);
+  CHECK(code(mcp::Version::v2025_11_25, mcp::Method::prompts_get, data) == invalid_params);
+}
+
 TEST_CASE("the mark of another daemon about itself does not reach the client; the node's name does", "[cluster]") {
   Json result = text_result("x");
   result["_meta"] = {{"org.warder/not-run", "draining"}, {"org.warder/receipt", {{"a", 1}}}};

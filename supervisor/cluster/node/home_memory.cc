@@ -1,0 +1,110 @@
+#include "supervisor/cluster/node/home_memory.h"
+
+#include <utility>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/cluster/bus/subjects.h"
+#include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/trust/private_file.h"
+
+namespace cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kStoreAfter = 1s;  // changes that come together are one write
+constexpr size_t kMostMemoryBytes = 64 << 20;
+
+constexpr size_t kMostName = 140;  // TenantId::text()
+
+Json record_json(const HomeRecord& home) {
+  Json record = {{"node", home.node}, {"epoch", home.epoch}};
+  if (!home.of.empty()) record["of"] = home.of;
+  return record;
+}
+
+Result<HomeRecord> read_record_json(const Json& record) {
+  Fields in(record, "home");
+  HomeRecord home;
+  TRY(home.node, in.string("node", kMostNodeName));
+  TRY(const int64_t epoch, in.integer("epoch", 1, int64_t{1} << 53));
+  TRY(home.of, in.string_or("of", "", kMostName));
+  CHECKED(in.done());
+  if (!is_node_name(home.node)) return fail(Code::invalid, "home.node: not the name of a node");
+  home.epoch = static_cast<uint64_t>(epoch);
+  return home;
+}
+
+Result<HomeMemory::Records> read_records(const std::string& file) {
+  HomeMemory::Records records;
+  auto text = read_trusted_file(file, kMostMemoryBytes);
+  if (!text && text.error().code == Code::not_found) return records;
+  if (!text) return tl::unexpected<Error>(std::move(text).error());
+  TRY(const Json document, parse_json(*text));
+  if (!document.is_object()) return fail(Code::invalid, file + ": no JSON object");
+  for (const auto& [key, record] : document.items()) {
+    CHECKED(check_subject(key));
+    TRY(records[key], read_record_json(record));
+  }
+  return records;
+}
+
+Result<> write_records(const std::string& file, const HomeMemory::Records& records) {
+  Json document = Json::object();
+  for (const auto& [key, record] : records) {
+    if (document.size() == HomeMemory::kMostRecords) break;
+    document[key] = record_json(record);
+  }
+  return write_whole_file(file, dump_json(document), 0600, Existing::replace);
+}
+
+}  // namespace
+
+std::string write_home_record(const HomeRecord& home) { return dump_json(record_json(home)); }
+
+Result<HomeRecord> read_home_record(std::string_view text) {
+  TRY(const Json record, parse_json(text));
+  return read_record_json(record);
+}
+
+Result<std::unique_ptr<HomeMemory>> HomeMemory::open(Loop& loop, const std::string& folder, const Records& records) {
+  TRY(auto worker, WorkerThread::start(loop));
+  return std::unique_ptr<HomeMemory>(new HomeMemory(loop, folder + "/homes.json", records, std::move(worker)));
+}
+
+Task<HomeMemory::Records> HomeMemory::load() {
+  const auto found = std::make_shared<Records>();
+  WorkerThread::Job job = [found, file = file_]() -> Result<> {
+    TRY(*found, read_records(file));
+    return {};
+  };
+  const auto read = co_await worker_->run(std::move(job));
+  if (!read) log_warning("cluster: the homes of before are not known: {}", read.error().what);
+  co_return *found;
+}
+
+void HomeMemory::note_change() {
+  has_changed_ = true;
+  if (!std::exchange(is_storing_, true)) tasks_.spawn(store());
+}
+
+Task<> HomeMemory::store() {
+  while (std::exchange(has_changed_, false)) {
+    co_await sleep_for(loop_, kStoreAfter);
+    WorkerThread::Job job = [file = file_, records = records_] { return write_records(file, records); };
+    const auto stored = co_await worker_->run(std::move(job));
+    if (stored) {
+      was_told_ = false;
+      continue;
+    }
+    has_changed_ = true;  // tried again
+    if (!std::exchange(was_told_, true))
+      log_warning("cluster: the homes are not remembered on the disk: {}", stored.error().what);
+  }
+  is_storing_ = false;
+}
+
+}  // namespace cluster
