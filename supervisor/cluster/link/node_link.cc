@@ -295,7 +295,7 @@ Task<Result<HomePage>> NodeLink::homes(HomeQuestion question) {
 Task<Result<>> NodeLink::forget_homes(std::string account) {
   for (int rounds = 0; rounds < kMostRounds; rounds++) {
     Json content = {{"account", account}};
-    CO_TRY(const Json said, co_await ask("forget_homes", std::move(content)));
+    CO_TRY(const Json said, co_await ask("forget_homes", std::move(content), kMostViews));
     CO_TRY(const ForgottenHomes forgotten, read_forgotten(said));
     if (!forgotten.has_more) break;
   }

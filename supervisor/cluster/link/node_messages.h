@@ -2,27 +2,26 @@
 // warder-node listens; warderd connects. The first line says what the connection is for:
 //   {"hello": {"boot": "..."}}                        the one control connection; then both sides send:
 //     warderd      {"find": {"id", "account", "workspace"}}       which node is the home?
+//     warder-node  {"found": {"id", "node", "epoch", "here"}}, {"failed": {"id", "why", "remedy"}}
 //     warderd      {"place": {"id", "account", "here"}}           which nodes may run a stateless execution? `here`: a
-//     slot
-//                                                                 is free here
-//     warder-node  {"placed": {"id", "nodes": ["n2", "n1"]}}      to ask one after the other; or {"placed": {"id",
-//     "why"}} warder-node  {"found": {"id", "node", "epoch", "here"}}, {"failed": {"id", "why", "remedy"}} warder-node
-//     {"moved": {}}                                  every home may have changed: ask again warder-node  {"lease":
-//     {"node", "starts_until_us", "runs_until_us"}}   see Lease warder-node  {"rules": {}} the cluster's rules may have
-//     changed
-//   {"rules": {}}                                     warder-node sends the trust record and each signed rule: a line
-//                                                     {"rule": {"bytes"}} and the text of so many bytes; then {"end":
-//                                                     {}}
-//     warderd      {"claim": {"id", "account", "workspace", "from", "epoch", "after_lease"}}, {"fence": {"id", ...,
-//     "epoch"}},
-//                  {"lost": {"id", ...}}          changes of a home: home_orders.h
+//                                                                 slot is free here
+//     warder-node  {"placed": {"id", "nodes": ["n2", "n1"]}}      to ask one after the other; or {"id", "why"}
+//     warder-node  {"moved": {}}                                  every home may have changed: ask again
+//     warder-node  {"lease": {"node", "starts_until_us", "runs_until_us"}}   see Lease
+//     warder-node  {"rules": {}}                                  the cluster's rules may have changed
+//     warderd      {"claim": {"id", "account", "workspace", "from", "epoch", "after_lease"}},
+//                  {"fence": {"id", ..., "epoch"}}, {"lost": {"id", ...}}   changes of a home: home_orders.h
 //     warderd      {"other": {"id", ...}}, {"homes": {"id", ...}}, {"drain": {"id", "drained"}}
-//     warder-node  {"answer": {"id", ...}}, {"failed": {"id", "why", "remedy", "denied"}}; denied: it was not done
+//     warder-node  {"answer": {"id", ...}}, {"failed": {"id", "why", "remedy", "denied"}}   denied: it was not done
+//     More: view_messages.h, node_numbers.h
+//   {"rules": {}}                                     warder-node sends the trust record and each signed rule: a line
+//                                                     {"rule": {"bytes"}} and the text of so many bytes; then
+//                                                     {"end": {}}
 //   {"open": {"node", "for": Acting}}                 a connection to the warderd of that node. warder-node answers
 //     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
 //   {"push": {"to": node, "home": Push}}             a connection to the warderd of that node, which is to take a
 //     workspace of this node; answered like "open"; then both sides send what move_stream.h says
-// More of both: view_messages.h, node_numbers.h (the control connection), look_messages.h (connections to other nodes).
+//   {"look": {"node"}}                                the same for a look: look_messages.h
 // warderd listens; warder-node connects:
 //   {"act": Acting}                                   MCP follows, for a client of another node
 //   {"take": Push}                                    a workspace of another node follows

@@ -181,7 +181,7 @@ Task<Result<ForgottenHomes>> HomeDirectory::forget(std::string account) {
   for (const std::string& key : keys) {
     CO_TRY(const auto entry, co_await bucket->get(key));
     if (!entry) continue;
-    CO_TRY(const HomeRecord record, read_record(entry->bytes));
+    CO_TRY(const HomeRecord record, read_home_record(entry->bytes));
     if (record.node != settings_.node) continue;
     CO_TRY(const KvWrite removed, co_await bucket->remove(key, entry->revision));
     forgotten.homes += removed.written;

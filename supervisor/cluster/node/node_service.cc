@@ -88,7 +88,7 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
       carrier_(loop, *bus_,
                {settings_.node, boot_, std::move(key), trust_, settings_.warderd,
                 [this](const std::string& node) { nodes_.note_unanswered(node); }},
- homes_),
+               homes_),
       tasks_(loop) {}
 
 NodeService::~NodeService() {
