@@ -1,6 +1,6 @@
 // org.warder.Warder1.Cluster: its table and its methods: the cluster as this node knows it. State and name of this node
-// are for every user. The nodes are shown to those who see all tenants: their labels and homes tell what the machines
-// are used for. Of the homes, a tenant sees its own.
+// are for every user. The nodes are shown to users that see all tenants: labels and homes tell the use of the
+// machines. Of the homes, a tenant sees its own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -143,7 +143,7 @@ Task<Result<MessagePtr>> BusObjects::list_nodes(MessagePtr call) {
   if (!next.empty() && !cluster::is_node_name(next)) co_return fail(Code::invalid, "after: not the name of a node");
   CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
   if (!viewer.sees_all)
-    co_return fail(Code::denied, "the nodes of the cluster are shown to those who see all tenants",
+    co_return fail(Code::denied, "the nodes of the cluster need the right to see all tenants",
                    "call as root, the daemon's user, or a member of warder-operator");
   const size_t most = most_of(limit);
   Json rows = Json::array();
@@ -170,7 +170,7 @@ Task<Result<MessagePtr>> BusObjects::list_homes(MessagePtr call) {
   CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
   if (!viewer.sees_all) {
     if (viewer.tenant.empty() || (!asked.account.empty() && asked.account != viewer.tenant))
-      co_return fail(Code::denied, "the homes of other tenants are shown to those who see all tenants",
+      co_return fail(Code::denied, "the homes of other tenants need the right to see all tenants",
                      "call as root, the daemon's user, or a member of warder-operator");
     asked.account = viewer.tenant;
   }

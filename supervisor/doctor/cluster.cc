@@ -28,14 +28,14 @@ Finding judge_membership(const ClusterSeen& seen) {
   const std::string bus = seen.bus.empty() ? std::string() : fmt::format("; NATS: {}", seen.bus);
   if (seen.standing == "fenced")
     return {what, Health::bad,
-            fmt::format("the node {} is fenced: it has no lease, so it starts nothing for shared workspaces{}",
-                        seen.self, bus),
+            fmt::format("the node {} is fenced: it has no lease, so it refuses work for shared workspaces{}", seen.self,
+                        bus),
             "check that it reaches NATS, that the clock and the certificates of the servers are right, and that no "
             "other machine has its name: journalctl --unit=warder-node"};
   if (seen.bus_silent_s > 0)
     return {what, Health::note,
             fmt::format("the node {} has a lease, and lost NATS {} s ago{}", seen.self, seen.bus_silent_s, bus),
-            "after 20 s it starts nothing more for shared workspaces: journalctl --unit=warder-node"};
+            "after 20 s it refuses work for shared workspaces: journalctl --unit=warder-node"};
   return {what, Health::good, fmt::format("the node {} of {} has its lease", seen.self, seen.nodes), {}};
 }
 
@@ -47,7 +47,7 @@ Finding judge_nodes(const ClusterSeen& seen) {
   if (!seen.silent.empty()) reasons.push_back("not heard: " + some_of(seen.silent));
   if (!seen.unanswered.empty()) reasons.push_back("heard, but without an answer: " + some_of(seen.unanswered));
   return {what, Health::note, fmt::format("{}", fmt::join(reasons, "; ")),
-          "on these machines: systemctl status warder warder-node; a machine that is gone for ever: warder cluster "
+          "on these machines: systemctl status warder warder-node; for a machine without a return: warder cluster "
           "remove"};
 }
 
@@ -132,7 +132,7 @@ Finding judge_versions(const ClusterSeen& seen) {
           "install the same packages warder and warder-node on all nodes"};
 }
 
-// Only where there is something to say.
+// Only if there are such accounts.
 void judge_accounts(const ClusterSeen& seen, Findings& all) {
   std::vector<std::string> places;
   for (const auto& policy : seen.policies)
@@ -152,8 +152,8 @@ void judge_left_homes(const ClusterSeen& seen, Findings& all) {
   for (const auto& [node, homes] : seen.left_homes) places.push_back(fmt::format("{} ({})", node, homes));
   all.push_back({"cluster homes", Health::note,
                  "removed nodes are still homes of workspaces, which cannot be used: " + some_of(places),
-                 "let the node join again under its name; or give the workspaces up: warder tenant remove on a node "
-                 "that has the tenant"});
+                 "let the node join again under its name; bring parked workspaces back: warder nodes restore; or give "
+                 "them up: warder tenant remove on a node that has the tenant"});
 }
 
 }  // namespace

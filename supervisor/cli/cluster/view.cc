@@ -81,7 +81,7 @@ Result<int> run_nodes(const Given& given) {
   }
   for (const auto& line : table(columns, lines, terminal_width())) cli::print_text(stdout, line + "\n");
   if (text(own, "State") == "fenced")
-    cli::print_text(stderr, fmt::format("this node, {}, is fenced: it cannot reach the cluster, and starts nothing for "
+    cli::print_text(stderr, fmt::format("this node, {}, is fenced: it cannot reach the cluster, and refuses work for "
                                         "shared workspaces\n",
                                         text(own, "Self")));
   return 0;

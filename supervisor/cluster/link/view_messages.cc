@@ -74,7 +74,7 @@ Result<HomeView> read_home_view(const Json& row) {
   TRY(const int64_t epoch, fields.integer("epoch", 1, kMostEpochShown));
   home.epoch = static_cast<uint64_t>(epoch);
   CHECKED(fields.done());
-  // Another program may have written a key that is of no workspace.
+  // Another program may have written a key without a workspace.
   if (!policies::valid_name(home.account) ||
       (!home.workspace.empty() && !policies::valid_workspace_name(home.workspace)))
     home.account = home.workspace = {};
