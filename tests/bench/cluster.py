@@ -109,13 +109,32 @@ def faults_of(rig, home):
     }
 
 
+def begin_work(rig, home, found):
+    """What systemd does: a program that has ended is started again. The home works before the next fault."""
+    from cluster_agents import Work
+    until = time.monotonic() + 60
+    while True:
+        for name, node in rig.nodes.items():
+            if node.process.poll() is not None:
+                found.append(f"warder-node of {name} ended by itself: {node.log_text().strip().splitlines()[-1]}; "
+                             f"{[line for line in rig.bus.log_text().splitlines() if 'ERR' in line][-3:]}")
+                node.start()
+        work = Work(rig, home)
+        try:
+            work.begin()
+            return work
+        except AssertionError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.5)
+
+
 def chaos(calls, minutes, rig, home, account):
-    from cluster_agents import MAY_HAVE_RUN, NOT_RUN, Work
+    from cluster_agents import MAY_HAVE_RUN, NOT_RUN
     until, made, rows, found = time.monotonic() + 60 * minutes, 0, {}, []
     while made < calls and time.monotonic() < until:
         for name, fault in faults_of(rig, home).items():
-            work = Work(rig, home)
-            work.begin()
+            work = begin_work(rig, home, found)
             time.sleep(0.5)
             fault()
             time.sleep(8)

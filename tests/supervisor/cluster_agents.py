@@ -63,7 +63,9 @@ class Work:
 
     def begin(self):
         with Client(self.rig.daemons[self.home].socket) as client:
-            client.execute("import os\nif os.path.exists('runs'): os.remove('runs')")
+            cleared = client.execute("import os\nif os.path.exists('runs'): os.remove('runs')")
+        if not cleared["success"]:
+            raise AssertionError(f"the home does not work before the fault: {cleared}")
         self.agents = [Agent(self.rig.daemons[node], node, 1_000_000 * number)
                        for number, node in enumerate(self.rig.names * 2)]
         for agent in self.agents:

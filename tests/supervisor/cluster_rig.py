@@ -106,6 +106,8 @@ class Rig:
 
     def __exit__(self, kind, *_):
         if kind is not None:
+            if self.bus:
+                print(f"--- nats-server\n{self.bus.log_text()[-2000:]}")
             for name, node in self.nodes.items():
                 print(f"--- warder-node of {name}\n{node.log_text()[-2000:]}")
         self.end(kind is None)

@@ -11,6 +11,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/link/first_line.h"
 #include "supervisor/cluster/link/node_messages.h"
+#include "supervisor/cluster/link/user_socket.h"
 
 namespace cluster {
 namespace {
@@ -20,7 +21,6 @@ using namespace std::chrono_literals;
 constexpr auto kFirstLineLimit = 5s;
 constexpr auto kShowLimit = 5s;             // of the answer to a look
 constexpr size_t kMostIntroductions = 256;  // connections without their first line, and looks
-constexpr auto kPause = 100ms;              // after accept() failed
 
 constexpr char kEnded[] = "cluster: a connection of warder-node is ended: {}";
 
@@ -28,32 +28,15 @@ constexpr char kEnded[] = "cluster: a connection of warder-node is ended: {}";
 
 Result<std::unique_ptr<NodeListener>> NodeListener::open(Loop& loop, Fd socket, std::set<uid_t> users,
                                                          mcp::Listener& clients, Handlers handlers) {
-  const int flags = ::fcntl(socket.get(), F_GETFL);
-  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "fcntl");
-  TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
+  TRY(AsyncFd watched, watch_listening(loop, std::move(socket)));
   std::unique_ptr<NodeListener> listener(
       new NodeListener(loop, std::move(watched), std::move(users), clients, std::move(handlers)));
-  listener->tasks_.spawn(listener->accept_all());
+  NodeListener& made = *listener;
+  auto introduce = [&made](Fd client) {
+    if (made.tasks_.live() <= kMostIntroductions) made.tasks_.spawn(made.introduce(std::move(client)));
+  };
+  made.tasks_.spawn(accept_users(loop, made.socket_, made.users_, std::move(introduce)));
   return listener;
-}
-
-bool NodeListener::may_connect(int socket) const {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && users_.contains(peer.uid);
-}
-
-Task<> NodeListener::accept_all() {
-  for (;;) {
-    co_await socket_.readable();
-    Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!client) {
-      const int error = errno;
-      if (error != EAGAIN && error != EINTR && error != ECONNABORTED) co_await sleep_for(loop_, kPause);
-    } else if (tasks_.live() <= kMostIntroductions && may_connect(client.get())) {
-      tasks_.spawn(introduce(std::move(client)));
-    }
-  }
 }
 
 Task<> NodeListener::introduce(Fd socket) {

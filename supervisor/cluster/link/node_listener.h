@@ -45,11 +45,9 @@ class NodeListener {
         clients_(clients),
         handlers_(std::move(handlers)),
         tasks_(loop) {}
-  Task<> accept_all();
   Task<> introduce(Fd socket);
   void serve_client(AsyncFd& socket, const Acting& acting);
   Task<> show(AsyncFd& socket, LookOrder order);
-  bool may_connect(int socket) const;
 
   Loop& loop_;
   AsyncFd socket_;

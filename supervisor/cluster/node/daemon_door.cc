@@ -9,6 +9,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/link/first_line.h"
+#include "supervisor/cluster/link/user_socket.h"
 #include "supervisor/cluster/node/node_orders.h"
 #include "supervisor/mcp/framing.h"
 
@@ -20,7 +21,6 @@ using namespace std::chrono_literals;
 constexpr auto kFirstLineLimit = 5s;
 constexpr size_t kMostClients = 4096;
 constexpr size_t kMostQuestions = 2000;  // of one control connection
-constexpr auto kPause = 100ms;           // after accept() failed
 
 constexpr char kNotUsed[] = "cluster: a message of warderd is not used: {}";
 
@@ -109,28 +109,14 @@ Result<uint64_t> read_id(const Json& message) {
 }  // namespace
 
 Result<std::unique_ptr<DaemonDoor>> DaemonDoor::open(Loop& loop, Fd socket, std::set<uid_t> users, Service& service) {
-  const int flags = ::fcntl(socket.get(), F_GETFL);
-  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "fcntl");
-  TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
+  TRY(AsyncFd watched, watch_listening(loop, std::move(socket)));
   std::unique_ptr<DaemonDoor> door(new DaemonDoor(loop, std::move(watched), std::move(users), service));
-  door->tasks_.spawn(door->accept_all());
+  DaemonDoor& made = *door;
+  auto serve = [&made](Fd client) {
+    if (made.tasks_.live() < kMostClients) made.tasks_.spawn(made.serve(std::move(client)));
+  };
+  made.tasks_.spawn(accept_users(loop, made.socket_, made.users_, std::move(serve)));
   return door;
-}
-
-Task<> DaemonDoor::accept_all() {
-  for (;;) {
-    co_await socket_.readable();
-    Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!client) {
-      const int error = errno;
-      if (error != EAGAIN && error != EINTR && error != ECONNABORTED) co_await sleep_for(loop_, kPause);
-      continue;
-    }
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    const bool is_known = ::getsockopt(client.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-    if (is_known && users_.contains(peer.uid) && tasks_.live() < kMostClients) tasks_.spawn(serve(std::move(client)));
-  }
 }
 
 Task<> DaemonDoor::serve(Fd client) {

@@ -53,7 +53,6 @@ class DaemonDoor {
   };
   DaemonDoor(Loop& loop, AsyncFd socket, std::set<uid_t> users, Service& service)
       : loop_(loop), socket_(std::move(socket)), users_(std::move(users)), service_(service), tasks_(loop) {}
-  Task<> accept_all();
   Task<> serve(Fd client);
   Task<> serve_control(AsyncFd socket);
   void take(Control& control, Json message);
