@@ -1,9 +1,9 @@
 """Stateless executions: with `cluster.spread` they run on a node with free slots, and have no files, no session and no
 workflow. A node that is full refuses, and the next one is asked; without warder-node they run at the agent's own node.
 """
+import contextlib
 import signal
 import sys
-import threading
 import unittest
 
 from cluster_rig import NATS_SERVER, Rig
@@ -77,43 +77,41 @@ class Nodes(unittest.TestCase):
                                                       admission={"concurrent_executions": 64, "connections": 64}))
         cls.rig = cls.enterClassContext(SmallNodes(cls.policies, "n1", "n2"))
 
-    def side_by_side(self, count, code, meta=PLACE):
-        """The nodes of so many calls at n1, at the same time."""
-        places, failures = [], []
-
-        def call():
-            with Client(self.rig.daemons["n1"].socket) as client:
-                answer, node = run(client, code, meta, timeout_seconds=60)
-                (places if answer["success"] else failures).append(node or answer.get("error", "n1"))
-        callers = [threading.Thread(target=call) for _ in range(count)]
-        for caller in callers:
-            caller.start()
-        for caller in callers:
-            caller.join()
-        self.assertEqual(failures, [])
-        return sorted(places)
+    def side_by_side(self, count, seconds, code="", meta=PLACE):
+        """The nodes of so many calls at n1: each is sent when the one before it runs, and runs for so long, or waits."""
+        code = f"import time\n{code}\nprint('running', flush=True); time.sleep({seconds})"
+        with contextlib.ExitStack() as stack:
+            calls = []
+            for _ in range(count):
+                client = stack.enter_context(Client(self.rig.daemons["n1"].socket))
+                request = client.begin("tools/call", "token", name="execute_code", arguments={"code": code, "timeout_seconds": 60},
+                                       _meta=meta)
+                client.await_progress("token", lambda p: p.get("message") == "running")
+                calls.append((client, request))
+            results = [client.answer(request)["result"] for client, request in calls]
+        self.assertEqual([body_of(result) for result in results if not body_of(result)["success"]], [])
+        return sorted(result.get("_meta", {}).get("org.warder/node", "n1") for result in results)
 
     def test_what_is_more_than_a_node_takes_runs_at_the_other(self):
-        self.assertEqual(self.side_by_side(1, "result = 1"), ["n1"])
-        self.assertEqual(set(self.side_by_side(4, "import time; time.sleep(1.5)")), {"n1", "n2"})
-        self.assertEqual(self.side_by_side(4, "import time; time.sleep(0.5)", {}), ["n1"] * 4)  # not declared
-        with self.subTest("a full node refuses, and the run waits here"):
-            places = self.side_by_side(12, "import time; time.sleep(1)")
-            self.assertIn("n2", places)
-            self.assertLess(places.count("n2"), 8)
+        self.assertEqual(self.side_by_side(1, 1), ["n1"])
+        self.assertEqual(self.side_by_side(4, 4), ["n1", "n1", "n2", "n2"])
+        self.assertEqual(self.side_by_side(4, 1, meta={}), ["n1"] * 4)  # not declared
+        with self.subTest("full nodes refuse, and the others run here"):
+            places = self.side_by_side(8, 8)
+            self.assertEqual(places.count("n2"), 3)
         with self.subTest("files of the other node are not in reach"):
             with Client(self.rig.daemons["n2"].socket) as there:
                 there.write_file("there", "1")
                 self.assertEqual(there.execute("import os\nresult = os.listdir()")["result"], ["there"])
-            for node in self.side_by_side(4, "import os, time\nassert os.listdir('/workspace') == []\ntime.sleep(1)"):
-                self.assertIn(node, ("n1", "n2"))
+            places = self.side_by_side(3, 4, "import os\nassert os.listdir('/workspace') == []")
+            self.assertIn("n2", places)
         with self.subTest("a node that is stopped is not waited for twice"):
             self.rig.nodes["n2"].send(signal.SIGSTOP)
-            self.assertEqual(self.side_by_side(3, "import time; time.sleep(1)"), ["n1"] * 3)
+            self.assertEqual(self.side_by_side(3, 5), ["n1"] * 3)
             self.rig.nodes["n2"].send(signal.SIGCONT)
         with self.subTest("without warder-node, all run here"):
             self.rig.nodes["n1"].stop()
-            self.assertEqual(self.side_by_side(4, "import time; time.sleep(0.5)"), ["n1"] * 4)
+            self.assertEqual(self.side_by_side(4, 1), ["n1"] * 4)
             self.rig.nodes["n1"].start()
 
 

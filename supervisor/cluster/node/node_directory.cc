@@ -278,6 +278,8 @@ Result<std::vector<std::string>> NodeDirectory::places_for(const std::string& ac
       break;
     }
   }
+  // This node is full, and the others may not be: it comes last.
+  if (!here_is_free) std::ranges::stable_partition(places, [&](const auto& node) { return node != settings_.node; });
   return places;
 }
 
