@@ -275,8 +275,8 @@ class RealNodes(unittest.TestCase):
         cls.admin = Admin(cls.bus)
 
     def nodes(self):
-        shown = json.loads(warder(self.bus, "nodes", "--json").stdout)
-        return {one["Name"]: one for one in shown["Nodes"]}
+        rows, _ = self.admin.call("ListNodes", "su", "", dbus.UInt32(0), interface=CLUSTER)
+        return {str(one["Name"]): one for one in rows}
 
     def test_the_nodes_are_alive_and_homes_are_counted(self):
         eventually(lambda: {name: one["State"] for name, one in self.nodes().items()} ==
