@@ -139,11 +139,13 @@ class Answers(unittest.TestCase):
                                                        for (suffix, labels), value in samples.items()}
                 for name, (_, samples) in families.items() if name.startswith("warder_cluster_")}
 
+    STATES = {"here": 1, "alive": 2, "doubted": 0, "silent": 3, "drained": 0, "removed": 1}
+    ORDERS = {"opened": 4, "refused_there": 5, "unreachable": 6, "opened_here": 7, "refused_here": 8}
+    NUMBERS = {"nodes": STATES, "homes": 9, "connections": 2, "bus_silent_us": 1_500_000, "orders": ORDERS,
+               "refused": {"replayed": 3}, "trust_serial": 4, "trust_trouble": "", "bus": "nats://n1"}
+
     def test_metrics_say_what_warder_node_counts(self):
-        states = {"here": 1, "alive": 2, "doubted": 0, "silent": 3, "drained": 0, "removed": 1}
-        orders = {"opened": 4, "refused_there": 5, "unreachable": 6, "opened_here": 7, "refused_here": 8}
-        numbers = {"nodes": states, "homes": 9, "connections": 2, "bus_silent_us": 1_500_000, "orders": orders,
-                   "refused": {"replayed": 3}, "trust_serial": 4, "trust_trouble": "", "bus": "nats://n1"}
+        states, orders, numbers = self.STATES, self.ORDERS, self.NUMBERS
         self.double.tell({"numbers": numbers})
         eventually(lambda: self.metrics()["homes"] == {"": 9}, "the numbers are there")
         shown = self.metrics()
@@ -164,6 +166,8 @@ class Answers(unittest.TestCase):
         row = {"name": "team", "hash": "a" * 64, "version": "0.1.0", "user_accounts": 0}
         self.double.looks = {"n2": [row, {"end": {"left_out": 0}}],
                              "n3": [{**row, "hash": "b" * 64, "user_accounts": 1}, {"end": {"left_out": 0}}]}
+        self.double.tell({"numbers": {**self.NUMBERS, "homes": 11, "bus_silent_us": 0}})
+        eventually(lambda: self.metrics()["homes"] == {"": 11}, "the numbers are there")
         found = {str(what): (str(health), str(text), str(remedy)) for what, health, text, remedy in self.admin.call("RunDoctor")
                  if str(what).startswith("cluster")}
         self.assertEqual(found["cluster"][:2], ("good", "the node n1 of 4 has its lease"))
@@ -271,8 +275,8 @@ class RealNodes(unittest.TestCase):
         cls.admin = Admin(cls.bus)
 
     def nodes(self):
-        shown = json.loads(warder(self.bus, "nodes", "--json").stdout)
-        return {one["Name"]: one for one in shown["Nodes"]}
+        rows, _ = self.admin.call("ListNodes", "su", "", dbus.UInt32(0), interface=CLUSTER)
+        return {str(one["Name"]): one for one in rows}
 
     def test_the_nodes_are_alive_and_homes_are_counted(self):
         eventually(lambda: {name: one["State"] for name, one in self.nodes().items()} ==
@@ -344,11 +348,11 @@ class RealNodes(unittest.TestCase):
         eventually(lambda: homes() == elsewhere, "the homes here are forgotten, the others stay")
         with Client(self.rig.daemons["n2"].socket) as client:  # a forgotten workspace gets a home again
             again = next(f"team-removed-{n}" for n in range(8) if f"team-removed-{n}" not in elsewhere)
-            result = client.request("tools/call", name="execute_code", arguments={"code": "import os; print(os.listdir())"},
+            result = client.request("tools/call", name="execute_code", arguments={"code": "import os; result = os.listdir()"},
                                     _meta={"org.warder/workspace": again})
             body = json.loads(result["content"][0]["text"])
             self.assertIs(body["success"], True, body)
-            self.assertNotIn("kept", body["stdout"])
+            self.assertNotIn("kept", body["result"])
 
     def test_ps_shows_executions_of_all_nodes_and_a_stopped_node_delays_nobody(self):
         code = "import time\nprint('running', flush=True)\ntime.sleep(60)"

@@ -118,7 +118,7 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
       {"nodes restore",
        run_nodes_restore,
        "FILE",
-       "A file of `warder nodes drain --park`",
+       "A file of a parked home, which `warder nodes drain` wrote",
        "Make this node the home of a parked workspace, as it was when the file was written, if its home is gone: its "
        "lease must have ended, for which the command waits 35 s",
        {}},
