@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostWritten = 48 << 20;  // bytes; JSON escapes may make a line longer than its values
 constexpr uint32_t kStepsOfRead = 256;
-constexpr uint64_t kBytesOfRead = 4 << 20;
+constexpr uint64_t kBytesOfRead = 1 << 20;  // written as JSON in one turn of the loop
 constexpr size_t kMostText = 2 << 20;  // bytes of a result or of a step's value
 constexpr size_t kMostLines = 200'000;
 constexpr int64_t kMostTime = int64_t{1} << 53;
