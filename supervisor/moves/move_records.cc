@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kMostWritten = 48 << 20;  // bytes; JSON escapes may make a line longer than its values
 constexpr uint32_t kStepsOfRead = 256;
-constexpr uint64_t kBytesOfRead = 4 << 20;
-constexpr size_t kMostText = 2 << 20;  // bytes of a result or of a step's value
+constexpr uint64_t kBytesOfRead = 1 << 20;  // written as JSON in one turn of the loop
+constexpr size_t kMostText = 2 << 20;       // bytes of a result or of a step's value
 constexpr size_t kMostLines = 200'000;
 constexpr int64_t kMostTime = int64_t{1} << 53;
 constexpr workflows::WorkflowLimits kWideLimits{100'000, 1'000'000, uint64_t{1} << 50, std::chrono::hours(24 * 365)};

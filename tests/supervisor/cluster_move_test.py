@@ -256,7 +256,7 @@ class Moves(unittest.TestCase):
             other = self.others(home)[0]
             os.chmod(parked, 0o644)
             self.assertIn("is alive and is the home", self.nodes(other, "restore", parked, status=1))
-            self.assertIn("has files of it", self.nodes(home, "restore", parked, status=1))
+            self.assertIn("has its files", self.nodes(home, "restore", parked, status=1))
             self.call(home, "team-park", "import os\nos.remove('kept')")
             self.assertIn("is here, as it was at", self.nodes(home, "restore", parked))
             self.assertEqual(body_of(self.call(other, "team-park", "result = open('kept').read()"))["result"], "parked")
