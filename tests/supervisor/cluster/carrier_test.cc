@@ -109,7 +109,7 @@ TEST_CASE_METHOD(TwoNodes, "a warderd that does not take the connection is no op
 TEST_CASE_METHOD(TwoNodes, "no order is sent for an account that the other node may not have", "[cluster]") {
   carry("other");
   const std::string line = answer();
-  CHECK(line.find("does not let this node have the account other") != std::string::npos);
+  CHECK(line.find("does not let the node n2 have the account other") != std::string::npos);
   CHECK(line.find("warder cluster add --accounts") != std::string::npos);
   CHECK_FALSE(Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
 }
