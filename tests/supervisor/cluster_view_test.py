@@ -348,7 +348,7 @@ class RealNodes(unittest.TestCase):
                                     _meta={"org.warder/workspace": again})
             body = json.loads(result["content"][0]["text"])
             self.assertIs(body["success"], True, body)
-            self.assertNotIn("kept", body["stdout"])
+            self.assertNotIn("kept", str(body["output"]))
 
     def test_ps_shows_executions_of_all_nodes_and_a_stopped_node_delays_nobody(self):
         code = "import time\nprint('running', flush=True)\ntime.sleep(60)"
