@@ -162,11 +162,11 @@ class NodeDouble:
                 if self.cluster.is_unreachable:
                     raise OSError("the node does not answer")
                 far.connect(str(self.cluster.nodes[order["node"]].warderd))
+                far.sendall(json.dumps({"act": order["for"]}).encode() + b"\n")
+                if not far.makefile("rb", 0).readline().startswith(b'{"serving"'):
+                    raise OSError("warderd of the node does not answer")
             except OSError as e:
                 client.sendall(json.dumps({"refused": {"why": str(e), "remedy": "ask the administrator"}}).encode() + b"\n")
-                return
-            far.sendall(json.dumps({"act": order["for"]}).encode() + b"\n")
-            if not far.makefile("rb", 0).readline().startswith(b'{"serving"'):
                 return
             client.sendall(json.dumps({"opened": {"boot": "double"}}).encode() + b"\n")
             pair = (client, far)

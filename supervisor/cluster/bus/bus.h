@@ -129,7 +129,7 @@ class KvBucket {
   virtual Task<Result<uint64_t>> put(std::string key, std::string bytes) = 0;  // returns the new revision
   // Writes if the key has no value.
   virtual Task<Result<KvWrite>> create(std::string key, std::string bytes) = 0;
-  // Writes if the key's last change has this revision.
+  // Writes if the key's last change has this revision; 0: if the key never had a value, nor its removal.
   virtual Task<Result<KvWrite>> update(std::string key, std::string bytes, uint64_t revision) = 0;
   // Removes the value: always, or if the key's last change has this revision. A key without a value is no error.
   virtual Task<Result<KvWrite>> remove(std::string key, std::optional<uint64_t> revision) = 0;

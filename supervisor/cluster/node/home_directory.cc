@@ -172,11 +172,15 @@ Task<bool> HomeDirectory::put_back_one(std::shared_ptr<KvBucket> bucket, std::st
     remove_record(key);
     co_return true;
   }
-  const auto made = co_await bucket->create(key, write_home_record(record));
+  const auto made = co_await bucket->update(key, write_home_record(record), 0);
   if (!made) co_return false;
   if (made->written) co_return true;
   const auto entry = co_await bucket->get(key);
-  if (!entry || !*entry) co_return false;
+  if (!entry) co_return false;
+  if (!*entry) {  // it was removed while this node did not hear of it
+    remove_record(key);
+    co_return true;
+  }
   const auto present = read_home_record((*entry)->bytes);
   if (present && present->epoch >= record.epoch) co_return true;
   const auto replaced = co_await bucket->update(key, write_home_record(record), (*entry)->revision);

@@ -108,6 +108,19 @@ TEST_CASE_METHOD(Homes, "a home that the bus lost, or has with an older epoch, i
   CHECK(home_of("acme", "a") == "n2");
 }
 
+TEST_CASE_METHOD(Homes, "a home that was removed while this node was away is not put back", "[cluster]") {
+  const std::string key = tenant_key("acme", "a");
+  until([&] { return homes->is_current(); }, "the bucket");
+  broker.write_value("homes", key, R"({"node":"n2","epoch":3})");
+  until([&] { return is_remembered("n2"); }, "the copy on the disk");
+  homes.reset();
+  const auto bucket = run(other->open_bucket("homes", {}, 5s));
+  REQUIRE(run((*bucket)->remove(key, std::nullopt)));
+  start();
+  until([&] { return home_of("acme", "a") == "n1"; }, "a new home");
+  CHECK(value(key) == R"({"node":"n1","epoch":1})");
+}
+
 TEST_CASE_METHOD(Homes, "a remembered home of a node that the cluster does not have is not put back", "[cluster]") {
   const std::string key = tenant_key("acme", "a");
   until([&] { return homes->is_current(); }, "the bucket");

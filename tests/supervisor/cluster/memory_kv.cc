@@ -16,11 +16,13 @@ struct MemoryPlace {
   std::chrono::milliseconds limit;
 };
 
-// What a write asks for. `expected`: the revision that the key must have; 0: no value.
+// What a write asks for. `expected`: the revision of the key's last change; 0: there is none, or with `creates` a
+// removal.
 struct MemoryWrite {
   std::string key, bytes;
   std::optional<uint64_t> expected;
   bool removes = false;
+  bool creates = false;
 };
 
 // Waits as long as the network takes. Errors: unavailable.
@@ -67,7 +69,7 @@ Task<Result<KvWrite>> write_memory(MemoryPlace place, MemoryWrite wanted) {
     CO_TRY(MemoryBucket * bucket, find_bucket(place));
     const auto found = bucket->values.find(wanted.key);
     const bool absent = found == bucket->values.end();
-    const uint64_t last = absent || (wanted.expected == 0 && found->second.removed) ? 0 : found->second.revision;
+    const uint64_t last = absent || (wanted.creates && found->second.removed) ? 0 : found->second.revision;
     if (wanted.expected && *wanted.expected != last) co_return outcome;
     place.core->store(place.name, wanted.key, std::move(wanted.bytes), wanted.removes);
     outcome.written = true;
@@ -109,7 +111,9 @@ class MemoryBucketClient : public KvBucket {
     return put_memory(place_, wanted(std::move(key), std::move(bytes), std::nullopt, false));
   }
   Task<Result<KvWrite>> create(std::string key, std::string bytes) override {
-    return write_memory(place_, wanted(std::move(key), std::move(bytes), 0, false));
+    MemoryWrite created = wanted(std::move(key), std::move(bytes), 0, false);
+    created.creates = true;
+    return write_memory(place_, std::move(created));
   }
   Task<Result<KvWrite>> update(std::string key, std::string bytes, uint64_t revision) override {
     return write_memory(place_, wanted(std::move(key), std::move(bytes), revision, false));
