@@ -105,9 +105,16 @@ class Nodes(unittest.TestCase):
                 self.assertEqual(there.execute("import os\nresult = os.listdir()")["result"], ["there"])
             places = self.side_by_side(3, 4, "import os\nassert os.listdir('/workspace') == []")
             self.assertIn("n2", places)
-        with self.subTest("a node that is stopped is not waited for twice"):
+        with self.subTest("a node that is stopped may have run it; the next call runs here"), contextlib.ExitStack() as stack:
+            for _ in range(2):
+                stack.enter_context(Client(self.rig.daemons["n1"].socket)).begin_running(
+                    "import time; print('running', flush=True); time.sleep(60)")
+            client = stack.enter_context(Client(self.rig.daemons["n1"].socket))
+            self.assertEqual(run(client, "1")[1], "n2")
             self.rig.nodes["n2"].send(signal.SIGSTOP)
-            self.assertEqual(self.side_by_side(3, 5), ["n1"] * 3)
+            lost, _ = run(client, "result = 1")
+            self.assertEqual((lost["success"], lost["node"], lost["may_have_run"]), (False, "n2", True))
+            self.assertEqual(run(client, "result = 1")[1], None)
             self.rig.nodes["n2"].send(signal.SIGCONT)
         with self.subTest("without warder-node, all run here"):
             self.rig.nodes["n1"].stop()

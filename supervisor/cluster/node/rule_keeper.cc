@@ -120,6 +120,7 @@ Task<> RuleKeeper::follow_files() {
   std::map<std::string, std::string> seen;
   for (;;) {
     co_await look_at_files(seen);
+    co_await put_again();
     co_await sleep_for(loop_, kLookAtRules);
   }
 }
@@ -202,12 +203,23 @@ Task<> RuleKeeper::replace(Bucket bucket, std::string key) {
   co_await put(bucket, std::move(own));
 }
 
-// A write that fails is tried again when the bucket is opened anew.
+Task<> RuleKeeper::put_again() {
+  if (unput_.empty() || !bucket_) co_return;
+  auto own = co_await own_rules();
+  std::erase_if(own, [&](const auto& one) { return !unput_.contains(one.first); });
+  co_await put(bucket_, std::move(own));
+}
+
+// A write that fails is tried again with the next look at the files.
 Task<> RuleKeeper::put(Bucket bucket, std::map<RuleKey, std::string> texts) {
   for (auto& [key, text] : texts) {
     const std::string name = bucket_key(key);
     const auto put = co_await bucket->put(name, std::move(text));
-    if (!put) log_warning("cluster: the rule {} cannot be put on the bus: {}", name, put.error().what);
+    if (put) {
+      unput_.erase(key);
+    } else if (unput_.insert(key).second) {
+      log_warning("cluster: the rule {} cannot be put on the bus: {}; it is tried again", name, put.error().what);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "supervisor/base/clock.h"
@@ -38,6 +39,7 @@ class RuleKeeper {
   Task<> take(Bucket bucket, KvChange change);
   Task<> replace(Bucket bucket, std::string key);
   Task<> put(Bucket bucket, std::map<RuleKey, std::string> texts);
+  Task<> put_again();
   Task<std::shared_ptr<Offered>> offer(std::string text);
   Task<std::map<RuleKey, std::string>> own_rules();
 
@@ -48,6 +50,7 @@ class RuleKeeper {
   RuleWork& rules_;
   std::function<void()> changed_;
   std::map<std::string, Monotonic::time_point> replaced_;  // by key of the bucket: when its value was replaced
+  std::set<RuleKey> unput_;                                // rules that could not be put on the bus
   Bucket bucket_;                                          // nullptr: not open
   Scope tasks_;                                            // last: cancelled first
 };
