@@ -98,7 +98,7 @@ Result<> check_top(int tree) {
 Result<> take_out(int tenants, int parent, const std::string& name, const std::string& from, const std::string& to) {
   struct stat seen {};
   if (::fstatat(parent, name.c_str(), &seen, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(seen.st_mode))
-    (void)::fchmodat(parent, name.c_str(), 0700, 0);
+    (void)!::fchmodat(parent, name.c_str(), 0700, 0);
   return rename_beneath(tenants, RelativePath::known(from), RelativePath::known(to), Existing::refuse);
 }
 

@@ -9,8 +9,11 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <memory>
+#include <string_view>
 
 #include "statistics.h"
 #include "supervisor/cluster/bus/nats_bus.h"
@@ -87,16 +90,36 @@ T run_task(Loop& loop, Task<T> work) {
   return *std::move(result);
 }
 
+std::unique_ptr<cluster::Bus> connect(Loop& loop, const cluster::NatsServerProcess& server, const std::string& name) {
+  cluster::BusSettings settings;
+  settings.servers = {server.url()};
+  settings.name = name;
+  settings.inbox_prefix = "_INBOX." + name;
+  return run_task(loop, cluster::connect_nats(loop, settings)).value();
+}
+
+// One request for each line of the standard input; prints its microseconds. For a comparison in the same run, with the
+// pauses of the other program (cluster.py).
+int measure_asked(Loop& loop) {
+  cluster::NatsServerProcess server;
+  auto one = connect(loop, server, "n1"), two = connect(loop, server, "n2");
+  auto requests = *two->subscribe("w1.requests");
+  Scope answering(loop);
+  answering.spawn(answer_requests(*two, *requests));
+  if (!run_task(loop, two->flush(5s))) return 1;
+  for (int read = std::getchar(); read != EOF; read = std::getchar()) {
+    if (read != '\n') continue;
+    const auto begin = Steady::now();
+    if (!run_task(loop, one->request("w1.requests", std::string(64, 'x'), 5s))) return 1;
+    fmt::print("{:.0f}\n", us_since(begin));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 int measure(Loop& loop, int rounds) {
   cluster::NatsServerProcess server;
-  auto connect = [&](const std::string& name) {
-    cluster::BusSettings settings;
-    settings.servers = {server.url()};
-    settings.name = name;
-    settings.inbox_prefix = "_INBOX." + name;
-    return run_task(loop, cluster::connect_nats(loop, settings)).value();
-  };
-  auto one = connect("n1"), two = connect("n2");
+  auto one = connect(loop, server, "n1"), two = connect(loop, server, "n2");
   auto messages = *two->subscribe("w1.messages"), requests = *two->subscribe("w1.requests");
   Scope answering(loop);
   answering.spawn(answer_requests(*two, *requests));
@@ -174,7 +197,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   Loop loop;  // the threads of the buses must end before it
-  const int code = measure(loop, argc > 1 ? std::max(1, std::atoi(argv[1])) : 50);
+  const bool is_asked = argc > 1 && std::string_view(argv[1]) == "--asked";
+  const int code = is_asked ? measure_asked(loop) : measure(loop, argc > 1 ? std::max(1, std::atoi(argv[1])) : 50);
   cluster::wait_for_ended_buses(10s);
   return code;
 }

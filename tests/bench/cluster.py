@@ -12,10 +12,12 @@ fault, how often a program started twice, was told done and is not there, or was
 until a failure was told. Prints figures and judges none. Loopback and Unix sockets only.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import signal
 import statistics
+import subprocess
 import sys
 import time
 
@@ -37,9 +39,23 @@ def of(values, part):
     return statistics.quantiles(values, n=100)[part - 1]
 
 
-def costs(rounds, rig, plain, clients, home, away):
+@contextlib.contextmanager
+def bus_requests(program):
+    """A function that makes one request over NATS, and returns its milliseconds."""
+    with subprocess.Popen([program, "--asked"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as bench:
+        def request():
+            bench.stdin.write("\n")
+            spent = float(bench.stdout.readline()) / 1e3
+            time.sleep(0.02)
+            return spent
+        yield request
+
+
+def costs(rounds, rig, plain, clients, home, away, bus_request):
     spent = {"without a cluster": [], "at the home": [], "from another node": []}
+    requests = []
     for _ in range(rounds):
+        requests.append(bus_request())
         spent["without a cluster"].append(pass_ms(plain))
         spent["at the home"].append(pass_ms(clients[home]))
         spent["from another node"].append(pass_ms(clients[away]))
@@ -54,7 +70,8 @@ def costs(rounds, rig, plain, clients, home, away):
     for name, values in {**spent, **down}.items():
         print(f"{name}: p50 {of(values, 50):.2f} ms, p95 {of(values, 95):.2f} ms, "
               f"x{of(values, 50) / (bare_down if 'down' in name else bare):.3f}")
-    print(f"remote minus local: {of(spent['from another node'], 50) - of(spent['at the home'], 50):.2f} ms")
+    more, request = of(spent["from another node"], 50) - of(spent["at the home"], 50), of(requests, 50)
+    print(f"remote minus local: {more:.2f} ms, x{more / request:.1f} of a request over NATS, {request:.2f} ms, with the same pauses")
 
 
 def faults_of(rig, home):
@@ -194,11 +211,11 @@ def main():
         home = result["_meta"].get("org.warder/node", "n1")
         away = next(name for name in rig.names if name != home)
         if options.rounds:
-            with Client(plain.socket) as unclustered:
+            with Client(plain.socket) as unclustered, bus_requests(build / "tests/bench/bus-bench") as bus_request:
                 for client in (unclustered, clients[home], clients[away]):
                     for _ in range(20):
                         pass_ms(client)
-                costs(options.rounds, rig, unclustered, clients, home, away)
+                costs(options.rounds, rig, unclustered, clients, home, away, bus_request)
         for client in clients.values():
             client.close()
         if options.calls:

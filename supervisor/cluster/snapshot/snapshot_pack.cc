@@ -34,7 +34,7 @@ class OwnerRights {
     if ((mode & needed) != needed) is_changed_ = ::fchmodat(folder, name.c_str(), mode_ | needed, 0) == 0;
   }
   ~OwnerRights() {
-    if (is_changed_) ::fchmodat(folder_, name_.c_str(), mode_, 0);
+    if (is_changed_) (void)!::fchmodat(folder_, name_.c_str(), mode_, 0);  // the folder may be gone
   }
   OwnerRights(const OwnerRights&) = delete;
 

@@ -231,9 +231,11 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
   }
 
   NamedEntry entry(environment, id, tenant);
+  auto known =
+      start(environment.journal.knows(tenant, id));  // beside the entry's commit: one wait for the disk's thread
   auto begun = co_await entry.begin(context.principal.name(), *digest);
+  auto before = co_await known;  // a fork has rows of its branches only
   if (!begun) co_return make_refusal({}, begun.error());
-  auto before = co_await environment.journal.knows(tenant, id);  // a fork has rows of its branches only
   if (!before) {
     entry.give_back();
     co_return make_refusal({}, before.error());
