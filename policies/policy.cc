@@ -188,7 +188,9 @@ ClusterRules read_cluster(const Json& object, Problems& problems) {
   Checked in(object, "cluster", problems);
   ClusterRules rules;
   rules.is_home_shared = in.one_of("home", {"local", "cluster"}) == "cluster";
-  if (in.has("spread")) rules.spreads_stateless = in.one_of("spread", {"never", "stateless"}) == "stateless";
+  // On another node, an account without a shared policy may be another person.
+  if (in.find("spread"))
+    rules.spreads_stateless = in.one_of("spread", {"never", "stateless"}) == "stateless" && rules.is_home_shared;
   in.done();
   return rules;
 }
@@ -341,7 +343,7 @@ bool Policy::allows_language(std::string_view language) const {
 
 bool Policy::allows_workspace(std::string_view workspace) const {
   if (!valid_workspace_name(workspace)) return false;
-  if (cluster.spreads_stateless && workspace == kStatelessWorkspace) return false;
+  if (workspace == kStatelessWorkspace) return false;
   return std::any_of(workspaces.begin(), workspaces.end(),
                      [&](const auto& p) { return matches_pattern(p, workspace); });
 }

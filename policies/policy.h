@@ -104,8 +104,7 @@ struct ClusterRules {
   bool spreads_stateless = false;  // "spread": "stateless": executions that declare it run on any node, without files
 };
 
-// The workspace of stateless executions: a named one that stays empty. Where a policy has `spread`, clients may not
-// name it.
+// The workspace of stateless executions: a named one that stays empty, as no policy lets clients name it.
 inline constexpr std::string_view kStatelessWorkspace = "stateless";
 
 // ToolRules: the tools that are listed and may be called. Each tool costs the agent's context its definition.

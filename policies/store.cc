@@ -371,10 +371,9 @@ Result<Assignment> Store::tenant_of(const NodeOrder& order) const {
     return fail(Code::denied,
                 fmt::format("policy '{}' of this node differs from that of the node that asks", policy->name),
                 "give all nodes of the cluster the same policies", "cluster.home");
-  const bool is_for_nodes = policy && (policy->cluster.is_home_shared || policy->cluster.spreads_stateless);
-  if (!is_for_nodes || !valid_name(order.tenant))
+  if (!policy || !policy->cluster.is_home_shared || !valid_name(order.tenant))
     return fail(Code::denied,
-                fmt::format("this node has no policy '{}' with \"cluster\": {{\"home\": \"cluster\"}} or `spread`",
+                fmt::format("this node has no policy '{}' with \"cluster\": {{\"home\": \"cluster\"}}",
                             printable(order.policy, 64)),
                 "give all nodes of the cluster the same policies", "cluster.home");
   return Assignment{order.tenant, std::move(policy)};

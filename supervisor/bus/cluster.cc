@@ -204,8 +204,9 @@ Task<Result<MessagePtr>> BusObjects::list_cluster_executions(MessagePtr call) {
   }
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = append_objects(reply.get(), rows);
-  if (r >= 0) r = append(reply.get(), found->unanswered);
-  if (r >= 0) r = append(reply.get(), found->left_out);
+  const bool sees_all = viewer.sees_all;  // names of nodes, and numbers of all tenants
+  if (r >= 0) r = append(reply.get(), sees_all ? found->unanswered : decltype(found->unanswered)());
+  if (r >= 0) r = append(reply.get(), sees_all ? found->left_out : decltype(found->left_out)());
   if (r < 0) co_return fail_errno(-r, "list the executions of the cluster");
   co_return reply;
 }

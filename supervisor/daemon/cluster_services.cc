@@ -72,6 +72,9 @@ Result<> DaemonParts::join_cluster() {
   });
   cluster::RuleFollower::Uses uses;
   uses.reload = controls_.reload;
+  uses.is_in_doubt = [this] {
+    return prepared_.configuration.source != configuration::ConfigurationInForce::Source::files;
+  };
   uses.catalog_changed = [this] { tasks_.spawn(discovery_.refresh()); };
   return cluster_->take_rules({options.socket, options.trust, prepared_.options.state}, std::move(uses));
 }

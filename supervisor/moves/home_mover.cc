@@ -108,7 +108,7 @@ Task<Result<>> HomeMover::send(const PackedHome& packed, std::string node, clust
   SnapshotOffer offer{packed.about.bytes, packed.about.sha256, packed.has_vault, {}};
   if (packed.has_vault) offer.vault_seal = services_.vault_keys(tenant).seal;
   Json message = write_offer(offer);
-  CO_CHECKED(co_await send_message(socket, std::move(message)));
+  CO_CHECKED(co_await send_message(services_.loop, socket, std::move(message)));
   CO_TRY(const Json go, co_await read_message(services_.loop, socket, "go", kGoLimit));
   const auto part = std::make_shared<std::string>();
   for (uint64_t at = 0; at < offer.bytes; at += part->size()) {
@@ -120,7 +120,7 @@ Task<Result<>> HomeMover::send(const PackedHome& packed, std::string node, clust
       return {};
     };
     CO_CHECKED(co_await services_.disk.run(read));
-    const auto sent = co_await send_bytes(socket, *part);
+    const auto sent = co_await send_bytes(services_.loop, socket, *part);
     if (!sent) {
       const auto why = co_await read_message(services_.loop, socket, "taken", kAskAgain);
       if (!why && why.error().code == Code::denied) co_return tl::unexpected<Error>(why.error());
@@ -192,6 +192,18 @@ Task<> HomeMover::complete_held(Leaving leaving, cluster::MoveGate::Hold hold) {
 }
 
 Task<Result<std::string>> HomeMover::park(tenants::TenantId id, std::string folder) {
+  OneShot<Result<std::string>> done(services_.loop, fail(Code::unavailable, "the daemon ends"));
+  tasks_.spawn(do_park(std::move(id), std::move(folder), done.resolver()));
+  auto result = co_await done;
+  co_return result;
+}
+
+Task<> HomeMover::do_park(tenants::TenantId id, std::string folder, OneShot<Result<std::string>>::Resolver done) {
+  auto parked = co_await park_held(std::move(id), std::move(folder));
+  done.resolve(std::move(parked));
+}
+
+Task<Result<std::string>> HomeMover::park_held(tenants::TenantId id, std::string folder) {
   if (is_leaving(id)) co_return fail(Code::denied, "the workspace moves already");
   const Moving moving(leaving_, id);
   CO_TRY(const cluster::Home home, co_await own_home(id));

@@ -21,13 +21,15 @@ class HomeMover {
 
   // A move continues if the caller is cancelled.
   Task<Result<>> move(tenants::TenantId id, std::string node);
-  // Writes the workspace as a file into `folder`; it stays here. Returns the file's name.
+  // Writes the workspace as a file into `folder`; it stays here. Continues, too. Returns the file's name.
   Task<Result<std::string>> park(tenants::TenantId id, std::string folder);
   // A move that an earlier daemon began. Its requests are held from this call on.
   void complete(Leaving leaving);
   bool is_leaving(const tenants::TenantId& id) const { return leaving_.contains(id); }
 
  private:
+  Task<> do_park(tenants::TenantId id, std::string folder, OneShot<Result<std::string>>::Resolver done);
+  Task<Result<std::string>> park_held(tenants::TenantId id, std::string folder);
   struct Moving;
   Task<> do_move(tenants::TenantId id, std::string node, OneShot<Result<>>::Resolver done);
   Task<Result<>> move_held(tenants::TenantId id, std::string node);

@@ -17,6 +17,15 @@ using namespace std::chrono_literals;
 constexpr auto kOfferLimit = 30s;
 constexpr auto kClaimAgain = 1s;
 
+// Ends the arrival of a workspace with its scope.
+struct Arrival {
+  std::set<tenants::TenantId>& all;
+  const tenants::TenantId id;
+  Arrival(std::set<tenants::TenantId>& of, tenants::TenantId one) : all(of), id(std::move(one)) {}
+  Arrival(const Arrival&) = delete;
+  ~Arrival() { all.erase(id); }
+};
+
 }  // namespace
 
 void HomeReceiver::take(AsyncFd socket, cluster::Push push) {
@@ -34,7 +43,7 @@ Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push) {
   } else {
     log_notice("cluster: the workspace {} came from node {}", name, from);
   }
-  (void)co_await send_message(socket, std::move(answer));
+  (void)co_await send_message(services_.loop, socket, std::move(answer));
 }
 
 MoveFiles::Staging HomeReceiver::staging_of(cluster::Push push, const policies::Policy& policy) const {
@@ -50,6 +59,7 @@ Task<Result<uint64_t>> HomeReceiver::receive(AsyncFd& socket, cluster::Push push
   CO_TRY(const SnapshotOffer offer, read_offer(message));
   const policies::NodeOrder order{push.id.account, push.policy, push.policy_hash};
   CO_TRY(const policies::Assignment assignment, services_.policies.tenant_of(order));
+  if (!assignment.policy->cluster.is_home_shared) co_return fail(Code::denied, "the policy's workspaces do not move");
   if (!assignment.policy->allows_workspace(push.id.workspace) && !push.id.workspace.empty())
     co_return fail(Code::denied, "the policy here does not allow a workspace of this name");
   MoveFiles::Staging staging = staging_of(push, *assignment.policy);
@@ -62,6 +72,8 @@ Task<Result<uint64_t>> HomeReceiver::receive(AsyncFd& socket, cluster::Push push
                                staging.limits.bytes),
                    "delete files, or raise the quota in the policy of all nodes", "quota");
   if (mover_.is_leaving(push.id)) co_return fail(Code::unavailable, "the workspace is leaving this node");
+  if (!arriving_.insert(push.id).second) co_return fail(Code::unavailable, "the workspace is arriving already");
+  const Arrival arrival(arriving_, push.id);
   const auto arriving = std::make_shared<MoveFiles::Arriving>();
   const WorkerThread::Job begin = [arriving, files = &services_.files]() -> Result<> {
     TRY(*arriving, files->begin_arriving());
@@ -69,7 +81,7 @@ Task<Result<uint64_t>> HomeReceiver::receive(AsyncFd& socket, cluster::Push push
   };
   CO_CHECKED(co_await services_.disk.run(begin));
   Json go = {{"go", Json::object()}};
-  auto done = co_await send_message(socket, std::move(go));
+  auto done = co_await send_message(services_.loop, socket, std::move(go));
   if (done) done = co_await read_all(socket, *arriving, offer.bytes);
   if (done) done = co_await stage(*arriving, std::move(staging));
   if (!done) {
@@ -87,6 +99,8 @@ Task<Result<>> HomeReceiver::read_all(AsyncFd& socket, MoveFiles::Arriving arriv
   while (bytes > 0) {
     part->resize(static_cast<size_t>(std::min<uint64_t>(bytes, kPart)));
     size_t filled = 0;
+    // A part that does not come ends the move: it has one of few places.
+    const Deadline late(services_.loop, kPartLimit, [&socket] { ::shutdown(socket.get(), SHUT_RDWR); });
     while (filled < part->size()) {
       const ssize_t got = ::recv(socket.get(), part->data() + filled, part->size() - filled, MSG_DONTWAIT);
       if (got < 0 && errno == EINTR) continue;
@@ -119,7 +133,7 @@ Task<Result<uint64_t>> HomeReceiver::claim_and_place(Arrived arrived) {
     const auto home =
         co_await cluster::claim_home(services_.link, arrived.push.id, arrived.push.node, arrived.push.epoch, when);
     if (home) {
-      CO_CHECKED(co_await place(arrived));
+      co_await place_surely(arrived);
       co_return home->epoch;
     }
     if (home.error().code == Code::denied) {
@@ -129,6 +143,19 @@ Task<Result<uint64_t>> HomeReceiver::claim_and_place(Arrived arrived) {
     if (!is_told)
       log_warning("cluster: it is not known whether this node is the home of {}: {}; requests for it wait",
                   arrived.push.id.text(), home.error().what);
+    co_await sleep_for(services_.loop, kClaimAgain);
+  }
+}
+
+// This node is the home now: requests wait until the files are in their place.
+Task<> HomeReceiver::place_surely(Arrived arrived) {
+  for (bool is_told = false;; is_told = true) {
+    const auto placed = co_await place(arrived);
+    if (placed) co_return;
+    if (!is_told)
+      log_error(
+          "cluster: the workspace {} is here, and its files cannot be put in their place: {}; requests for it wait",
+          arrived.push.id.text(), placed.error().what);
     co_await sleep_for(services_.loop, kClaimAgain);
   }
 }
@@ -167,6 +194,8 @@ Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
   const cluster::SnapshotLabel& label = parked.label;
   const tenants::TenantId named{label.account, label.workspace};
   CO_TRY(const tenants::TenantId id, tenants::TenantId::parse(named.text()));
+  if (id.workspace == policies::kStatelessWorkspace)
+    co_return fail(Code::denied, "a workspace of this name stays empty: it is for stateless executions");
   CO_TRY(auto policy, policy_of_home(services_, id.account));
   if (const auto own = services_.policies.find(label.policy); own && own->cluster.is_home_shared) policy = own;
   CO_TRY(const cluster::Home home, co_await cluster::lost_home(services_.link, id));
@@ -188,6 +217,18 @@ Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
 }
 
 Task<Result<cluster::SnapshotLabel>> HomeReceiver::restore(std::string file) {
+  OneShot<Result<cluster::SnapshotLabel>> done(services_.loop, fail(Code::unavailable, "the daemon ends"));
+  tasks_.spawn(do_restore(std::move(file), done.resolver()));
+  auto result = co_await done;
+  co_return result;
+}
+
+Task<> HomeReceiver::do_restore(std::string file, OneShot<Result<cluster::SnapshotLabel>>::Resolver done) {
+  auto restored = co_await restore_held(std::move(file));
+  done.resolve(std::move(restored));
+}
+
+Task<Result<cluster::SnapshotLabel>> HomeReceiver::restore_held(std::string file) {
   const auto parked = std::make_shared<MoveFiles::Parked>();
   const WorkerThread::Job open = [parked, file, files = &services_.files]() -> Result<> {
     TRY(*parked, files->open_parked(file));

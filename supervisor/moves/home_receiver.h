@@ -5,6 +5,7 @@
 // the cluster decides.
 // Used by: supervisor/daemon/. Errors: each connection gets its own, and the sender stays the home.
 #pragma once
+#include <set>
 #include <string>
 
 #include "supervisor/moves/home_mover.h"
@@ -24,8 +25,9 @@ class HomeReceiver {
 
   // A connection of warder-node, behind its first line.
   void take(AsyncFd socket, cluster::Push push);
-  // Brings a workspace back from a parked file, an absolute path. Takes up to a minute. Returns the label. Errors also:
-  // denied: its home is alive, or this node is the home and has the workspace's files.
+  // Brings a workspace back from a parked file, an absolute path. Takes up to a minute, and goes on if the caller is
+  // cancelled. Returns the label. Errors also: denied: its home is alive, or this node is the home and has the
+  // workspace's files.
   Task<Result<cluster::SnapshotLabel>> restore(std::string file);
   // A workspace that an earlier daemon has received. Its requests are held from this call on.
   void complete(Arrived arrived);
@@ -38,13 +40,17 @@ class HomeReceiver {
   Task<Result<Arrived>> prepare_restore(MoveFiles::Parked parked);
   Task<Result<uint64_t>> claim_and_place(Arrived arrived);
   Task<Result<>> place(Arrived arrived);
+  Task<> place_surely(Arrived arrived);
+  Task<> do_restore(std::string file, OneShot<Result<cluster::SnapshotLabel>>::Resolver done);
+  Task<Result<cluster::SnapshotLabel>> restore_held(std::string file);
   Task<> give_up(std::string folder);
   Task<> complete_held(Arrived arrived, cluster::MoveGate::Hold hold);
   MoveFiles::Staging staging_of(cluster::Push push, const policies::Policy& policy) const;
 
   MoveServices& services_;
   const HomeMover& mover_;
-  Scope tasks_;  // last: cancelled first
+  std::set<tenants::TenantId> arriving_;  // by a connection of another node
+  Scope tasks_;                           // last: cancelled first
 };
 
 }  // namespace moves

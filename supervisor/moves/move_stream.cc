@@ -49,7 +49,8 @@ Result<SnapshotOffer> read_offer(const Json& message) {
   return offer;
 }
 
-Task<Result<>> send_bytes(AsyncFd& socket, std::string_view bytes) {
+Task<Result<>> send_bytes(Loop& loop, AsyncFd& socket, std::string_view bytes) {
+  const Deadline late(loop, kPartLimit, [&socket] { ::shutdown(socket.get(), SHUT_RDWR); });
   while (!bytes.empty()) {
     const ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
@@ -63,9 +64,9 @@ Task<Result<>> send_bytes(AsyncFd& socket, std::string_view bytes) {
   co_return Result<>{};
 }
 
-Task<Result<>> send_message(AsyncFd& socket, Json message) {
+Task<Result<>> send_message(Loop& loop, AsyncFd& socket, Json message) {
   const std::string line = dump_json(message) + "\n";
-  co_return co_await send_bytes(socket, line);
+  co_return co_await send_bytes(loop, socket, line);
 }
 
 Task<Result<Json>> read_message(Loop& loop, AsyncFd& socket, const char* name, std::chrono::milliseconds limit) {

@@ -18,7 +18,8 @@
 
 namespace moves {
 
-constexpr size_t kPart = 1 << 20;  // bytes that are read or written at a time
+constexpr size_t kPart = 1 << 20;               // bytes that are read or written at a time
+constexpr std::chrono::seconds kPartLimit{60};  // for one part, while the other side writes the one before to its disk
 
 struct SnapshotOffer {
   uint64_t bytes = 0;
@@ -29,8 +30,9 @@ struct SnapshotOffer {
 Json write_offer(const SnapshotOffer& offer);
 Result<SnapshotOffer> read_offer(const Json& message);
 
-Task<Result<>> send_bytes(AsyncFd& socket, std::string_view bytes);
-Task<Result<>> send_message(AsyncFd& socket, Json message);
+// At most a part. Errors also: kPartLimit is over; the socket is shut down then.
+Task<Result<>> send_bytes(Loop& loop, AsyncFd& socket, std::string_view bytes);
+Task<Result<>> send_message(Loop& loop, AsyncFd& socket, Json message);
 // The content of the message with this name. Errors: also denied: the other side refused, with its reason.
 Task<Result<Json>> read_message(Loop& loop, AsyncFd& socket, const char* name, std::chrono::milliseconds limit);
 

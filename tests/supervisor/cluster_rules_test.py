@@ -63,6 +63,8 @@ class Rules(unittest.TestCase):
         with self.subTest("a policy that cannot be used changes nothing"):
             before = self.sign("broken", {"limits": {"standard": {"cpus": "many"}}})
             self.wait_for("the cluster's policies are refused", before)
+            before = self.sign("other", {"extends": "default", "tools": few})
+            self.wait_for("the cluster's policy 'other' is in force", before)
             self.assertFalse(self.policy_file("n2", "broken").exists())
             self.assertEqual(self.tools("n2"), set(few))
             self.sign("broken", None, "--withdraw")

@@ -76,10 +76,8 @@ Away::Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveG
 Away::~Away() = default;
 
 bool Away::concerns(mcp::Method method, const mcp::RequestContext& context) const {
-  const policies::ClusterRules& rules = tenants::member_of(context).policy->cluster;
-  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
-  if (!rules.is_home_shared && !is_of_node) return rules.spreads_stateless && method == mcp::Method::tools_call;
-  return std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
+  return tenants::member_of(context).policy->cluster.is_home_shared &&
+         std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
 }
 
 Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestContext& context, Json& params, size_t) {
@@ -87,14 +85,11 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
   const policies::ClusterRules& rules = tenants::member_of(context).policy->cluster;
   const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
   if (rules.spreads_stateless && is_spread(method, context, params)) {
+    const bool has_own_id = !is_of_node && context.meta.contains(kExecutionIdKey);
+    if (has_own_id || context.meta.contains(tenants::kWorkspaceKey)) co_return std::nullopt;  // refused here
     if (is_of_node) co_return answer_spread(form);
     auto answered = co_await spread(context, params, std::move(form));
     co_return answered;
-  }
-  if (!rules.is_home_shared) {
-    if (!is_of_node) co_return std::nullopt;
-    co_return write_far_failure({"denied", "the policy has its workspaces at each node", "", link_.node(), false},
-                                form);
   }
   tenants::TenantId id{tenants::member_of(context).tenant->account()};
   if (context.meta.is_object())

@@ -24,7 +24,8 @@ constexpr auto kAnswerLimit = 3s;      // warder-node asks the cluster
 constexpr size_t kMostHomes = 10'000;  // in memory
 constexpr size_t kMostAsked = 1000;    // questions without an answer
 constexpr int kMostRounds = 1000;      // of one removal of homes
-constexpr size_t kMostViews = 8;       // the same, of those with a page as answer: they must fit into the socket
+constexpr auto kViewAgain = 20ms;
+constexpr size_t kMostViews = 8;  // the same, of those with a page as answer: they must fit into the socket
 
 Error unavailable(std::string why) {
   return {Code::unavailable, 0, std::move(why), "ask the administrator: journalctl --unit=warder-node", {}};
@@ -270,8 +271,25 @@ Task<Result<Json>> NodeLink::order(const char* kind, Json question, std::chrono:
   co_return answered;
 }
 
-Task<Result<Json>> NodeLink::ask(const char* question, Json content, size_t most_asked) {
-  if (questions_.size() >= most_asked)
+// Pages must fit into the socket, so few are asked for at once.
+Task<Result<Json>> NodeLink::ask_view(const char* question, Json content) {
+  const auto until = Monotonic::now() + kAnswerLimit;
+  while (views_ >= kMostViews && Monotonic::now() < until) co_await sleep_for(loop_, kViewAgain);
+  if (views_ >= kMostViews)
+    co_return fail(Code::exhausted, "too many questions about the cluster at once", "ask again");
+  struct Counted {
+    size_t& count;
+    explicit Counted(size_t& views) : count(views) { count++; }
+    Counted(const Counted&) = delete;
+    ~Counted() { count--; }
+  };
+  const Counted counted(views_);
+  auto said = co_await ask(question, std::move(content));
+  co_return said;
+}
+
+Task<Result<Json>> NodeLink::ask(const char* question, Json content) {
+  if (questions_.size() >= kMostAsked)
     co_return fail(Code::exhausted, "too many questions about the cluster at once", "ask again");
   const uint64_t number = ++last_id_;
   content["id"] = number;
@@ -286,25 +304,25 @@ Task<Result<Json>> NodeLink::ask(const char* question, Json content, size_t most
 
 Task<Result<std::vector<std::string>>> NodeLink::places_for(std::string account, bool here_is_free) {
   Json content = {{"account", std::move(account)}, {"here", here_is_free}};
-  CO_TRY(const Json said, co_await ask("place", std::move(content), kMostAsked));
+  CO_TRY(const Json said, co_await ask("place", std::move(content)));
   co_return read_places(said);
 }
 
 Task<Result<NodePage>> NodeLink::nodes_after(std::string name) {
   Json content = {{"after", std::move(name)}};
-  CO_TRY(const Json said, co_await ask("view", std::move(content), kMostViews));
+  CO_TRY(const Json said, co_await ask_view("view", std::move(content)));
   co_return read_node_page(said);
 }
 
 Task<Result<HomePage>> NodeLink::homes(HomeQuestion question) {
-  CO_TRY(const Json said, co_await ask("list_homes", write_home_question(question), kMostViews));
+  CO_TRY(const Json said, co_await ask_view("list_homes", write_home_question(question)));
   co_return read_home_page(said);
 }
 
 Task<Result<>> NodeLink::forget_homes(std::string account) {
   for (int rounds = 0; rounds < kMostRounds; rounds++) {
     Json content = {{"account", account}};
-    CO_TRY(const Json said, co_await ask("forget_homes", std::move(content), kMostViews));
+    CO_TRY(const Json said, co_await ask("forget_homes", std::move(content)));
     CO_TRY(const ForgottenHomes forgotten, read_forgotten(said));
     if (!forgotten.has_more) break;
   }
@@ -320,6 +338,12 @@ Standing NodeLink::standing() const {
 void NodeLink::tell_load_of(std::function<NodeLoad()> read) {
   read_load_ = std::move(read);
   load_changed();
+}
+
+// The connection may exist already.
+void NodeLink::on_rules(std::function<void()> changed) {
+  rules_changed_ = std::move(changed);
+  if (is_connected()) rules_changed_();
 }
 
 NodeLoad NodeLink::load() const {

@@ -38,7 +38,7 @@ class NodeLink {
   // The load of this daemon, as other nodes see it; nothing before tell_load_of().
   NodeLoad load() const;
   // Sets the function that is called when the cluster's rules may have changed: also after each connection.
-  void on_rules(std::function<void()> changed) { rules_changed_ = std::move(changed); }
+  void on_rules(std::function<void()> changed);
   // What is known of the home now: the next home_of() returns it.
   void note_home(const tenants::TenantId& id, Home home) { homes_[id] = std::move(home); }
   // The next home_of() asks warder-node.
@@ -90,7 +90,8 @@ class NodeLink {
   void take_failure(const Json& failed);
   void take_lease(const Json& message);
   Task<Result<Opened>> open_with(Json request);
-  Task<Result<Json>> ask(const char* question, Json content, size_t most_asked);
+  Task<Result<Json>> ask(const char* question, Json content);
+  Task<Result<Json>> ask_view(const char* question, Json content);
   void take_answer(const Json& content);
   void take_numbers(const Json& told);
   void tell_load();
@@ -113,6 +114,7 @@ class NodeLink {
   std::map<uint64_t, OneShot<Result<Json>>::Resolver> questions_;  // about nodes and homes
   std::map<uint64_t, OneShot<Result<Json>>::Resolver> ordered_;    // changes of homes
   uint64_t last_id_ = 0;
+  size_t views_ = 0;    // questions whose answers are pages
   uint64_t moves_ = 0;  // messages "moved": an answer to a question from before the last one may be old
   std::function<NodeLoad()> read_load_;
   std::optional<NodeLoad> told_load_;  // nullopt: not on this connection

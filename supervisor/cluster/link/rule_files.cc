@@ -44,16 +44,30 @@ Result<RuleFiles::Taken> RuleFiles::take(const std::vector<std::string>& texts) 
     if (!accepted && !(rule && rule->kind == "trust")) taken.refused.push_back(accepted.error().what);
   }
   TRY(before_, read_policies());
-  const Contents wanted = wanted_policies(taken.refused);
-  if (wanted == before_) return taken;
-  CHECKED(write_policies(before_, wanted));
-  taken.has_policies_changed = true;
+  wanted_ = wanted_policies(taken.refused);
+  for (const auto& [name, content] : wanted_) {
+    const auto before = before_.find(name);
+    if (before == before_.end() || before->second != content) taken.policies.push_back(name);
+  }
+  for (const auto& [name, content] : before_)
+    if (!wanted_.contains(name)) taken.policies.push_back(name);
   return taken;
 }
 
-Result<> RuleFiles::undo_policies() {
+Result<> RuleFiles::apply(const std::vector<std::string>& policies) const {
+  for (const std::string& name : policies) CHECKED(write_policy(name, wanted_));
+  return {};
+}
+
+Result<> RuleFiles::undo(const std::vector<std::string>& policies) const {
+  for (const std::string& name : policies) CHECKED(write_policy(name, before_));
+  return {};
+}
+
+Result<> RuleFiles::clear() const {
   TRY(const Contents now, read_policies());
-  return write_policies(now, before_);
+  for (const auto& [name, content] : now) CHECKED(write_policy(name, {}));
+  return {};
 }
 
 Result<RuleFiles::Contents> RuleFiles::read_policies() const {
@@ -84,16 +98,11 @@ RuleFiles::Contents RuleFiles::wanted_policies(std::vector<std::string>& refused
   return wanted;
 }
 
-Result<> RuleFiles::write_policies(const Contents& from, const Contents& to) const {
-  for (const auto& [name, content] : to) {
-    const auto before = from.find(name);
-    if (before == from.end() || before->second != content)
-      CHECKED(write_whole_file(fmt::format("{}/{}{}", folder_, name, kPolicyEnd), content, 0644, Existing::replace));
-  }
-  for (const auto& [name, content] : from) {
-    const std::string path = fmt::format("{}/{}{}", folder_, name, kPolicyEnd);
-    if (!to.contains(name) && ::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_path(errno, "remove", path);
-  }
+Result<> RuleFiles::write_policy(const std::string& name, const Contents& from) const {
+  const std::string path = fmt::format("{}/{}{}", folder_, name, kPolicyEnd);
+  const auto found = from.find(name);
+  if (found != from.end()) return write_whole_file(path, found->second, 0644, Existing::replace);
+  if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_path(errno, "remove", path);
   return {};
 }
 

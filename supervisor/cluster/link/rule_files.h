@@ -22,14 +22,17 @@ class RuleFiles {
   static Result<RuleFiles> open(const std::string& anchor, const std::string& state);
 
   struct Taken {
-    bool has_policies_changed = false;  // files in policies/
+    std::vector<std::string> policies;  // names of policies whose files differ from the rules: apply() writes them
     bool has_catalog_changed = false;
     std::vector<std::string> refused;  // a sentence for each rule that is not used
   };
-  // Stores the rules that are newer, and writes the files of policies.
+  // Stores the rules that are newer.
   Result<Taken> take(const std::vector<std::string>& texts);
-  // Brings back the files of policies from before the last take().
-  Result<> undo_policies();
+  // Writes, or removes, the files of these policies, as the rules say; undo() brings back those from before take().
+  Result<> apply(const std::vector<std::string>& policies) const;
+  Result<> undo(const std::vector<std::string>& policies) const;
+  // Removes the files of all policies: the next take() names all policies again.
+  Result<> clear() const;
   // The tool definitions of the rules that are stored.
   RuleDefinitions definitions(std::vector<std::string>& refused) const;
 
@@ -38,11 +41,11 @@ class RuleFiles {
   RuleFiles(RuleStore store, std::string folder) : store_(std::move(store)), folder_(std::move(folder)) {}
   Result<Contents> read_policies() const;
   Contents wanted_policies(std::vector<std::string>& refused) const;
-  Result<> write_policies(const Contents& from, const Contents& to) const;
+  Result<> write_policy(const std::string& name, const Contents& from) const;
 
   RuleStore store_;
-  std::string folder_;  // of the files of policies
-  Contents before_;     // the last take()
+  std::string folder_;        // of the files of policies
+  Contents before_, wanted_;  // of the last take()
 };
 
 }  // namespace cluster

@@ -10,6 +10,8 @@ namespace cluster {
 namespace {
 
 constexpr size_t kMostRefusals = 20;  // in the log, for one fetch
+constexpr size_t kMostOneByOne = 20;  // policies; each takes a reload
+constexpr std::chrono::minutes kTryRefusedAgain{10};
 
 }  // namespace
 
@@ -18,11 +20,12 @@ struct RuleFollower::Work {
   RuleFiles::Taken taken;          // by the last job
   RuleDefinitions definitions;     // as it read them
 
-  Result<> take(const Settings& settings, const std::vector<std::string>& texts) {
+  Result<> take(const Settings& settings, const std::vector<std::string>& texts, bool is_in_doubt) {
     const bool is_first = !files;
     if (is_first) {
       TRY(files, RuleFiles::open(settings.trust, settings.state));
     }
+    if (is_in_doubt) CHECKED(files->clear());
     TRY(taken, files->take(texts));
     taken.has_catalog_changed |= is_first;
     if (taken.has_catalog_changed) definitions = files->definitions(taken.refused);
@@ -60,33 +63,53 @@ Task<> RuleFollower::take_until_none_changed() {
 
 Task<Result<>> RuleFollower::take() {
   CO_TRY(std::vector<std::string> texts, co_await fetch_rules(loop_, settings_.socket));
-  WorkerThread::Job job = [work = work_, settings = settings_, texts = std::move(texts)] {
-    return work->take(settings, texts);
+  // A daemon that ended while it tried a wrong policy has left its file.
+  const bool is_in_doubt = std::exchange(is_first_, false) && uses_.is_in_doubt();
+  WorkerThread::Job job = [work = work_, settings = settings_, texts = std::move(texts), is_in_doubt] {
+    return work->take(settings, texts, is_in_doubt);
   };
   CO_CHECKED(co_await thread_->run(std::move(job)));
-  const RuleFiles::Taken taken = std::move(work_->taken);
+  RuleFiles::Taken taken = std::move(work_->taken);
   for (size_t i = 0; i < taken.refused.size() && i < kMostRefusals; i++)
     log_warning("cluster: a rule is not used: {}", taken.refused[i]);
   if (taken.has_catalog_changed) {
     definitions_ = std::make_shared<const RuleDefinitions>(std::move(work_->definitions));
     uses_.catalog_changed();
   }
-  if (taken.has_policies_changed) CO_CHECKED(co_await adopt_policies());
+  if (!taken.policies.empty()) CO_CHECKED(co_await adopt(std::move(taken.policies)));
   co_return Result<>{};
 }
 
-Task<Result<>> RuleFollower::adopt_policies() {
-  const auto adopted = co_await uses_.reload();
+Task<Result<>> RuleFollower::adopt(std::vector<std::string> policies) {
+  auto adopted = co_await adopt_one(policies);
   if (adopted) {
     log_notice("cluster: the cluster's policies are in force");
-    co_return Result<>{};
+    co_return adopted;
   }
-  WorkerThread::Job job = [work = work_] { return work->files->undo_policies(); };
-  CO_CHECKED(co_await thread_->run(std::move(job)));
+  again_ = Deadline(loop_, kTryRefusedAgain, [this] { changed(); });
+  if (policies.size() > kMostOneByOne) policies.resize(kMostOneByOne);
+  for (size_t i = 0; policies.size() > 1 && i < policies.size(); i++) {
+    std::vector<std::string> one{policies[i]};
+    const auto alone = co_await adopt_one(std::move(one));
+    if (alone)
+      log_notice("cluster: the cluster's policy '{}' is in force", policies[i]);
+    else
+      log_warning("cluster: the cluster's policy '{}' is refused: {}", policies[i], alone.error().what);
+  }
   const auto former = co_await uses_.reload();
   if (!former) log_error("cluster: the former policies are refused, too: {}", former.error().what);
-  Error why = adopted.error();
-  co_return tl::unexpected<Error>(std::move(why).within("the cluster's policies are refused"));
+  co_return tl::unexpected<Error>(std::move(adopted).error().within("the cluster's policies are refused"));
+}
+
+// All of these, or none.
+Task<Result<>> RuleFollower::adopt_one(std::vector<std::string> policies) {
+  WorkerThread::Job apply = [work = work_, policies] { return work->files->apply(policies); };
+  auto adopted = co_await thread_->run(std::move(apply));
+  if (adopted) adopted = co_await uses_.reload();
+  if (adopted) co_return adopted;
+  WorkerThread::Job undo = [work = work_, policies] { return work->files->undo(policies); };
+  CO_CHECKED(co_await thread_->run(std::move(undo)));
+  co_return adopted;
 }
 
 }  // namespace cluster

@@ -215,7 +215,7 @@ Task<> NodeService::give_rules(AsyncFd daemon) {
 }
 
 Task<> NodeService::carry_push(AsyncFd local, std::string node, Push push) {
-  Carrier::OtherNode other{node, nodes_.boot_of(node)};
+  Carrier::OtherNode other{node, nodes_.boot_of(node), nodes_.wire_of(node)};
   return carrier_.carry_push(std::move(local), std::move(other), std::move(push));
 }
 

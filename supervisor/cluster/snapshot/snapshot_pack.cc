@@ -27,22 +27,29 @@ constexpr mode_t kPermissions = 0777;
 tl::unexpected<Error> stopped() { return fail(Code::unavailable, "the daemon ends"); }
 
 // Gives the owner rights to an entry that its mode does not give, until the end of the scope.
+// The entry is opened without following links, and its mode is set through the descriptor: fchmodat(2) would follow a
+// link that a program put there.
 class OwnerRights {
  public:
-  OwnerRights(int folder, const std::string& name, mode_t mode, mode_t needed)
-      : folder_(folder), name_(name), mode_(mode & 07777) {
-    if ((mode & needed) != needed) is_changed_ = ::fchmodat(folder, name.c_str(), mode_ | needed, 0) == 0;
+  OwnerRights(int folder, const std::string& name, mode_t mode, mode_t needed) : mode_(mode & 07777) {
+    if ((mode & needed) == needed) return;
+    auto opened = open_listed_beneath(folder, name, O_PATH);
+    struct stat now {};
+    if (!opened || ::fstat(opened->get(), &now) < 0 || S_ISLNK(now.st_mode)) return;
+    if (set_mode(opened->get(), mode_ | needed)) entry_ = *std::move(opened);
   }
   ~OwnerRights() {
-    if (is_changed_) (void)!::fchmodat(folder_, name_.c_str(), mode_, 0);  // the folder may be gone
+    if (entry_) set_mode(entry_.get(), mode_);
   }
   OwnerRights(const OwnerRights&) = delete;
 
  private:
-  const int folder_;
-  const std::string name_;
+  // chmod(2) follows the link in proc(5) to the very file of the descriptor.
+  static bool set_mode(int entry, mode_t mode) {
+    return ::chmod(fmt::format("/proc/self/fd/{}", entry).c_str(), mode) == 0;
+  }
   const mode_t mode_;
-  bool is_changed_ = false;
+  Fd entry_;  // empty: the mode is as it was
 };
 
 class Packing {

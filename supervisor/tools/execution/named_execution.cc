@@ -207,6 +207,12 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
                                     RunNamed run) {
   const auto chosen = chosen_id(context.meta);
   if (!chosen) co_return make_refusal({}, chosen.error());
+  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
+  if (tenants::may_run_anywhere(context.meta) && (!is_of_node || context.meta.contains(tenants::kWorkspaceKey))) {
+    const Error why{Code::invalid, 0, "a stateless execution has no id of its client, and no workspace",
+                    std::string("leave out _meta ") + tenants::kPlaceKey, kIdRule};
+    co_return make_refusal({}, why);
+  }
   const auto requester = environment.requester_of(context);
   if (!requester) co_return make_refusal({}, requester.error());
   const std::string tenant = requester->tenant->name();

@@ -50,32 +50,40 @@ TEST_CASE_METHOD(Machine, "policies that an authority has signed become files", 
   auto taken = files->take({strict, rule("policy", "forged", 1, "{}", 1), rule("policy", "tenants", 1, "{}"),
                             rule("policy", "list", 1, "[]"), "no rule"});
   REQUIRE(taken);
-  CHECK((taken->has_policies_changed && !taken->has_catalog_changed));
+  CHECK((taken->policies == std::vector<std::string>{"strict"} && !taken->has_catalog_changed));
+  REQUIRE(files->apply(taken->policies));
   CHECK(taken->refused.size() == 4);
   CHECK(policy("strict") == R"({"a":1})");
   for (const char* name : {"forged", "tenants", "list"}) CHECK(policy(name).empty());
-  CHECK_FALSE(files->take({strict})->has_policies_changed);
-  CHECK_FALSE(files->take({})->has_policies_changed);  // nobody takes a rule back by saying nothing
+  CHECK(files->take({strict})->policies.empty());
+  CHECK(files->take({})->policies.empty());  // nobody takes a rule back by saying nothing
 
   SECTION("a newer one replaces it, and an older one does not") {
-    CHECK(files->take({rule("policy", "strict", 3, R"({"a":3})")})->has_policies_changed);
-    CHECK_FALSE(files->take({rule("policy", "strict", 2, R"({"a":2})")})->has_policies_changed);
+    CHECK(files->apply(files->take({rule("policy", "strict", 3, R"({"a":3})")})->policies));
+    CHECK(files->take({rule("policy", "strict", 2, R"({"a":2})")})->policies.empty());
     CHECK(policy("strict") == R"({"a":3})");
   }
   SECTION("the files from before come back") {
-    CHECK(files->take({rule("policy", "strict", 2, R"({"a":2})"), rule("policy", "more", 1, "{}")}));
-    CHECK(files->undo_policies());
+    const auto next = files->take({rule("policy", "strict", 2, R"({"a":2})"), rule("policy", "more", 1, "{}")});
+    REQUIRE(next);
+    CHECK(next->policies == std::vector<std::string>{"more", "strict"});
+    CHECK(files->apply(next->policies));
+    CHECK(policy("more") == "{}");
+    CHECK(files->undo(next->policies));
     CHECK(policy("strict") == R"({"a":1})");
     CHECK(policy("more").empty());
   }
   SECTION("a withdrawn one is removed") {
-    CHECK(files->take({rule("policy", "strict", 2, "")})->has_policies_changed);
+    CHECK(files->apply(files->take({rule("policy", "strict", 2, "")})->policies));
     CHECK_FALSE(std::filesystem::exists(root + "/cluster/policies/strict.json"));
   }
   SECTION("a restart has the same rules") {
-    CHECK(RuleFiles::open(anchor, root)->take({})->has_policies_changed == false);
-    std::filesystem::remove(root + "/cluster/policies/strict.json");
-    CHECK(RuleFiles::open(anchor, root)->take({})->has_policies_changed);
+    auto again = RuleFiles::open(anchor, root);
+    REQUIRE(again);
+    CHECK(again->take({})->policies.empty());
+    REQUIRE(again->clear());
+    CHECK(policy("strict").empty());
+    CHECK(again->apply(again->take({})->policies));
     CHECK(policy("strict") == R"({"a":1})");
   }
 }
