@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <optional>
 #include <utility>
 
 #include "supervisor/upstream/socket_transport.h"
@@ -14,6 +15,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kLooksEvery = 500ms;
 constexpr auto kSignOfLife = 2s;
+// For opening it again after a silence: so a failure is told 2.5 s after the node's last sign of life.
+constexpr auto kOpenAfterSilence = 400ms;
 constexpr auto kIdle = 60s;
 
 }  // namespace
@@ -36,7 +39,10 @@ Task<Result<std::shared_ptr<upstream::Client>>> FarConnection::client() {
     auto done = std::make_shared<Event>();
     waiting_.push_back(done);
     if (!std::exchange(is_opening_, true)) tasks_.spawn(open());
+    std::optional<Deadline> late;
+    if (was_silent_) late.emplace(loop_, kOpenAfterSilence, [this, done] { loop_.defer([done] { done->fire(); }); });
     co_await *done;
+    if (!client_ && is_opening_) co_return fail(Code::unavailable, "it gives no sign of life");
   }
   if (!client_) co_return tl::unexpected<Error>(why_);
   co_return client_;
@@ -46,6 +52,7 @@ Task<> FarConnection::open() {
   auto opened = co_await link_.open(node_, acting_);
   is_opening_ = false;
   if (opened) {
+    was_silent_ = false;
     socket_ = Fd(::fcntl(opened->socket.get(), F_DUPFD_CLOEXEC, 0));
     auto transport = std::make_unique<upstream::SocketTransport>(loop_, std::move(opened->socket));
     client_ = std::make_shared<upstream::Client>(loop_, reading_, std::move(transport), upstream::Variables{},
@@ -91,6 +98,7 @@ Task<> FarConnection::watch() {
 void FarConnection::give_up() {
   if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
   client_.reset();
+  was_silent_ = true;
 }
 
 }  // namespace cluster

@@ -59,6 +59,7 @@ class FarConnection {
   Fd socket_;                                 // of client_, to end it
   Error why_;                                 // why it could not be opened
   std::vector<std::shared_ptr<Event>> waiting_;
+  bool was_silent_ = false;  // given up, and not opened since
   bool is_opening_ = false;
   size_t uses_ = 0;
   bool is_watching_ = false;
