@@ -194,6 +194,21 @@ TEST_CASE("a snapshot above a limit is refused before it is written") {
   CHECK(scene.unpack({1000, 100, 1 << 20, 100}).error().code == Code::exhausted);
 }
 
+TEST_CASE("a byte between two holes counts as the block that it takes") {
+  const SnapshotScene scene;
+  TarEntry entry = SnapshotScene::file_entry("folder/workspace/bomb", 1000 * 8192);
+  entry.is_sparse = true;
+  for (uint64_t i = 0; i < 1000; i++) entry.extents.push_back({i * 8192, 1});
+  scene.forge({{SnapshotScene::entry_of(TarType::folder, "folder/workspace"), ""}, {entry, std::string(1000, 'x')}});
+  UnpackLimits limits = kWide;
+  limits.workspace_bytes = 1000 * 4096 - 1;
+  const auto refused = scene.unpack(limits);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::exhausted);
+  CHECK(refused.error().rule == "quota");
+  CHECK_FALSE(fs::exists(scene.to / "workspace/bomb"));
+}
+
 TEST_CASE("what is no snapshot is refused") {
   const SnapshotScene scene;
   SnapshotScene::write(scene.file, "no zstd");
