@@ -1,5 +1,9 @@
 #include "supervisor/base/loop.h"
 
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
 #include "supervisor/base/log.h"
 
 namespace {
@@ -27,6 +31,7 @@ Loop::Loop() {
   deferred_.reset(new Deferred);
   deferred_->handle.data = deferred_.get();
   uv_idle_init(&uv_, &deferred_->handle);
+  descriptors_ = std::make_unique<EpollSet>(&uv_);
   root_ = std::make_unique<Scope>(*this);
 }
 
@@ -35,6 +40,7 @@ Loop::~Loop() {
   while (live_tasks() > 0) uv_run(&uv_, UV_RUN_ONCE);  // tasks that cancellation started: reapers
   root_.reset();
   deferred_.reset();
+  descriptors_->close();
   turn_end_.reset();
   uv_run(&uv_, UV_RUN_DEFAULT);  // let every uv_close() finish
   if (uv_loop_close(&uv_) != 0) std::terminate();
@@ -88,56 +94,65 @@ Task<> Scope::run(Task<> work, Tasks::iterator self) {
 }
 
 namespace {
-constexpr int kEvent[2] = {UV_READABLE, UV_WRITABLE};
-bool closing(uv_poll_t* handle) { return uv_is_closing(reinterpret_cast<uv_handle_t*>(handle)) != 0; }
+constexpr uint32_t kEvent[2] = {EPOLLIN, EPOLLOUT};
+constexpr uint32_t kEnded = EPOLLERR | EPOLLHUP;  // wakes both directions, as poll(2) does
 }  // namespace
 
-void AsyncFd::Poll::rearm() {
-  int events = (waiting[0] ? UV_READABLE : 0) | (waiting[1] ? UV_WRITABLE : 0);
-  if (events == 0) {
-    uv_poll_stop(&handle);
-  } else {
-    uv_poll_start(&handle, events, &Poll::on_event);
-  }
+AsyncFd::Poll::~Poll() {
+  for (Waiter*& waiter : waiting)
+    if (waiter) std::exchange(waiter, nullptr)->registered = false;
+  if (set()) set()->remove(*this);
 }
 
-void AsyncFd::Poll::on_event(uv_poll_t* h, int status, int events) {
+void AsyncFd::Poll::wait(Waiter& waiter) {
+  waiting[waiter.dir] = &waiter;
+  wait_for(kEvent[waiter.dir]);
+  keep_loop_running(true);
+}
+
+// The descriptor stays registered: an event without a waiter is dropped once.
+void AsyncFd::Poll::forget(const Waiter& waiter) {
+  waiting[waiter.dir] = nullptr;
+  keep_loop_running(waiting[0] || waiting[1]);
+}
+
+void AsyncFd::Poll::on_events(uint32_t events) {
   const Doing doing(LoopWork::other);
-  auto* self = static_cast<Poll*>(h->data);
-  std::coroutine_handle<> wake[2];
+  EpollSet& all = *set();
+  const uint64_t token = EpollSet::token_of(*this);
+  Waiter* const waited[2] = {waiting[0], waiting[1]};
+  // The first to wake may destroy the second, wait again, or destroy this Poll.
   for (int i = 0; i < 2; i++) {
-    if (self->waiting[i] && (status < 0 || (events & kEvent[i]))) wake[i] = self->waiting[i]->h;
+    if (!waited[i] || !(events & (kEvent[i] | kEnded)) || waiting[i] != waited[i]) continue;
+    Waiter& waiter = *std::exchange(waiting[i], nullptr);
+    waiter.registered = false;
+    keep_loop_running(waiting[0] || waiting[1]);
+    waiter.h.resume();
+    if (!all.holds(token)) return;
   }
-  // The first to wake may destroy the second, which then clears waiting[1]. It may also close this
-  // Poll; the memory stays until uv's close callback.
-  for (int i = 0; i < 2; i++) {
-    if (wake[i] && self->waiting[i]) {
-      std::exchange(self->waiting[i], nullptr)->registered = false;
-      if (!closing(h)) self->rearm();
-      wake[i].resume();
-    }
-  }
+  for (int i = 0; i < 2; i++)
+    if (waiting[i]) wait_for(kEvent[i]);
 }
 
 void AsyncFd::Waiter::await_suspend(std::coroutine_handle<> c) {
   h = c;
   registered = true;
-  poll->waiting[dir] = this;
-  poll->rearm();
+  poll->wait(*this);
 }
 
 AsyncFd::Waiter::~Waiter() {
-  if (!registered) return;
-  poll->waiting[dir] = nullptr;
-  if (!closing(&poll->handle)) poll->rearm();
+  if (registered) poll->forget(*this);
 }
 
 Result<AsyncFd> AsyncFd::adopt(Loop& loop, Fd fd) {
+  struct stat info {};
+  if (::fstat(fd.get(), &info) < 0) return fail_errno(errno, "fstat");
+  if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) return fail_errno(EPERM, "epoll_ctl");
+  int on = 1;
+  if (::ioctl(fd.get(), FIONBIO, &on) < 0) return fail_errno(errno, "ioctl FIONBIO");
   AsyncFd async;
-  auto box = std::make_unique<Poll>();
-  box->handle.data = box.get();
-  if (int rc = uv_poll_init(loop.uv(), &box->handle, fd.get()); rc < 0) return fail_errno(-rc, "uv_poll_init");
-  async.poll_.reset(box.release());
+  async.poll_ = std::make_unique<Poll>();
+  loop.descriptors().add(*async.poll_, fd.get());
   async.fd_ = std::move(fd);
   return async;
 }

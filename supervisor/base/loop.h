@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "supervisor/base/busy_time.h"
+#include "supervisor/base/epoll_set.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
@@ -39,6 +40,7 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   uv_loop_t* uv() { return &uv_; }
+  EpollSet& descriptors() { return *descriptors_; }
   BusyTime& busy_time() { return busy_; }
   // The number of turns so far. A turn is the work between two waits for events.
   uint64_t turn() const { return turn_; }
@@ -71,6 +73,7 @@ class Loop {
   uint64_t turn_ = 0;
   UvPtr<TurnEnd> turn_end_;
   UvPtr<Deferred> deferred_;
+  std::unique_ptr<EpollSet> descriptors_;
   std::unique_ptr<Scope> root_;
 };
 
@@ -96,22 +99,15 @@ class Scope {
 };
 
 // AsyncFd: a descriptor that the loop can wait for: pipe, socket, pidfd, inotify, ... One reader and one writer at a
-// time. Owns the descriptor. The caller makes it non-blocking where reads or writes may block.
+// time. Owns the descriptor, and makes it non-blocking.
 class AsyncFd {
   struct Waiter;
-  struct Poll {
-    uv_poll_t handle;
-    Waiter* waiting[2] = {};  // [0] for UV_READABLE, [1] for UV_WRITABLE
-    void rearm();
-    static void on_event(uv_poll_t* h, int status, int events);
-  };
-  // A task that waits for a descriptor when it is closed is never resumed. It may be cancelled at any later time.
-  struct ClosePoll {
-    void operator()(Poll* poll) const {
-      for (Waiter*& waiter : poll->waiting)
-        if (waiter) std::exchange(waiter, nullptr)->registered = false;
-      UvClose()(poll);
-    }
+  struct Poll final : EpollSet::Entry {
+    ~Poll() override;
+    void on_events(uint32_t events) override;
+    void wait(Waiter& waiter);
+    void forget(const Waiter& waiter);
+    Waiter* waiting[2] = {};  // [0] for EPOLLIN, [1] for EPOLLOUT
   };
   struct Waiter {
     Poll* poll;
@@ -127,11 +123,11 @@ class AsyncFd {
 
  public:
   AsyncFd() = default;  // empty: test with operator bool
-  // Errors: internal, "uv_poll_init: ..." (a regular file cannot be polled).
+  // Errors: internal, "epoll_ctl: ..." (a regular file or a folder cannot be polled).
   static Result<AsyncFd> adopt(Loop& loop, Fd fd);
   AsyncFd(AsyncFd&&) = default;
   AsyncFd& operator=(AsyncFd&& other) noexcept {
-    poll_ = std::move(other.poll_);  // libuv stops using the old descriptor before it is closed
+    poll_ = std::move(other.poll_);  // the loop stops using the old descriptor before it is closed
     fd_ = std::move(other.fd_);
     return *this;
   }
@@ -140,14 +136,15 @@ class AsyncFd {
   int get() const { return fd_.get(); }
   Waiter readable() { return Waiter{poll_.get(), 0, {}}; }
   Waiter writable() { return Waiter{poll_.get(), 1, {}}; }
+  // A task that waits for the descriptor then is never resumed. It may be cancelled at any later time.
   void close() {
     poll_.reset();
     fd_.reset();
   }
 
  private:
-  Fd fd_;                                  // closed last:
-  std::unique_ptr<Poll, ClosePoll> poll_;  // libuv must let go of the fd before it is closed
+  Fd fd_;                       // closed last:
+  std::unique_ptr<Poll> poll_;  // the loop must let go of the descriptor before it is closed
 };
 
 // Calls fn once after `after`, unless this object is destroyed first. The clock is CLOCK_MONOTONIC (uv_hrtime). fn may

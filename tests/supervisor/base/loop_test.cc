@@ -360,7 +360,7 @@ TEST_CASE("what cannot be waited for is refused", "[loop]") {
   REQUIRE(file);
   auto refused = AsyncFd::adopt(loop, std::move(file));
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().what == "uv_poll_init: Operation not permitted");
+  CHECK(refused.error().what == "epoll_ctl: Operation not permitted");
 }
 
 TEST_CASE("an empty AsyncFd and a disarmed Deadline cost nothing and break nothing", "[loop]") {
