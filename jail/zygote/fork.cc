@@ -16,6 +16,7 @@
 #include "jail/init/steps.h"
 #include "jail/orders.h"
 #include "jail/spawn.h"
+#include "jail/zygote/pages.h"
 
 namespace jail::zygote {
 namespace {
@@ -97,6 +98,7 @@ int map_ids(int pid, Identity identity) {
 }
 
 [[noreturn]] void become_runner(int start) {
+  if (!wanted) touch_pages();  // while init builds the root
   char go = 0;
   if (::read(start, &go, 1) != 1) ::_exit(127);  // init could not build the rest
   // Init has replaced the root. Only the working directory still refers to the old root.
@@ -185,11 +187,16 @@ void fill_malloc_cache() {
 
 void serve(const Interpreter& interpreter) {
   interpreter_ = &interpreter;
+  fill_malloc_cache();
+  if (interpreter.rehearse) {
+    interpreter.before();
+    learn_pages(interpreter.rehearse);
+    interpreter.parent();
+  }
   ::signal(SIGCHLD, SIG_IGN);  // the kernel reaps; init and the daemon exchange the exit status
   ::signal(SIGPIPE, SIG_IGN);
   null_device = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null_device < 0) return;
-  fill_malloc_cache();
   for (;;) {
     Incoming in{};
     if (!receive(in)) return;

@@ -27,17 +27,17 @@ def main():
     live(channel, began)
 
 
-def live(channel, began, stage=None, is_wanted=False):
+def live(channel, began, stage=None):
     """Runs from a warm interpreter on: its own, or a fork of a zygote's. Does not return.
 
-    `stage`: made ahead of time. `is_wanted`: an execution waits, though its order may not have arrived yet.
+    `stage`: made ahead of time by a zygote, which has rehearsed, too.
     """
     try:
         channel.own()
-        if not is_wanted and not channel.waiting():
+        if stage is None and not channel.waiting():
             from warder._rehearsal import rehearse
             rehearse(receive_order)
-            stage = stage or Stage()
+            stage = Stage()
         before = _execution.open_files()
         if not gc.isenabled():
             let_collect()

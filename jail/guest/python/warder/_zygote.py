@@ -26,16 +26,22 @@ def main():
         rehearse(_main.receive_order)
     stage, channel = Stage(), Channel(_main.SOCKET)
 
-    def live(is_wanted):
+    def live():
         began = perf_counter()
         reseed()
-        _main.live(channel, began, stage, is_wanted)
+        _main.live(channel, began, stage)
+
+    def rehearse_in_copy():
+        """Shows the zygote which memory a copy needs, so that a copy need not rehearse."""
+        reseed()
+        rehearse(_main.receive_order)
+        encode(_main.ready(perf_counter()))
 
     gc.collect()
     _fresh_pools.begin()
     _main.let_collect()
     os.write(_main.SOCKET, b"F" + encode(_main.ready(began)))
-    _warder_fork.serve(live)
+    _warder_fork.serve(live, rehearse_in_copy)
     os._exit(0)
 
 
