@@ -126,6 +126,8 @@ class Jail {
   // For hosts without cgroups. Opens the files of /proc ahead of time; call it once the interpreter is ready.
   void watch_lone_process();
   std::optional<LoneProcess> lone_process(Threads allowed);
+  // See LoneProcessFiles::own_cpu_us(). Empty without watch_lone_process().
+  std::optional<uint64_t> lone_cpu_us() const { return lone_process_.own_cpu_us(); }
   // The host's pid of init, for reading /proc. Once init is gone, another process may get this number.
   int init_pid() const { return init_pid_; }
 

@@ -139,11 +139,28 @@ uint64_t mapped_values_of(int pid, const SharedValues& values) {
   return bytes;
 }
 
-// The number of the only child; 0 when there is no child, or more than one.
-int only_child_in(const std::string& text) {
-  int child = 0;
-  auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), child);
-  return error == std::errc{} && next == text.data() + text.size() - 1 ? child : 0;
+// Text of a file "children" with at most one child: a number and a space. A longer text has more children.
+struct FewChildren {
+  explicit FewChildren(const Fd& file) : size(file ? ::pread(file.get(), text, sizeof text, 0) : -1) {}
+  bool is_none() const { return size == 0; }
+  // The number of the only child; 0 when there is no child, or more than one.
+  int only() const {
+    int child = 0;
+    if (size < 2) return 0;
+    auto [next, error] = std::from_chars(text, text + size, child);
+    return error == std::errc{} && next == text + size - 1 ? child : 0;
+  }
+  char text[24];
+  ssize_t size;
+};
+
+// CPU time of another process, in microseconds. The id of its clock is its number, inverted, and CPUCLOCK_SCHED
+// (clock_getcpuclockid(3), posix-timers.h).
+std::optional<uint64_t> cpu_clock_us(int pid) {
+  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2);
+  timespec used{};
+  if (::clock_gettime(clock, &used) < 0) return std::nullopt;
+  return static_cast<uint64_t>(used.tv_sec) * 1'000'000 + static_cast<uint64_t>(used.tv_nsec) / 1000;
 }
 
 }  // namespace
@@ -198,21 +215,28 @@ LoneProcessFiles::LoneProcessFiles(int init_pid) {
   if (init_pid <= 0) return;
   // Each has one thread: the file of the first thread is the file of the process.
   of_init_ = open_text(fmt::format("/proc/{0}/task/{0}/children", init_pid));
-  pid_ = only_child_in(read_text(of_init_));
+  pid_ = FewChildren(of_init_).only();
   if (pid_ == 0) return;
   children_ = open_text(fmt::format("/proc/{0}/task/{0}/children", pid_));
   stat_ = open_text(fmt::format("/proc/{}/stat", pid_));
   status_ = open_text(fmt::format("/proc/{}/status", pid_));
 }
 
+bool LoneProcessFiles::is_only_child() const { return pid_ != 0 && FewChildren(of_init_).only() == pid_; }
+
 bool LoneProcessFiles::has_children(Threads threads) const {
-  if (threads == Threads::one) return !read_text(children_).empty();
+  if (threads == Threads::one) return !FewChildren(children_).is_none();
   std::vector<int> found;  // each thread has its own children
   return add_children(pid_, found) == 0 || !found.empty();
 }
 
+std::optional<uint64_t> LoneProcessFiles::own_cpu_us() const {
+  if (!is_only_child() || has_children(Threads::one)) return std::nullopt;
+  return cpu_clock_us(pid_);
+}
+
 std::optional<LoneProcess> LoneProcessFiles::read(Threads allowed) const {
-  if (pid_ == 0 || only_child_in(read_text(of_init_)) != pid_ || has_children(allowed)) return std::nullopt;
+  if (!is_only_child() || has_children(allowed)) return std::nullopt;
   // proc(5), stat: after the name in parentheses the third field; 16 and 17 are cutime and cstime, 20 the threads.
   std::string stat = read_text(stat_);
   size_t name_end = stat.rfind(')');
@@ -224,14 +248,10 @@ std::optional<LoneProcess> LoneProcessFiles::read(Threads allowed) const {
                   &children_system, &threads) != 4 ||
       (threads != 1 && allowed == Threads::one) || state == 'Z' || state == 'X')
     return std::nullopt;
-  // The id of another process's CPU clock: its number, inverted, and CPUCLOCK_SCHED (clock_getcpuclockid(3),
-  // posix-timers.h).
-  auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid_) << 3) | 2);
-  timespec used{};
-  if (::clock_gettime(clock, &used) < 0) return std::nullopt;
+  const auto own = cpu_clock_us(pid_);
+  if (!own) return std::nullopt;
   LoneProcess lone;
-  lone.cpu_us = static_cast<uint64_t>(used.tv_sec) * 1'000'000 + static_cast<uint64_t>(used.tv_nsec) / 1000 +
-                (children_user + children_system) * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  lone.cpu_us = *own + (children_user + children_system) * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
   std::string status = read_text(status_);
   unsigned long peak_kib = 0;
   if (size_t at = status.find("VmHWM:"); at != std::string::npos)

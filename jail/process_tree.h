@@ -67,8 +67,12 @@ class LoneProcessFiles {
   explicit operator bool() const { return pid_ != 0; }
   // Empty when there are more processes or threads, or no process: then the usage is known only after their end.
   std::optional<LoneProcess> read(Threads allowed) const;
+  // CPU time that the process has used by itself, in microseconds. A tenth of the work of read(). Empty when there are
+  // more processes, or no process. Children that other threads than the first have started are not seen.
+  std::optional<uint64_t> own_cpu_us() const;
 
  private:
+  bool is_only_child() const;
   bool has_children(Threads threads) const;
   int pid_ = 0;  // of the process beside init
   Fd of_init_, children_, stat_, status_;

@@ -7,16 +7,10 @@ using namespace std::chrono_literals;
 
 // By then the client has the answer. Code that has answered may run until it is killed.
 constexpr auto kEndAfter = 2ms;
-constexpr auto kLookAgainAfter = 25ms;
-constexpr int kLooks = 8;
+// Most code that runs on is seen at the first look.
+constexpr std::chrono::milliseconds kLookAfter[] = {kEndAfter, 10ms, 25ms, 25ms, 25ms, 50ms, 50ms};
 constexpr uint32_t kMostStaying = 64;
 constexpr uint64_t kAtRestUs = 500;  // CPU time that the runner needs to go to sleep after its answer
-
-// CPU time of the only process beside init; empty: there are more processes, or it is gone.
-std::optional<uint64_t> lone_cpu_us(Jail& jail) {
-  auto lone = jail.lone_process(Threads::any);
-  return lone ? std::optional(lone->cpu_us) : std::nullopt;
-}
 
 }  // namespace
 
@@ -38,12 +32,13 @@ Task<> TeardownQueue::end_later(std::unique_ptr<Jail> jail, Left left) {
 Task<> TeardownQueue::stay(Jail& jail) {
   const bool frozen = jail.cgroup() && jail.cgroup().memory_bytes() <= kLittleBytes && jail.cgroup().freeze();
   if (jail.cgroup() && !frozen) co_return;
-  const auto before = frozen ? std::nullopt : lone_cpu_us(jail);
+  const auto before = frozen ? std::nullopt : jail.lone_cpu_us();
   if (!frozen && !before) co_return;
-  for (int look = 0; look < kLooks && is_crowded_(); look++) {
-    co_await sleep_for(loop_, look == 0 ? kEndAfter : kLookAgainAfter);  // most running code is seen at once
+  for (const auto wait : kLookAfter) {
+    if (!is_crowded_()) co_return;
+    co_await sleep_for(loop_, wait);
     if (frozen) continue;
-    const auto now = lone_cpu_us(jail);
+    const auto now = jail.lone_cpu_us();
     if (!now || *now > *before + kAtRestUs) co_return;
   }
 }

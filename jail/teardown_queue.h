@@ -21,7 +21,7 @@ class TeardownQueue {
   TeardownQueue(Loop& loop, std::function<bool()> is_crowded);
 
   // Kills the jail after 2 ms. A jail with Left::little stays for up to 200 ms while is_crowded(). A cgroup freezes it
-  // for that time. Without a cgroup it is checked every 25 ms, and killed if it used CPU time.
+  // for that time. Without a cgroup it is checked every 10 to 50 ms, and killed if it used CPU time.
   void end(std::unique_ptr<Jail> jail, Left left);
 
  private:
