@@ -1,7 +1,9 @@
 #include "jail/spawn.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,17 +41,14 @@ constexpr int kFirstFreeFd = 64;  // above every fixed number, so that dup2() to
     moved[i] = ::fcntl(wanted[i], F_DUPFD_CLOEXEC, kFirstFreeFd);
     if (moved[i] < 0) give_up(plan.control, Step::place_fds);
   }
-  int init = plan.init < 0 ? -1 : ::fcntl(plan.init, F_DUPFD_CLOEXEC, kFirstFreeFd);
-  if (init < 0 && plan.init >= 0) give_up(plan.control, Step::place_fds);
+  int init = ::fcntl(plan.init, F_DUPFD_CLOEXEC, kFirstFreeFd);
+  if (init < 0) give_up(plan.control, Step::place_fds);
   for (int i = 0; i < 6; i++) {
     if (::dup2(moved[i], i) < 0) give_up(moved[4], Step::place_fds);
   }
   if (::syscall(SYS_close_range, 6u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) < 0) give_up(kControlFd, Step::place_fds);
 
-  if (init < 0) {
-    plan.build();
-    ::_exit(127);
-  }
+  if (plan.before_exec) plan.before_exec();
   char name[] = "warder-jail-init";
   char* argv[] = {name, nullptr};
   char* envp[] = {nullptr};
@@ -57,12 +56,39 @@ constexpr int kFirstFreeFd = 64;  // above every fixed number, so that dup2() to
   give_up(kControlFd, Step::exec_init);
 }
 
+constexpr uint64_t kFlags =
+    CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
+
+uint32_t sharing = 0;  // set to 0 by the kernel (CLONE_CHILD_CLEARTID) when the child no longer shares the memory
+
+int enter_child(void* plan) { run_child(*static_cast<const SpawnPlan*>(plan)); }
+
+// The C library's clone() starts the child on another stack.
+int spawn_sharing(const SpawnPlan& plan, Spawned& spawned) {
+  int pidfd = -1;
+  sharing = 1;
+  const int flags = static_cast<int>(kFlags) | CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD;
+  const int pid = ::clone(enter_child, static_cast<char*>(plan.stack) + kSharingStackBytes, flags,
+                          const_cast<SpawnPlan*>(&plan), &pidfd, nullptr, &sharing);
+  if (pid < 0) {
+    sharing = 0;
+    return errno;
+  }
+  spawned = Spawned{pid, pidfd};
+  return 0;
+}
+
 }  // namespace
 
+void wait_for_exec() {
+  while (__atomic_load_n(&sharing, __ATOMIC_ACQUIRE) != 0) ::syscall(SYS_futex, &sharing, FUTEX_WAIT, 1, nullptr);
+}
+
 int spawn_jail(const SpawnPlan& plan, Spawned& spawned) {
+  if (plan.stack) return spawn_sharing(plan, spawned);
   int pidfd = -1;
   clone_args args{};
-  args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
+  args.flags = kFlags;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
   if (plan.cgroup >= 0) {

@@ -97,7 +97,6 @@ int read_plan() {
   void* mapped = mmap(nullptr, sizeof(Plan), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
   if (mapped == MAP_FAILED) return errno;
   plan = static_cast<const Plan*>(mapped);
-  ::close(kPlanFd);
   if (plan->version != kPlanVersion || plan->filter_length > kMaxFilter || plan->argument_count == 0 ||
       plan->argument_count > kMaxArguments || plan->environment_count > kMaxEnvironment ||
       plan->resource_limit_count > kMaxResourceLimits || plan->layer_count > kMaxLayers)

@@ -1,7 +1,9 @@
 #include "jail/zygote/fork.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,10 @@ constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe 
 
 const Interpreter* interpreter_;
 int null_device = -1;
+int init_program = -1;  // warder-jail-init
+jmp_buf zygote_stack;
+int runner_start = -1;  // the runner continues when a byte arrives here
+alignas(16) char stack_of_process_1[kSharingStackBytes];
 bool wanted = false;  // of the fork in progress
 
 struct Incoming {
@@ -97,10 +103,10 @@ int map_ids(int pid, Identity identity) {
   return write_map(pid, "gid_map", map);
 }
 
-[[noreturn]] void become_runner(int start) {
+[[noreturn]] void become_runner() {
   if (!wanted) touch_pages();  // while init builds the root
   char go = 0;
-  if (::read(start, &go, 1) != 1) ::_exit(127);  // init could not build the rest
+  if (::read(runner_start, &go, 1) != 1) ::_exit(127);  // init could not build the rest
   // Init has replaced the root. Only the working directory still refers to the old root.
   if (::chdir("/") < 0) init::give_up(Step::runner_session, errno);
   init::confine_fork();
@@ -109,43 +115,48 @@ int map_ids(int pid, Identity identity) {
   ::_exit(126);
 }
 
-// Removes what an exec of process 1 would remove: the interpreter's signal handlers, its descriptors and its name.
-int forget_interpreter() {
-  init::use_default_signals();
-  ::prctl(PR_SET_NAME, "warder-jail-init");
-  return init::outcome_of(::syscall(SYS_close_range, kStartFd + 1, ~0u, 0));
+// Lets process 1 keep its capabilities in its namespaces over the exec, although the bounding set is empty then: a
+// program of user 0 gets what is inheritable (capabilities(7), "Capabilities and execution of programs by root").
+int make_capabilities_inheritable() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) < 0) return errno;
+  for (auto& part : data) part.inheritable = part.permitted;
+  return init::outcome_of(::syscall(SYS_capset, &header, data));
 }
 
-// Runs as process 1 in the new namespaces, with the descriptors of a jail's init in place. The process stays a copy of
-// the zygote: to exec warder-jail-init would take longer than all its other work. Its runner is forked first, by
-// fork(2), while this process is still a copy as well: then the C library's cached process data stay right.
-void build() {
+// Runs as process 1 in the new namespaces, with the descriptors of a jail's init in place, in the zygote's memory: the
+// zygote waits meanwhile. Forks the runner, so that only the runner copies that memory. Then warder-jail-init, which
+// needs little memory, builds the jail around it (Role::forked).
+void fork_runner() {
   init::take(Step::read_plan, init::read_plan);
   if (init::plan->role != Role::forked) init::give_up(Step::read_plan, EINVAL);
+  if (::signal(SIGCHLD, SIG_DFL) == SIG_ERR) init::give_up(Step::fork_runner, errno);  // else no exit status is kept
+  if (int error = make_capabilities_inheritable()) init::give_up(Step::runner_bounding_set, error);
   init::take(Step::runner_bounding_set, init::drop_bounding_set);  // once for both: each call makes new credentials
   if (::unshare(CLONE_NEWCGROUP) < 0) init::give_up(Step::cgroup_namespace, errno);
   if (int error = init::detect_landlock()) init::give_up(Step::fork_runner, error);
   int start[2];
   if (::pipe2(start, O_CLOEXEC) < 0) init::give_up(Step::fork_runner, errno);
+  // fork(2) of the C library, so that its cached process data are right in the runner.
   pid_t pid = ::fork();
   if (pid < 0) init::give_up(Step::fork_runner, errno);
   if (pid == 0) {
     ::close(start[1]);
-    become_runner(start[0]);
+    runner_start = start[0];
+    longjmp(zygote_stack, 1);
   }
   if (::dup2(start[1], kStartFd) < 0) init::give_up(Step::fork_runner, errno);
-  for (int fd : start) {
-    if (fd != kStartFd) ::close(fd);
-  }
-  if (int error = forget_interpreter()) init::give_up(Step::fork_runner, error);
-  init::build();
+  ::munmap(const_cast<Plan*>(init::plan), sizeof(Plan));
+  ::signal(SIGPIPE, SIG_DFL);
 }
 
 JailerAnswer fork_jail(const Incoming& in, int& pidfd) {
   JailerAnswer reply{in.order.token, EINVAL, Step::none, 0};
   if (in.order.type != OrderType::fork || in.count != kOrderFds) return reply;
-  SpawnPlan plan{};
-  plan.init = -1;
+  static SpawnPlan plan;
+  plan = {};
+  plan.init = init_program;
   plan.null = null_device;
   plan.plan = in.fds[0];
   plan.guest = in.fds[1];
@@ -155,11 +166,13 @@ JailerAnswer fork_jail(const Incoming& in, int& pidfd) {
   plan.cgroup = -1;
   plan.go_read = in.fds[5];
   plan.go_write = -1;
-  plan.build = build;
+  plan.before_exec = fork_runner;
+  plan.stack = stack_of_process_1;
   wanted = in.order.wanted != 0;
   reply.step = Step::wait_for_ids;
   interpreter_->before();
   Spawned spawned{};
+  if (setjmp(zygote_stack) != 0) become_runner();  // in the runner, which needs the zygote's large stack
   reply.error = spawn_jail(plan, spawned);
   interpreter_->parent();
   if (reply.error) return reply;
@@ -196,13 +209,15 @@ void serve(const Interpreter& interpreter) {
   ::signal(SIGCHLD, SIG_IGN);  // the kernel reaps; init and the daemon exchange the exit status
   ::signal(SIGPIPE, SIG_IGN);
   null_device = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (null_device < 0) return;
+  init_program = ::open("warder-jail-init", O_PATH | O_NOFOLLOW | O_CLOEXEC);  // the template is the working directory
+  if (null_device < 0 || init_program < 0) return;
   for (;;) {
     Incoming in{};
     if (!receive(in)) return;
     int pidfd = -1;
     JailerAnswer reply = fork_jail(in, pidfd);
     bool heard = answer(reply, pidfd);
+    wait_for_exec();
     if (pidfd >= 0) ::close(pidfd);
     if (!heard) return;
   }

@@ -16,7 +16,7 @@ SAFE = {
     "getppid", "memcpy", "memset", "prctl", "read", "setgroups", "setresgid", "setresuid", "setsid", "sigaction",
     "sigemptyset", "sigfillset", "sigprocmask", "syscall", "write",
 }
-BEFORE_CLONE = {"_GLOBAL_OFFSET_TABLE_"}  # made by the linker; no call
+BEFORE_CLONE = {"_GLOBAL_OFFSET_TABLE_", "clone"}  # made by the linker; called by the parent
 
 
 def undefined(path):
