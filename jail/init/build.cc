@@ -3,11 +3,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "jail/init/steps.h"
@@ -15,12 +11,6 @@
 namespace jail::init {
 
 int runner_pid = -1;
-
-uint64_t now_us() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000 + static_cast<uint64_t>(t.tv_nsec) / 1000;
-}
 
 namespace {
 
@@ -84,38 +74,24 @@ void walk(const Row (&rows)[kCount]) {
 
 }  // namespace
 
-void take(Step step, int (*run)()) {
-  uint64_t start = now_us();
-  if (int error = run()) give_up(step, error);
-  report.step_us[static_cast<int>(step)] = static_cast<uint32_t>(now_us() - start);
-}
-
-int read_plan() {
-  struct stat info {};
-  if (fstat(kPlanFd, &info) < 0) return errno;
-  if (info.st_size != static_cast<off_t>(sizeof(Plan))) return EINVAL;
-  void* mapped = mmap(nullptr, sizeof(Plan), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
-  if (mapped == MAP_FAILED) return errno;
-  plan = static_cast<const Plan*>(mapped);
-  if (plan->version != kPlanVersion || plan->filter_length > kMaxFilter || plan->argument_count == 0 ||
-      plan->argument_count > kMaxArguments || plan->environment_count > kMaxEnvironment ||
-      plan->resource_limit_count > kMaxResourceLimits || plan->layer_count > kMaxLayers)
-    return EINVAL;
-  return 0;
-}
-
 int make_cgroup_namespace() {
   // A forked runner shares init's cgroup namespace, so that one was made before the fork.
   if (plan->role != Role::forked && unshare(CLONE_NEWCGROUP) < 0) return errno;
   // Every namespace is new now: their numbers are evidence for the receipt.
-  for (int i = 0; i < kNamespaceCount; i++) {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/self/ns/%s", kNamespaces[i]);
-    struct stat info {};
-    if (stat(path, &info) < 0) return errno;
-    report.namespaces[i] = static_cast<uint32_t>(info.st_ino);
+  const int links = open("/proc/self/ns", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (links < 0) return errno;
+  int error = 0;
+  for (int i = 0; i < kNamespaceCount && error == 0; i++) {
+    char text[32];  // "net:[4026531840]"
+    const ssize_t length = readlinkat(links, kNamespaces[i], text, sizeof text);
+    error = length < 0 ? errno : 0;
+    uint32_t number = 0;
+    for (ssize_t at = 0; at < length; at++)
+      if (text[at] >= '0' && text[at] <= '9') number = number * 10 + static_cast<uint32_t>(text[at] - '0');
+    report.namespaces[i] = number;
   }
-  return 0;
+  close(links);
+  return error;
 }
 
 int forbid_namespaces() {

@@ -3,19 +3,20 @@
 #include "jail/init/confine.h"
 
 #include <fcntl.h>
-#include <grp.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cstring>
+
+#include "jail/init/capabilities.h"
 
 namespace jail::init {
 
@@ -36,12 +37,7 @@ void use_default_signals() {
   for (int s = 1; s < NSIG; s++) sigaction(s, &normal, nullptr);
 }
 
-int drop_bounding_set() {
-  for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
-    if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return errno;
-  }
-  return 0;
-}
+int drop_bounding_set() { return limit_bounding_set(0); }
 
 namespace {
 
@@ -98,24 +94,11 @@ int forget_control() { return outcome_of(close(kControlFd)); }
 
 // Writing the id maps of children needs these three (user_namespaces(7)). They count only in the zygote's own
 // namespace.
-constexpr cap_value_t kZygoteKeeps[] = {CAP_SETUID, CAP_SETGID, CAP_SETFCAP};
+constexpr uint64_t kZygoteKeeps = bit_of(CAP_SETUID) | bit_of(CAP_SETGID) | bit_of(CAP_SETFCAP);
 
 int keep_what_maps_ids() {
-  cap_t caps = cap_init();
-  if (!caps) return ENOMEM;
-  for (cap_value_t cap : kZygoteKeeps) {
-    cap_set_flag(caps, CAP_PERMITTED, 1, &cap, CAP_SET);
-    cap_set_flag(caps, CAP_EFFECTIVE, 1, &cap, CAP_SET);
-    cap_set_flag(caps, CAP_INHERITABLE, 1, &cap, CAP_SET);
-  }
-  for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
-    bool kept = false;
-    for (cap_value_t k : kZygoteKeeps) kept |= k == cap;
-    if (!kept && cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return errno;
-  }
-  int error = outcome_of(cap_set_proc(caps));
-  cap_free(caps);
-  return error;
+  if (int error = limit_bounding_set(kZygoteKeeps)) return error;
+  return set_capabilities(kZygoteKeeps);
 }
 
 int lock_securebits() {
@@ -142,13 +125,7 @@ int become_runner() {
   return outcome_of(setresuid(kRunnerId, kRunnerId, kRunnerId));
 }
 
-int drop_capabilities() {
-  cap_t none = cap_init();
-  if (!none) return ENOMEM;
-  int error = outcome_of(cap_set_proc(none));
-  cap_free(none);
-  return error;
-}
+int drop_capabilities() { return set_capabilities(0); }
 
 // After a change of ids the kernel makes a process non-dumpable: its own /proc files then belong to root. An exec()
 // would undo this, but a forked runner does not exec (prctl(2), PR_SET_DUMPABLE).

@@ -4,10 +4,15 @@
 
 #include "jail/init/steps.h"
 
-int main() {
-  using namespace jail;
+namespace jail::init {
+
+void run() {
   prctl(PR_SET_NAME, "warder-jail-init");  // else it has the number of the descriptor that it was started from
-  init::take(Step::read_plan, init::read_plan);
+  take(Step::read_plan, read_plan);
   close(kPlanFd);
-  init::build();
+  build();
 }
+
+}  // namespace jail::init
+
+int main() { jail::init::run(); }

@@ -7,7 +7,6 @@
 #include <linux/securebits.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 #include <cstddef>
 
+#include "jail/init/capabilities.h"
 #include "jail/init/steps.h"
 
 namespace jail::init {
@@ -96,11 +96,7 @@ int lock_init() {
                                    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
                                    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
     return errno;
-  cap_t none = cap_init();
-  if (!none) return ENOMEM;
-  int error = outcome_of(cap_set_proc(none));
-  cap_free(none);
-  if (error) return error;
+  if (int error = set_capabilities(0)) return error;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return errno;
   if (prctl(PR_SET_DUMPABLE, 0) < 0) return errno;
   return filter_own_calls();

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <cstdio>
 #include <cstring>
 
 #include "jail/init/steps.h"
+#include "jail/init/text.h"
 
 namespace jail::init {
 namespace {
@@ -39,10 +39,10 @@ int bind(const char* source, const char* target, uint64_t attributes) {
 
 int mount_tmpfs(const char* target, unsigned long flags, uint64_t bytes, uint32_t files, unsigned mode,
                 uint32_t owner) {
-  char options[128];
-  snprintf(options, sizeof options, "size=%llu,nr_inodes=%u,mode=%o,uid=%u,gid=%u",
-           static_cast<unsigned long long>(bytes), files, mode, owner, owner);
-  return outcome_of(mount("tmpfs", target, "tmpfs", flags | MS_NOSUID | MS_NODEV, options));
+  Text<128> options;
+  options << "size=" << bytes << ",nr_inodes=" << files << ",uid=" << owner << ",gid=" << owner << ",mode=";
+  options.octal(mode);
+  return outcome_of(mount("tmpfs", target, "tmpfs", flags | MS_NOSUID | MS_NODEV, options.c_str()));
 }
 
 // With a shared identity, the runner's id 1000 is id 0 of this namespace.
@@ -109,8 +109,8 @@ int open_layer(int store, const LayerHash& hash, int& tree) {
 // Without layers, an empty folder is the second one: an overlay needs two.
 int mount_layered_usr() {
   const Sources from = sources();
-  char options[sizeof "lowerdir=" + 16 + kMaxLayers * sizeof ":/proc/self/fd/2147483647"];
-  int length = snprintf(options, sizeof options, "lowerdir=%s%s", from.usr, plan->layer_count == 0 ? ":empty" : "");
+  Text<sizeof "lowerdir=" + 16 + kMaxLayers * sizeof ":/proc/self/fd/2147483647"> options;
+  options << "lowerdir=" << from.usr << (plan->layer_count == 0 ? ":empty" : "");
   int trees[kMaxLayers];
   uint32_t opened = 0;
   int error = 0;
@@ -120,13 +120,12 @@ int mount_layered_usr() {
     for (; opened < plan->layer_count && error == 0; opened++) {
       error = open_layer(store, plan->layers[opened], trees[opened]);
       if (error != 0) break;
-      length +=
-          snprintf(options + length, sizeof options - static_cast<size_t>(length), ":/proc/self/fd/%d", trees[opened]);
+      options << ":/proc/self/fd/" << static_cast<uint64_t>(trees[opened]);
     }
     close(store);
   }
   if (error == 0)
-    error = outcome_of(mount("overlay", "mount/usr", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options));
+    error = outcome_of(mount("overlay", "mount/usr", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options.c_str()));
   for (uint32_t i = 0; i < opened; i++) close(trees[i]);
   return error;
 }
@@ -156,14 +155,14 @@ int mount_usr() {
 
 int bind_devices() {
   constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
-  char source[32], target[64];
   for (const char* name : kDevices) {
+    Text<32> source, target;
     // A shared mapping of /dev/zero is memory that is counted for no process. /dev/full stands in: it reads as zeros,
     // too, but cannot be mapped, and it refuses writes.
     const bool is_replaced = plan->memory_uncounted != 0 && strcmp(name, "zero") == 0;
-    snprintf(source, sizeof source, "/dev/%s", is_replaced ? "full" : name);
-    snprintf(target, sizeof target, "mount/dev/%s", name);
-    if (int error = bind(source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) return error;
+    source << "/dev/" << (is_replaced ? "full" : name);
+    target << "mount/dev/" << name;
+    if (int error = bind(source.c_str(), target.c_str(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) return error;
   }
   return 0;
 }

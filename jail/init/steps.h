@@ -10,9 +10,12 @@ namespace jail::init {
 
 extern int runner_pid;  // in the jail's own pid namespace
 
-// build.cc
+// main.cc: all that init does, in this order
+[[noreturn]] void run();
+// take.cc
 void take(Step step, int (*run)());  // runs one step: ends the process if it fails, else reports how long it took
 int read_plan();
+// build.cc
 // Builds the jail from the plan that was read, then waits until its runner ends.
 [[noreturn]] void build();
 int make_cgroup_namespace();

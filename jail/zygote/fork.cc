@@ -1,7 +1,6 @@
 #include "jail/zygote/fork.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "jail/init/capabilities.h"
 #include "jail/init/steps.h"
 #include "jail/orders.h"
 #include "jail/spawn.h"
@@ -115,16 +115,6 @@ int map_ids(int pid, Identity identity) {
   ::_exit(126);
 }
 
-// Lets process 1 keep its capabilities in its namespaces over the exec, although the bounding set is empty then: a
-// program of user 0 gets what is inheritable (capabilities(7), "Capabilities and execution of programs by root").
-int make_capabilities_inheritable() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  if (::syscall(SYS_capget, &header, data) < 0) return errno;
-  for (auto& part : data) part.inheritable = part.permitted;
-  return init::outcome_of(::syscall(SYS_capset, &header, data));
-}
-
 // Runs as process 1 in the new namespaces, with the descriptors of a jail's init in place, in the zygote's memory: the
 // zygote waits meanwhile. Forks the runner, so that only the runner copies that memory. Then warder-jail-init, which
 // needs little memory, builds the jail around it (Role::forked).
@@ -132,7 +122,8 @@ void fork_runner() {
   init::take(Step::read_plan, init::read_plan);
   if (init::plan->role != Role::forked) init::give_up(Step::read_plan, EINVAL);
   if (::signal(SIGCHLD, SIG_DFL) == SIG_ERR) init::give_up(Step::fork_runner, errno);  // else no exit status is kept
-  if (int error = make_capabilities_inheritable()) init::give_up(Step::runner_bounding_set, error);
+  // For the exec, because the bounding set is empty by then.
+  if (int error = init::make_capabilities_inheritable()) init::give_up(Step::runner_bounding_set, error);
   init::take(Step::runner_bounding_set, init::drop_bounding_set);  // once for both: each call makes new credentials
   if (::unshare(CLONE_NEWCGROUP) < 0) init::give_up(Step::cgroup_namespace, errno);
   if (int error = init::detect_landlock()) init::give_up(Step::fork_runner, error);

@@ -1,0 +1,43 @@
+// Text: a short C string, put together without snprintf(3). Texts and numbers of the plan are added one after another.
+// Used by: jail/init/.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace jail::init {
+
+template <size_t kSize>
+class Text {
+ public:
+  // What does not fit is left out: is_cut() is true then.
+  Text& operator<<(const char* text) {
+    for (; *text; text++) add(*text);
+    return *this;
+  }
+  Text& operator<<(uint64_t number) { return add_number(number, 10); }
+  Text& octal(uint64_t number) { return add_number(number, 8); }
+  void add(char c) {
+    if (length_ + 1 < kSize) {
+      text_[length_++] = c;
+    } else {
+      is_cut_ = true;
+    }
+  }
+  const char* c_str() const { return text_; }
+  bool is_cut() const { return is_cut_; }
+
+ private:
+  Text& add_number(uint64_t number, unsigned base) {
+    char digits[24];
+    size_t count = 0;
+    do digits[count++] = static_cast<char>('0' + number % base);
+    while ((number /= base) > 0);
+    while (count > 0) add(digits[--count]);
+    return *this;
+  }
+  char text_[kSize]{};
+  size_t length_ = 0;
+  bool is_cut_ = false;
+};
+
+}  // namespace jail::init
