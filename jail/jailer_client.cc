@@ -97,7 +97,8 @@ Task<Result<Fd>> JailerClient::build(BuildFds fds, Ids ids) {
 Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity, JailPurpose purpose) {
   Order order{};
   order.type = OrderType::fork;
-  order.wanted = purpose == JailPurpose::execution;
+  order.wanted = purpose != JailPurpose::stock;
+  order.crowded = purpose == JailPurpose::execution_in_crowd;
   order.identity = identity;
   std::vector<int> list{fds.plan, fds.guest, fds.control, fds.out, fds.err, fds.go};
   CO_TRY(auto answer, co_await ask(order, std::move(list)));

@@ -17,8 +17,9 @@ namespace jail {
 
 // Why a jail is made.
 enum class JailPurpose {
-  stock,      // the jail will wait for an execution; a fork warms up first
-  execution,  // an execution waits for the jail; a fork does not warm up
+  stock,               // the jail will wait for an execution; a fork warms up first
+  execution,           // an execution waits for the jail; a fork does not warm up
+  execution_in_crowd,  // likewise, and executions keep every processor busy: a fork does nothing ahead
 };
 
 class JailerClient {

@@ -84,8 +84,8 @@ OrderVerdict judge_ids(const OrderRules& rules, const Order& order) {
 }
 
 OrderVerdict OrderCheck::judge(const Order& order, std::vector<Fd>& fds) {
-  if (order.has_cgroup > 1 || order.map_ids > 1 || order.read_only > 1 || order.wanted > 1 || order.staged > 1 ||
-      order.listens > 1)
+  if (order.has_cgroup > 1 || order.map_ids > 1 || order.read_only > 1 || order.wanted > 1 || order.crowded > 1 ||
+      order.staged > 1 || order.listens > 1)
     return refuse("a flag that is neither 0 nor 1", EINVAL);
   switch (order.type) {
     case OrderType::build:

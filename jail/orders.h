@@ -30,6 +30,7 @@ struct Order {
   uint32_t init_id;    // build: host id of init (uid and gid)
   uint32_t runner_id;  // build, attach: host id of the runner
   uint32_t wanted;     // fork: an execution waits for it
+  uint32_t crowded;    // fork: executions keep every processor busy, so nothing is done ahead
   uint32_t owner_uid;  // attach: the owner of the workspace on disk
   uint32_t owner_gid;
   uint32_t map_ids;    // attach: mount the workspace with owner -> runner mapped

@@ -216,7 +216,8 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
     // An exec jail that waits would answer sooner. To replace it costs more processor time than ten forks.
     if (forks.has_zygote()) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
-      auto jail = co_await build(forks, JailPurpose::execution);
+      const bool is_crowded = running_ >= limits_.processors;
+      auto jail = co_await build(forks, is_crowded ? JailPurpose::execution_in_crowd : JailPurpose::execution);
       if (jail) co_return Taken{*std::move(jail), origin};
       log_warning("a fork for {}: {}", tenant, jail.error().what);
       co_return std::nullopt;

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <cstddef>
 #include <cstring>
 
 #include "jail/init/capabilities.h"
@@ -140,6 +141,17 @@ int load_filter() {
   return outcome_of(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, plan->seccomp_flags, &program));
 }
 
+// libuv (from 1.49, in node 22) maps a ring of io_uring(7) for each event loop. Copies of a zygote would share that
+// memory. Without rings libuv uses epoll alone, as in every jail: their filters refuse io_uring_setup(2), too.
+int refuse_rings() {
+  sock_filter code[] = {{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+                        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_io_uring_setup},
+                        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS},
+                        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+  sock_fprog program{sizeof code / sizeof code[0], code};
+  return outcome_of(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
+}
+
 struct Row {
   Step step;
   int (*run)();
@@ -184,6 +196,7 @@ constexpr Row kZygote[] = {
     {Step::runner_descriptors, keep_only_the_guest_socket},
     {Step::runner_capabilities, keep_what_maps_ids},
     {Step::runner_no_new_privileges, no_new_privileges},
+    {Step::runner_seccomp, refuse_rings},
 };
 
 }  // namespace

@@ -154,6 +154,7 @@ int mount_usr() {
 }
 
 int bind_devices() {
+  // Not one recursive copy of the /dev of a zygote's home: jails would share that folder, and locks on it.
   constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
   for (const char* name : kDevices) {
     Text<32> source, target;

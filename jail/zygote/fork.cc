@@ -32,7 +32,7 @@ int init_program = -1;  // warder-jail-init
 jmp_buf zygote_stack;
 int runner_start = -1;  // the runner continues when a byte arrives here
 alignas(16) char stack_of_process_1[kSharingStackBytes];
-bool wanted = false;  // of the fork in progress
+bool wanted = false, crowded = false;  // of the fork in progress
 
 struct Incoming {
   Order order;
@@ -104,7 +104,7 @@ int map_ids(int pid, Identity identity) {
 }
 
 [[noreturn]] void become_runner() {
-  if (!wanted) touch_pages();  // while init builds the root
+  if (!crowded) touch_pages();  // while init builds the root, on another processor
   char go = 0;
   if (::read(runner_start, &go, 1) != 1) ::_exit(127);  // init could not build the rest
   // Init has replaced the root. Only the working directory still refers to the old root.
@@ -160,6 +160,7 @@ JailerAnswer fork_jail(const Incoming& in, int& pidfd) {
   plan.before_exec = fork_runner;
   plan.stack = stack_of_process_1;
   wanted = in.order.wanted != 0;
+  crowded = in.order.crowded != 0;
   reply.step = Step::wait_for_ids;
   interpreter_->before();
   Spawned spawned{};
@@ -192,9 +193,9 @@ void fill_malloc_cache() {
 void serve(const Interpreter& interpreter) {
   interpreter_ = &interpreter;
   fill_malloc_cache();
-  if (interpreter.rehearse) {
+  if (interpreter.learns) {
     interpreter.before();
-    learn_pages(interpreter.rehearse);
+    learn_pages([] { interpreter_->child(true); });
     interpreter.parent();
   }
   ::signal(SIGCHLD, SIG_IGN);  // the kernel reaps; init and the daemon exchange the exit status

@@ -8,13 +8,13 @@
 namespace jail::zygote {
 
 // Interpreter: functions that the interpreter needs around a fork. `child` is called once in the new runner, after it
-// is confined, and does not return. `wanted`: an execution waits for the runner, so it skips its warm-up. `rehearse`,
-// if not nullptr, does the work of an execution in a copy that ends afterwards: it shows which memory a copy needs.
+// is confined, and does not return. `wanted`: an execution waits for the runner, so it skips its warm-up. `learns`: one
+// copy runs a program ahead, and shows which memory the later ones need (pages.h).
 struct Interpreter {
   void (*before)();
   void (*parent)();
   void (*child)(bool wanted);
-  void (*rehearse)() = nullptr;
+  bool learns = false;
 };
 
 // Serves the orders that arrive on descriptor 3 until that socket closes. Returns in the zygote only. One thread.

@@ -5,15 +5,20 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "jail/plan.h"
 
 namespace jail::zygote {
 namespace {
 
 constexpr uintptr_t kPage = 4096;
-constexpr int kRehearsalLimitMs = 10'000;  // usually a millisecond
+constexpr int kProgramLimitMs = 10'000;  // usually a millisecond
 constexpr int kMostRanges = 1024;
 
 // One word of /proc/PID/pagemap.
@@ -52,11 +57,13 @@ void add_mapping(int pagemap, uintptr_t from, uintptr_t to, bool is_writable) {
   }
 }
 
-void read_page_tables() {
-  FILE* maps = ::fopen("/proc/self/maps", "re");
-  const int pagemap = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+void read_page_tables(pid_t pid) {
+  char path[32], line[512], rights[8]{};
+  snprintf(path, sizeof path, "/proc/%d/maps", pid);
+  FILE* maps = ::fopen(path, "re");
+  snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
+  const int pagemap = ::open(path, O_RDONLY | O_CLOEXEC);
   unsigned long from = 0, to = 0, inode = 0;
-  char rights[8]{}, line[512];
   while (maps && pagemap >= 0 && ::fgets(line, sizeof line, maps)) {
     if (sscanf(line, "%lx-%lx %7s %*s %*s %lu", &from, &to, rights, &inode) != 4) continue;
     const bool is_private = rights[3] == 'p', is_writable = rights[1] == 'w';
@@ -66,54 +73,39 @@ void read_page_tables() {
   if (pagemap >= 0) ::close(pagemap);
 }
 
-bool write_all(int fd, const void* data, size_t size) {
-  const char* at = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t n = ::write(fd, at, size);
-    if (n <= 0) return false;
-    at += n;
-    size -= static_cast<size_t>(n);
-  }
-  return true;
-}
+// The order of the copy's program, as the daemon sends it (jail/guest/README.md).
+constexpr char kOrder[] =
+    "F{\"type\":\"run\",\"execution\":\"pages\",\"code\":\"result = [1]\\nresult\",\"workspace\":\"/workspace\","
+    "\"context_vars\":{},\"max_message\":8388608}";
+constexpr char kReady[] = "F{\"type\":\"ready\"", kResult[] = "F{\"type\":\"result\"";
 
-[[noreturn]] void rehearse_and_tell(int to, void (*rehearse)()) {
-  rehearse();
-  read_page_tables();
-  write_all(to, ranges, sizeof(Range) * static_cast<size_t>(range_count));
-  ::_exit(0);
-}
-
-// Reads until the end. False when the copy takes too long.
-bool read_ranges(int from) {
-  size_t size = 0;
-  for (;;) {
-    pollfd waiting{from, POLLIN, 0};
-    if (::poll(&waiting, 1, kRehearsalLimitMs) != 1) return false;
-    const ssize_t n = ::read(from, reinterpret_cast<char*>(ranges) + size, sizeof ranges - size);
-    if (n < 0) return false;
-    size += static_cast<size_t>(n);
-    if (n > 0 && size < sizeof ranges) continue;
-    if (size % sizeof(Range) != 0) return false;
-    range_count = static_cast<int>(size / sizeof(Range));
-    return true;
-  }
+bool hears(int socket, const char* beginning) {
+  pollfd waiting{socket, POLLIN, 0};
+  if (::poll(&waiting, 1, kProgramLimitMs) != 1) return false;
+  char message[512];
+  const ssize_t size = ::recv(socket, message, sizeof message, MSG_DONTWAIT);
+  const size_t expected = strlen(beginning);
+  return size >= static_cast<ssize_t>(expected) && memcmp(message, beginning, expected) == 0;
 }
 
 }  // namespace
 
-void learn_pages(void (*rehearse)()) {
+void learn_pages(void (*live)()) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) < 0) return;
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return;
   const pid_t pid = ::fork();
-  if (pid == 0) rehearse_and_tell(ends[1], rehearse);
-  ::close(ends[1]);
-  if (pid > 0 && !read_ranges(ends[0])) range_count = 0;
-  ::close(ends[0]);
-  if (pid > 0) {
-    ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
+  if (pid == 0) {
+    if (::dup2(ends[1], kGuestFd) < 0 || ::syscall(SYS_close_range, kGuestFd + 1, ~0u, 0) < 0) ::_exit(126);
+    live();
+    ::_exit(126);
   }
+  ::close(ends[1]);
+  const bool sent = pid > 0 && ::send(ends[0], kOrder, sizeof kOrder - 1, MSG_NOSIGNAL) > 0;
+  if (sent && hears(ends[0], kReady) && hears(ends[0], kResult)) read_page_tables(pid);
+  ::close(ends[0]);
+  if (pid <= 0) return;
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
 }
 
 void touch_pages() {

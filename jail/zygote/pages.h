@@ -1,14 +1,15 @@
-// The pages that an execution writes or reads first in a copy of a zygote. A throw-away copy runs a rehearsal, and its
-// page tables show which pages became its own. Each later copy asks the kernel for these pages with one call for each
-// range; one page fault for each page would take three times as long.
-// Source: madvise(2), MADV_POPULATE_WRITE; Documentation/admin-guide/mm/pagemap.rst. Used by: jail/zygote/fork.cc.
+// The pages that an execution writes or reads first in a copy of a zygote. A throw-away copy runs a small program, and
+// its page tables show which pages became its own. Each later copy that is to wait asks the kernel for these pages,
+// with one call for each range, and need not rehearse. Source: madvise(2), MADV_POPULATE_WRITE;
+// Documentation/admin-guide/mm/pagemap.rst. Used by: jail/zygote/fork.cc.
 #pragma once
 
 namespace jail::zygote {
 
-// Learns the pages in a copy of this process that calls `rehearse` once and ends. Waits for the end of the copy, at
-// most some seconds. If anything fails, no page is known: then each copy takes its page faults one by one.
-void learn_pages(void (*rehearse)());
+// Learns the pages in a copy of this process. `live` runs there: it talks the guest protocol on kGuestFd, and does not
+// return. Waits for the result of its program, at most some seconds. If anything fails, no page is known: then each
+// copy takes its page faults one by one.
+void learn_pages(void (*live)());
 
 // In a copy: makes the learned pages present, written ones as pages of its own. A page that the kernel refuses is left
 // to its page fault.

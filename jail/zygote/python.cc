@@ -10,28 +10,24 @@
 namespace {
 
 PyObject* child_function = nullptr;
-PyObject* rehearse_function = nullptr;
 
-void call_in_copy(PyObject* function) {
+void run_child(bool) {
   PyOS_AfterFork_Child();
-  PyObject* answer = PyObject_CallNoArgs(function);
+  PyObject* answer = PyObject_CallNoArgs(child_function);
   if (!answer) PyErr_Print();  // to the jail's stderr
 }
 
-void run_child(bool) { call_in_copy(child_function); }
-void rehearse() { call_in_copy(rehearse_function); }
-
-PyObject* serve(PyObject*, PyObject* arguments) {
-  if (!PyArg_ParseTuple(arguments, "OO", &child_function, &rehearse_function)) return nullptr;
-  if (!PyCallable_Check(child_function) || !PyCallable_Check(rehearse_function)) {
-    PyErr_SetString(PyExc_TypeError, "serve() takes two functions");
+PyObject* serve(PyObject*, PyObject* child) {
+  if (!PyCallable_Check(child)) {
+    PyErr_SetString(PyExc_TypeError, "serve() takes a function that the child calls");
     return nullptr;
   }
-  jail::zygote::serve({PyOS_BeforeFork, PyOS_AfterFork_Parent, run_child, rehearse});
+  child_function = child;
+  jail::zygote::serve({PyOS_BeforeFork, PyOS_AfterFork_Parent, run_child, true});
   Py_RETURN_NONE;
 }
 
-PyMethodDef methods[] = {{"serve", serve, METH_VARARGS, "Forks jails until the daemon closes its socket."},
+PyMethodDef methods[] = {{"serve", serve, METH_O, "Forks jails until the daemon closes its socket."},
                          {nullptr, nullptr, 0, nullptr}};
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "_warder_fork", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 

@@ -38,6 +38,7 @@ class _Connections:
 
     def __init__(self, daemon, count, line, users=()):
         self._line = line
+        self._success = getattr(daemon, "success", b'\\"success\\":true')  # floor.py has its own
         self._selector = selectors.DefaultSelector()
         self._clients = [connect_as(daemon, user) for user in users] or [daemon.connect() for _ in range(count)]
         self._text = {}
@@ -61,7 +62,7 @@ class _Connections:
             self._text[client] = b"" if text.endswith(b"\n") else text
             if not text.endswith(b"\n"):
                 continue
-            assert b'\\"success\\":true' in text, text[:500]
+            assert self._success in text, text[:500]
             took.append(time.perf_counter() - self._since[client])
             self.idle.append(client)
         return took

@@ -195,17 +195,9 @@ Sent right_order(const Scene& scene, uint8_t type) {
 void change(const Scene& scene, Sent& sent, uint8_t what, uint8_t how, uint32_t value) {
   Order& order = sent.order;
   uint32_t identity = static_cast<uint32_t>(order.identity), type = static_cast<uint32_t>(order.type);
-  uint32_t* words[] = {&identity,
-                       &order.init_id,
-                       &order.runner_id,
-                       &order.wanted,
-                       &order.owner_uid,
-                       &order.owner_gid,
-                       &order.map_ids,
-                       &order.read_only,
-                       &order.project,
-                       &order.has_cgroup,
-                       &type};
+  uint32_t* words[] = {&identity,        &order.init_id,   &order.runner_id,  &order.wanted,
+                       &order.crowded,   &order.owner_uid, &order.owner_gid,  &order.map_ids,
+                       &order.read_only, &order.project,   &order.has_cgroup, &type};
   constexpr size_t kWords = std::size(words);
   if (what %= kWords + 8; what < kWords) {
     const uint32_t hows[] = {value,
@@ -236,7 +228,8 @@ bool is_one_of(uint32_t thing, std::initializer_list<Thing> list) {
 bool is_right(const Scene& scene, const Sent& sent, bool attached) {
   const auto& [order, with] = sent;
   const bool ours = order.owner_uid == ::geteuid() && order.owner_gid == ::getegid();
-  if (order.has_cgroup > 1 || order.map_ids > 1 || order.read_only > 1 || order.wanted > 1) return false;
+  if (order.has_cgroup > 1 || order.map_ids > 1 || order.read_only > 1 || order.wanted > 1 || order.crowded > 1)
+    return false;
   switch (order.type) {
     case OrderType::build:
       return order.has_cgroup == 0 && order.identity == jail::Identity::separated && order.init_id == 1'000'000 &&

@@ -141,9 +141,9 @@ class Orders:
         raise AssertionError("the daemon has no socket to a jailer")
 
     def send(self, kind, fds, **words):
-        names = ("identity", "init_id", "runner_id", "wanted", "owner_uid", "owner_gid", "map_ids", "read_only",
-                 "staged", "listens", "project")
-        message = struct.pack("<IIQ11I4xQQ", kind, words.get("has_cgroup", 0), OURS, *[words.get(n, 0) for n in names],
+        names = ("identity", "init_id", "runner_id", "wanted", "crowded", "owner_uid", "owner_gid", "map_ids",
+                 "read_only", "staged", "listens", "project")
+        message = struct.pack("<IIQ12IQQ", kind, words.get("has_cgroup", 0), OURS, *[words.get(n, 0) for n in names],
                               words.get("bytes", 0), words.get("inodes", 0))
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         self.socket.sendmsg([message], rights)

@@ -112,13 +112,20 @@ KCMP, KCMP_FILE = 312, 0  # kcmp(2)
 
 class Case(unittest.TestCase):
     STARTS = ("exec", "fork")
+    # For CTest: a folder whose bin/node replaces this machine's, in a mount namespace of the daemon's own.
+    NODE = os.environ.get("OTHER_NODE")
+    OTHER_NODE = ("unshare", "--mount", "--propagation", "private", "sh", "-c",
+                  'folder=$1; shift; mount -t overlay overlay -o "lowerdir=$folder:/usr" /usr && exec "$@"', "sh", NODE)
 
     def setUp(self):
+        if self.NODE and not ROOT:
+            self.skipTest("only root mounts another node")
+        launcher = self.OTHER_NODE if self.NODE else ()
         self.daemons, self.clients = {}, {}
         for start in self.STARTS:
             policies = self.enterContext(Policies(
                 pool={"min_idle": 1, "max_idle": 2, "zygotes": start == "fork"}, languages=["javascript"]))
-            self.daemons[start] = self.enterContext(Daemon(policies=policies))
+            self.daemons[start] = self.enterContext(Daemon(policies=policies, launcher=launcher))
             self.clients[start] = self.enterContext(Client(self.daemons[start].socket))
 
     def run_as(self, start, code, **arguments):
@@ -137,6 +144,11 @@ class Case(unittest.TestCase):
 
 
 class Copies(Case):
+    def test_this_version_of_node_can_be_copied(self):
+        version = self.result("fork", "return process.version")
+        if self.NODE:
+            self.assertIn(f"v{os.environ['OTHER_NODE_VERSION']}.", version)
+
     def test_the_receipt_tells_how_it_began_and_is_the_same_otherwise(self):
         forked, own = receipt_of(self.run_as("fork", "0")), receipt_of(self.run_as("exec", "0"))
         self.assertGreater(forked["zygote_age_ms"], 0)

@@ -31,17 +31,11 @@ def main():
         reseed()
         _main.live(channel, began, stage)
 
-    def rehearse_in_copy():
-        """Shows the zygote which memory a copy needs, so that a copy need not rehearse."""
-        reseed()
-        rehearse(_main.receive_order)
-        encode(_main.ready(perf_counter()))
-
     gc.collect()
     _fresh_pools.begin()
     _main.let_collect()
     os.write(_main.SOCKET, b"F" + encode(_main.ready(began)))
-    _warder_fork.serve(live, rehearse_in_copy)
+    _warder_fork.serve(live)
     os._exit(0)
 
 
