@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "jail/init/steps.h"
-#include "jail/init/text.h"
+#include "jail/init/short_text.h"
 
 namespace jail::init {
 namespace {
@@ -39,9 +39,10 @@ int bind(const char* source, const char* target, uint64_t attributes) {
 
 int mount_tmpfs(const char* target, unsigned long flags, uint64_t bytes, uint32_t files, unsigned mode,
                 uint32_t owner) {
-  Text<128> options;
+  ShortText<128> options;
   options << "size=" << bytes << ",nr_inodes=" << files << ",uid=" << owner << ",gid=" << owner << ",mode=";
   options.octal(mode);
+  if (options.is_cut()) return ENAMETOOLONG;
   return outcome_of(mount("tmpfs", target, "tmpfs", flags | MS_NOSUID | MS_NODEV, options.c_str()));
 }
 
@@ -109,7 +110,7 @@ int open_layer(int store, const LayerHash& hash, int& tree) {
 // Without layers, an empty folder is the second one: an overlay needs two.
 int mount_layered_usr() {
   const Sources from = sources();
-  Text<sizeof "lowerdir=" + 16 + kMaxLayers * sizeof ":/proc/self/fd/2147483647"> options;
+  ShortText<sizeof "lowerdir=" + 16 + kMaxLayers * sizeof ":/proc/self/fd/2147483647"> options;
   options << "lowerdir=" << from.usr << (plan->layer_count == 0 ? ":empty" : "");
   int trees[kMaxLayers];
   uint32_t opened = 0;
@@ -124,6 +125,7 @@ int mount_layered_usr() {
     }
     close(store);
   }
+  if (options.is_cut()) error = ENAMETOOLONG;
   if (error == 0)
     error = outcome_of(mount("overlay", "mount/usr", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options.c_str()));
   for (uint32_t i = 0; i < opened; i++) close(trees[i]);
@@ -157,7 +159,7 @@ int bind_devices() {
   // Not one recursive copy of the /dev of a zygote's home: jails would share that folder, and locks on it.
   constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
   for (const char* name : kDevices) {
-    Text<32> source, target;
+    ShortText<32> source, target;
     // A shared mapping of /dev/zero is memory that is counted for no process. /dev/full stands in: it reads as zeros,
     // too, but cannot be mapped, and it refuses writes.
     const bool is_replaced = plan->memory_uncounted != 0 && strcmp(name, "zero") == 0;

@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "jail/plan.h": [],  # shared with the static child: plain data only
     "jail/init": ["jail/init", "jail/plan.h"],
     "jail/guest": ["jail/guest"],
-    "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
+    "jail/zygote": ["jail/zygote", "jail/init/capabilities.h", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
     "supervisor/tasks": [BASE, "supervisor/tasks"],
     "supervisor/workflows": [BASE, "supervisor/workflows"],
     "supervisor/mcp": [BASE, "supervisor/mcp", "supervisor/tasks"],  # the protocol knows no tool, tenant or jail

@@ -1,4 +1,4 @@
-// Text: a short C string, put together without snprintf(3). Texts and numbers of the plan are added one after another.
+// ShortText: a short C string, put together without snprintf(3). Texts and numbers of the plan are added one after another.
 // Used by: jail/init/.
 #pragma once
 #include <cstddef>
@@ -7,15 +7,15 @@
 namespace jail::init {
 
 template <size_t kSize>
-class Text {
+class ShortText {
  public:
   // What does not fit is left out: is_cut() is true then.
-  Text& operator<<(const char* text) {
+  ShortText& operator<<(const char* text) {
     for (; *text; text++) add(*text);
     return *this;
   }
-  Text& operator<<(uint64_t number) { return add_number(number, 10); }
-  Text& octal(uint64_t number) { return add_number(number, 8); }
+  ShortText& operator<<(uint64_t number) { return add_number(number, 10); }
+  ShortText& octal(uint64_t number) { return add_number(number, 8); }
   void add(char c) {
     if (length_ + 1 < kSize) {
       text_[length_++] = c;
@@ -27,7 +27,7 @@ class Text {
   bool is_cut() const { return is_cut_; }
 
  private:
-  Text& add_number(uint64_t number, unsigned base) {
+  ShortText& add_number(uint64_t number, unsigned base) {
     char digits[24];
     size_t count = 0;
     do digits[count++] = static_cast<char>('0' + number % base);
