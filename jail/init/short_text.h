@@ -1,5 +1,5 @@
-// ShortText: a short C string, put together without snprintf(3). Texts and numbers of the plan are added one after another.
-// Used by: jail/init/.
+// ShortText: a short C string, put together without snprintf(3). Texts and numbers of the plan are added one after
+// another. Used by: jail/init/.
 #pragma once
 #include <cstddef>
 #include <cstdint>
