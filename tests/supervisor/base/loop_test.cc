@@ -7,6 +7,7 @@
 #include <array>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/log.h"
@@ -352,6 +353,76 @@ TEST_CASE("a deadline counts from now, not from when the loop last looked", "[lo
   Deadline deadline(loop, 20ms, [] {});
   loop.run();
   CHECK(ms_since(start) >= 19);
+}
+
+TEST_CASE("a descriptor closed by a task that woke in the same turn wakes nobody", "[loop]") {
+  Loop loop;
+  Pipe one = make_pipe(), other = make_pipe();
+  auto first = AsyncFd::adopt(loop, std::move(one.read)).value();
+  auto second = AsyncFd::adopt(loop, std::move(other.read)).value();
+  int woken = 0;
+  auto wait = [&woken](AsyncFd& mine, AsyncFd& its) -> Task<> {
+    co_await mine.readable();
+    woken++;
+    its.close();
+  };
+  Scope tasks(loop);
+  tasks.spawn(wait(first, second));
+  tasks.spawn(wait(second, first));
+  REQUIRE(::write(one.write.get(), "x", 1) == 1);
+  REQUIRE(::write(other.write.get(), "x", 1) == 1);
+  loop.run();  // ends: nobody waits for a descriptor that is open
+  CHECK(woken == 1);
+}
+
+TEST_CASE("a descriptor may get the number of a closed one that another process keeps open", "[loop]") {
+  Loop loop;
+  Pipe old = make_pipe(), next = make_pipe();
+  const Fd kept(::dup(old.read.get()));  // the open file lives on, as with another process
+  const int number = old.read.get();
+  {
+    auto closed = AsyncFd::adopt(loop, std::move(old.read)).value();
+    Scope tasks(loop);
+    auto wait = [](AsyncFd& fd) -> Task<> { co_await fd.readable(); };
+    tasks.spawn(wait(closed));
+  }
+  Fd same(::dup2(next.read.get(), number));
+  REQUIRE(same.get() == number);
+  auto fd = AsyncFd::adopt(loop, std::move(same)).value();
+  bool woke = false;
+  auto wait = [&woke](AsyncFd& waited) -> Task<> {
+    co_await waited.readable();
+    woke = true;
+  };
+  loop.spawn(wait(fd));
+  REQUIRE(::write(old.write.get(), "x", 1) == 1);  // of the old one
+  Deadline limit(loop, 30ms, [] {});
+  loop.run_until([&] { return woke; });
+  CHECK_FALSE(woke);
+  REQUIRE(::write(next.write.get(), "x", 1) == 1);
+  loop.run_until([&] { return woke; });
+  CHECK(woke);
+}
+
+TEST_CASE("hundreds of descriptors that are ready at once all wake", "[loop]") {
+  Loop loop;
+  constexpr int kMany = 300;
+  std::vector<AsyncFd> reading;
+  std::vector<Fd> writing;
+  int woken = 0;
+  auto wait = [&woken](AsyncFd& fd) -> Task<> {
+    co_await fd.readable();
+    woken++;
+  };
+  for (int i = 0; i < kMany; i++) {
+    Pipe pipe = make_pipe();
+    REQUIRE(::write(pipe.write.get(), "x", 1) == 1);
+    reading.push_back(AsyncFd::adopt(loop, std::move(pipe.read)).value());
+    writing.push_back(std::move(pipe.write));
+  }
+  for (AsyncFd& fd : reading) loop.spawn(wait(fd));
+  loop.run();
+  CHECK(woken == kMany);
 }
 
 TEST_CASE("what cannot be waited for is refused", "[loop]") {
