@@ -396,8 +396,9 @@ TEST_CASE("a descriptor may get the number of a closed one that another process 
   };
   loop.spawn(wait(fd));
   REQUIRE(::write(old.write.get(), "x", 1) == 1);  // of the old one
-  Deadline limit(loop, 30ms, [] {});
-  loop.run_until([&] { return woke; });
+  bool late = false;
+  Deadline limit(loop, 30ms, [&late] { late = true; });
+  loop.run_until([&] { return woke || late; });
   CHECK_FALSE(woke);
   REQUIRE(::write(next.write.get(), "x", 1) == 1);
   loop.run_until([&] { return woke; });
