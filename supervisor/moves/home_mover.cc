@@ -10,6 +10,7 @@
 #include "supervisor/journal/journal.h"
 #include "supervisor/moves/home_settling.h"
 #include "supervisor/moves/move_stream.h"
+#include "supervisor/moves/run_to_end.h"
 
 namespace moves {
 namespace {
@@ -34,21 +35,18 @@ struct HomeMover::Moving {
 };
 
 Task<Result<>> HomeMover::move(tenants::TenantId id, std::string node) {
-  OneShot<Result<>> done(services_.loop, fail(Code::unavailable, "the daemon ends"));
-  tasks_.spawn(do_move(std::move(id), std::move(node), done.resolver()));
-  auto result = co_await done;
-  co_return result;
+  return run_to_end(services_.loop, tasks_, do_move(std::move(id), std::move(node)));
 }
 
-Task<> HomeMover::do_move(tenants::TenantId id, std::string node, OneShot<Result<>>::Resolver done) {
-  if (is_leaving(id)) co_return done.resolve(fail(Code::denied, "the workspace moves already"));
+Task<Result<>> HomeMover::do_move(tenants::TenantId id, std::string node) {
+  if (is_leaving(id)) co_return fail(Code::denied, "the workspace moves already");
   const Moving moving(leaving_, id);
   auto moved = co_await move_held(id, node);
   if (moved)
     log_notice("cluster: the workspace {} moved to node {}", id.text(), node);
   else
     log_warning("cluster: the workspace {} did not move to node {}: {}", id.text(), node, moved.error().what);
-  done.resolve(std::move(moved));
+  co_return moved;
 }
 
 Task<Result<cluster::Home>> HomeMover::own_home(tenants::TenantId id) {
@@ -192,15 +190,7 @@ Task<> HomeMover::complete_held(Leaving leaving, cluster::MoveGate::Hold hold) {
 }
 
 Task<Result<std::string>> HomeMover::park(tenants::TenantId id, std::string folder) {
-  OneShot<Result<std::string>> done(services_.loop, fail(Code::unavailable, "the daemon ends"));
-  tasks_.spawn(do_park(std::move(id), std::move(folder), done.resolver()));
-  auto result = co_await done;
-  co_return result;
-}
-
-Task<> HomeMover::do_park(tenants::TenantId id, std::string folder, OneShot<Result<std::string>>::Resolver done) {
-  auto parked = co_await park_held(std::move(id), std::move(folder));
-  done.resolve(std::move(parked));
+  return run_to_end(services_.loop, tasks_, park_held(std::move(id), std::move(folder)));
 }
 
 Task<Result<std::string>> HomeMover::park_held(tenants::TenantId id, std::string folder) {

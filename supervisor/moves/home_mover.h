@@ -28,10 +28,9 @@ class HomeMover {
   bool is_leaving(const tenants::TenantId& id) const { return leaving_.contains(id); }
 
  private:
-  Task<> do_park(tenants::TenantId id, std::string folder, OneShot<Result<std::string>>::Resolver done);
   Task<Result<std::string>> park_held(tenants::TenantId id, std::string folder);
   struct Moving;
-  Task<> do_move(tenants::TenantId id, std::string node, OneShot<Result<>>::Resolver done);
+  Task<Result<>> do_move(tenants::TenantId id, std::string node);
   Task<Result<>> move_held(tenants::TenantId id, std::string node);
   Task<Result<cluster::Home>> own_home(tenants::TenantId id);
   Task<Result<PackedHome>> pack(tenants::TenantId id, uint64_t epoch, const policies::Policy& policy,

@@ -1,6 +1,7 @@
 #include "supervisor/moves/home_receiver.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/link/home_orders.h"
 #include "supervisor/moves/home_settling.h"
+#include "supervisor/moves/run_to_end.h"
 
 namespace moves {
 namespace {
@@ -95,23 +97,12 @@ Task<Result<uint64_t>> HomeReceiver::receive(AsyncFd& socket, cluster::Push push
 }
 
 Task<Result<>> HomeReceiver::read_all(AsyncFd& socket, MoveFiles::Arriving arriving, uint64_t bytes) {
-  const auto part = std::make_shared<std::string>();
+  // A part that does not come ends the move: it has one of few places.
   while (bytes > 0) {
-    part->resize(static_cast<size_t>(std::min<uint64_t>(bytes, kPart)));
-    size_t filled = 0;
-    // A part that does not come ends the move: it has one of few places.
-    const Deadline late(services_.loop, kPartLimit, [&socket] { ::shutdown(socket.get(), SHUT_RDWR); });
-    while (filled < part->size()) {
-      const ssize_t got = ::recv(socket.get(), part->data() + filled, part->size() - filled, MSG_DONTWAIT);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0 && errno == EAGAIN) {
-        co_await socket.readable();
-        continue;
-      }
-      if (got <= 0) co_return fail(Code::unavailable, "the connection ended before the whole workspace had come");
-      filled += static_cast<size_t>(got);
-    }
-    bytes -= part->size();
+    const auto count = static_cast<size_t>(std::min<uint64_t>(bytes, kPart));
+    CO_TRY(std::string received, co_await receive_bytes(services_.loop, socket, count));
+    bytes -= count;
+    const auto part = std::make_shared<const std::string>(std::move(received));
     const WorkerThread::Job add = [arriving, part] { return MoveFiles::add(arriving, *part); };
     CO_CHECKED(co_await services_.disk.run(add));
   }
@@ -189,6 +180,25 @@ Task<> HomeReceiver::give_up(std::string folder) {
   if (!done) log_warning("cluster: files of a move stay until the next start: {}", done.error().what);
 }
 
+// A parked file replaces the workspace of its home only if nothing is lost by it.
+Task<Result<>> HomeReceiver::check_replaceable(tenants::TenantId id) {
+  if (is_in_use(services_, id))
+    co_return fail(Code::unavailable, "this node is the home of the workspace, and requests or executions run in it",
+                   "wait for them, or end them: warder kill");
+  const auto contents = std::make_shared<std::vector<std::string>>();
+  const WorkerThread::Job look = [id, contents, files = &services_.files]() -> Result<> {
+    TRY(*contents, files->contents(id));
+    return {};
+  };
+  CO_CHECKED(co_await services_.disk.run(look));
+  CO_TRY(const bool has_records, co_await services_.records.has_any(id.text()));
+  if (has_records) contents->emplace_back("workflows or results of tasks");
+  if (contents->empty()) co_return Result<>{};
+  co_return fail(Code::denied,
+                 fmt::format("this node is the home of the workspace, and has its {}", fmt::join(*contents, ", ")),
+                 "delete them first, if the parked ones are wanted");
+}
+
 // The workspace, its policy and its present home, for a parked file. An error changes no file and no home.
 Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
   const cluster::SnapshotLabel& label = parked.label;
@@ -199,15 +209,7 @@ Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
   CO_TRY(auto policy, policy_of_home(services_, id.account));
   if (const auto own = services_.policies.find(label.policy); own && own->cluster.is_home_shared) policy = own;
   CO_TRY(const cluster::Home home, co_await cluster::lost_home(services_.link, id));
-  if (home.is_here) {
-    const WorkerThread::Job look = [id, files = &services_.files]() -> Result<> {
-      TRY(const bool is_empty, files->is_empty(id));
-      if (is_empty) return {};
-      return fail(Code::denied, "this node is the home of the workspace, and has its files",
-                  "delete them first, if the parked ones are wanted");
-    };
-    CO_CHECKED(co_await services_.disk.run(look));
-  }
+  if (home.is_here) CO_CHECKED(co_await check_replaceable(id));
   Arrived arrived{parked.arriving.folder, {home.node, id, home.epoch, policy->name, policy->hash}, true};
   MoveFiles::Staging staging = staging_of(arrived.push, *policy);
   staging.from_seal = staging.own_seal;
@@ -217,15 +219,7 @@ Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
 }
 
 Task<Result<cluster::SnapshotLabel>> HomeReceiver::restore(std::string file) {
-  OneShot<Result<cluster::SnapshotLabel>> done(services_.loop, fail(Code::unavailable, "the daemon ends"));
-  tasks_.spawn(do_restore(std::move(file), done.resolver()));
-  auto result = co_await done;
-  co_return result;
-}
-
-Task<> HomeReceiver::do_restore(std::string file, OneShot<Result<cluster::SnapshotLabel>>::Resolver done) {
-  auto restored = co_await restore_held(std::move(file));
-  done.resolve(std::move(restored));
+  return run_to_end(services_.loop, tasks_, restore_held(std::move(file)));
 }
 
 Task<Result<cluster::SnapshotLabel>> HomeReceiver::restore_held(std::string file) {

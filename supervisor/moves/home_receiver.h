@@ -38,10 +38,10 @@ class HomeReceiver {
   Task<Result<>> read_all(AsyncFd& socket, MoveFiles::Arriving arriving, uint64_t bytes);
   Task<Result<>> stage(MoveFiles::Arriving arriving, MoveFiles::Staging staging);
   Task<Result<Arrived>> prepare_restore(MoveFiles::Parked parked);
+  Task<Result<>> check_replaceable(tenants::TenantId id);
   Task<Result<uint64_t>> claim_and_place(Arrived arrived);
   Task<Result<>> place(Arrived arrived);
   Task<> place_surely(Arrived arrived);
-  Task<> do_restore(std::string file, OneShot<Result<cluster::SnapshotLabel>>::Resolver done);
   Task<Result<cluster::SnapshotLabel>> restore_held(std::string file);
   Task<> give_up(std::string folder);
   Task<> complete_held(Arrived arrived, cluster::MoveGate::Hold hold);

@@ -63,6 +63,10 @@ Task<Result<>> settle_home(MoveServices& services, tenants::TenantId id) {
   co_return Result<>{};
 }
 
+bool is_in_use(const MoveServices& services, const tenants::TenantId& id) {
+  return services.gate.staying(id) > 0 || !living_in(services, id).empty();
+}
+
 Result<std::shared_ptr<const policies::Policy>> policy_of_home(const MoveServices& services,
                                                                const std::string& account) {
   if (auto policy = services.registry.policy_of(account); policy && policy->cluster.is_home_shared) return policy;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "supervisor/base/directory_stream.h"
 #include "supervisor/base/durable.h"
@@ -32,6 +33,12 @@ constexpr uint64_t kBesideBytes = 1 << 30;          // logs of sessions, skills,
 constexpr uint64_t kBesideEntries = 200'000;
 // Of the daemon's work at this moment, or of proposals, which name files by inode.
 const std::array<const char*, 2> kOfThisNode = {"unfinished", "staging"};
+// Folders of a workspace, and their contents in words.
+constexpr std::pair<const char*, const char*> kContents[] = {{"workspace", "files"},
+                                                             {"staging", "proposals"},
+                                                             {"sessions", "sessions or their logs"},
+                                                             {"skills", "skills"},
+                                                             {"vault", "personal data behind tokens"}};
 
 RelativePath folder_of(const tenants::TenantId& id) {
   return RelativePath::known(
@@ -247,12 +254,18 @@ Result<MoveFiles::Parked> MoveFiles::open_parked(const std::string& file) const 
   return Parked{std::move(arriving), std::move(label)};
 }
 
-Result<bool> MoveFiles::is_empty(const tenants::TenantId& id) const {
-  TRY(const Fd folder, make_directories_beneath(tenants_, folder_of(id), 0700));
-  if (!exists_in(folder.get(), "workspace")) return true;
-  TRY(const Fd files, open_directory_beneath(folder.get(), RelativePath::known("workspace")));
-  TRY(const auto names, names_in(files.get()));
-  return names.empty();
+Result<std::vector<std::string>> MoveFiles::contents(const tenants::TenantId& id) const {
+  std::vector<std::string> found;
+  const auto folder = open_directory_beneath(tenants_, folder_of(id));
+  if (!folder && folder.error().code == Code::not_found) return found;
+  if (!folder) return tl::unexpected<Error>(folder.error());
+  for (const auto& [name, what] : kContents) {
+    if (!exists_in(folder->get(), name)) continue;
+    TRY(const Fd inside, open_directory_beneath(folder->get(), RelativePath::known(name)));
+    TRY(const auto names, names_in(inside.get()));
+    if (!names.empty()) found.emplace_back(what);
+  }
+  return found;
 }
 
 Result<> MoveFiles::add(const Arriving& arriving, std::string_view bytes) {

@@ -81,8 +81,9 @@ class MoveFiles {
     cluster::SnapshotLabel label;
   };
   Result<Parked> open_parked(const std::string& file) const;
-  // Whether the workspace has no files here.
-  Result<bool> is_empty(const tenants::TenantId& id) const;
+  // The kinds of data that the workspace has here, in words: "files", "skills". Kept output of ended executions does
+  // not count, as each run leaves some. Empty: a snapshot may take its place.
+  Result<std::vector<std::string>> contents(const tenants::TenantId& id) const;
   static Result<> add(const Arriving& arriving, std::string_view bytes);
   struct Staging {
     cluster::Push push;

@@ -210,6 +210,12 @@ Task<Result<>> MoveRecords::adopt_flow(const std::string& tenant, Read::Flow flo
   co_return Result<>{};
 }
 
+Task<Result<bool>> MoveRecords::has_any(std::string tenant) {
+  if (!tasks_.ended_of(tenant).empty()) co_return true;
+  CO_TRY(const auto flows, co_await workflows_.list(std::move(tenant)));
+  co_return !flows.empty();
+}
+
 Task<> MoveRecords::forget(std::string tenant) {
   for (tasks::TaskStore* store : {&tasks_, &named_}) {
     const auto ended = store->ended_of(tenant);

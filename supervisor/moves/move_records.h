@@ -39,6 +39,9 @@ class MoveRecords {
   static Result<Read> read(const std::string& text, const std::string& tenant);
   // Stores them. Known ids stay as they are; a record without room is logged and left out.
   Task<> adopt(std::string tenant, Read records);
+  // Whether the workspace has records here that a snapshot could meet: workflows, tasks, executions in the background.
+  // Executions with ids do not count: each call of another node leaves one, and adopt() keeps it.
+  Task<Result<bool>> has_any(std::string tenant);
   // The workspace has another home: removes its records here.
   Task<> forget(std::string tenant);
 

@@ -49,24 +49,23 @@ Result<SnapshotOffer> read_offer(const Json& message) {
   return offer;
 }
 
-Task<Result<>> send_bytes(Loop& loop, AsyncFd& socket, std::string_view bytes) {
-  const Deadline late(loop, kPartLimit, [&socket] { ::shutdown(socket.get(), SHUT_RDWR); });
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) {
-      co_await socket.writable();
-      continue;
-    }
-    if (sent < 0) co_return fail(Code::unavailable, "the connection to the other node ended");
-    bytes.remove_prefix(static_cast<size_t>(sent));
-  }
+Task<Result<>> send_bytes(Loop& loop, AsyncFd& socket, std::string bytes, std::chrono::milliseconds limit) {
+  const Deadline late(loop, limit, [&socket] { ::shutdown(socket.get(), SHUT_RDWR); });
+  const bool is_sent = co_await cluster::send_whole(socket, std::move(bytes));
+  if (!is_sent) co_return fail(Code::unavailable, "the connection to the other node ended");
   co_return Result<>{};
 }
 
+Task<Result<std::string>> receive_bytes(Loop& loop, AsyncFd& socket, size_t count, std::chrono::milliseconds limit) {
+  const Deadline late(loop, limit, [&socket] { ::shutdown(socket.get(), SHUT_RDWR); });
+  auto bytes = co_await cluster::read_exactly(socket, count);
+  if (!bytes) co_return fail(Code::unavailable, "the connection ended before the whole workspace had come");
+  co_return bytes;
+}
+
 Task<Result<>> send_message(Loop& loop, AsyncFd& socket, Json message) {
-  const std::string line = dump_json(message) + "\n";
-  co_return co_await send_bytes(loop, socket, line);
+  std::string line = dump_json(message) + "\n";
+  co_return co_await send_bytes(loop, socket, std::move(line));
 }
 
 Task<Result<Json>> read_message(Loop& loop, AsyncFd& socket, const char* name, std::chrono::milliseconds limit) {

@@ -194,6 +194,23 @@ TEST_CASE_METHOD(TwoMachines, "an account's own workspace leaves without its nam
   CHECK(contents_of(from / "workspace/text") == "hello");
 }
 
+TEST_CASE_METHOD(TwoMachines, "each kind of data of a workspace counts, and its kept output does not", "[cluster]") {
+  using Contents = std::vector<std::string>;
+  CHECK(source().contents(id) == Contents{"files", "proposals"});
+  CHECK(target().contents(id) == Contents{});
+  CHECK_FALSE(fs::exists(there / "ada"));  // looking makes no folder
+  fs::create_directories(to / "executions/e1");
+  fs::create_directories(to / "unfinished/new");
+  using Row = std::pair<const char*, const char*>;
+  const auto [folder, what] =
+      GENERATE(Row{"workspace", "files"}, Row{"staging", "proposals"}, Row{"sessions", "sessions or their logs"},
+               Row{"skills", "skills"}, Row{"vault", "personal data behind tokens"});
+  fs::create_directories(to / folder / "one");
+  CHECK(target().contents(id) == Contents{what});
+  id.workspace.clear();
+  CHECK(target().contents(id) == Contents{});  // of the account; its named workspaces are others
+}
+
 TEST_CASE_METHOD(TwoMachines, "a parked file names its workspace, and no other file is one", "[cluster]") {
   const auto parked =
       source().pack(id, {id.account, id.workspace, "n1", 3, 77, "p", "h"}, "", root.string(), "file", kNeverStop);

@@ -131,6 +131,17 @@ TEST_CASE("results and workflows of one workspace move, and are forgotten where 
   CHECK(here.tasks.ended_of("ada/reports").size() == 1);
 }
 
+TEST_CASE("tasks and workflows of a workspace count as its records, executions with ids do not", "[cluster]") {
+  Loop loop;
+  RecordsOfMachine here(loop);
+  finish(loop, here.end_task(here.named, "x-named", "ada", "1"));
+  finish(loop, here.end_task(here.tasks, "t-other", "ada/reports", "1"));
+  CHECK(result_of(loop, here.records.has_any("ada")) == false);
+  CHECK(result_of(loop, here.records.has_any("ada/reports")) == true);
+  here.workflows.all[{"ada", "flow"}] = {};
+  CHECK(result_of(loop, here.records.has_any("ada")) == true);
+}
+
 TEST_CASE("records of another form are refused", "[cluster]") {
   const auto* line = GENERATE(
       "no JSON", "[]", "{}", R"({"task": {}})", R"({"step": {}})", R"({"other": {}})",
