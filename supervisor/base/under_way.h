@@ -1,6 +1,6 @@
-// UnderWay: counts the jobs of each owner that run beside the loop. While an owner has any, its later work that must
-// not overtake them runs beside the loop, too: the jobs of one owner stay in order there (json_work.h).
-// Used by: supervisor/mcp, supervisor/tools, supervisor/upstream.
+// UnderWay: counts the jobs of each owner: those that run beside the loop, or requests of another node. While an owner
+// has jobs beside the loop, its later work that must not overtake them runs there, too: the jobs of one owner stay in
+// order there (json_work.h). Used by: supervisor/cluster, supervisor/mcp, supervisor/tools, supervisor/upstream.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -26,6 +26,10 @@ class UnderWay {
   };
 
   bool any_of(const Owner& owner) const { return count_.contains(owner); }
+  size_t count_of(const Owner& owner) const {
+    const auto found = count_.find(owner);
+    return found == count_.end() ? 0 : found->second;
+  }
 
  private:
   std::map<Owner, size_t> count_;

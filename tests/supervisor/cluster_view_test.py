@@ -1,8 +1,10 @@
 """What operators see of a cluster: `warder nodes` and org.warder.Warder1.Cluster. First a warderd with a double of
 warder-node, which says what a hostile or broken one would; then real nodes and a real nats-server.
 """
+import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -11,9 +13,9 @@ import time
 import unittest
 
 import dbus
-from bus_harness import CLUSTER, Admin, Bus, BusDaemon
+from bus_harness import CLUSTER, NAME, PATH, Admin, Bus, BusDaemon
 from cluster_rig import NATS_SERVER, Rig
-from harness import PATIENCE, Client, Policies, eventually
+from harness import ORDINARY_USER, PATIENCE, ROOT, Client, Policies, eventually
 from metrics_test import parse, read_unix
 from node_double import Cluster
 
@@ -242,6 +244,20 @@ class Answers(unittest.TestCase):
             self.assertEqual(self.look({"node": "n2", "accounts": "all"}, ask="secrets"), ([], None))
             client.cancel(request)
 
+    def test_one_node_does_not_take_the_looks_of_all(self):
+        with contextlib.ExitStack() as stack:
+            silent = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(17)]
+            for asking in silent:
+                asking.settimeout(PATIENCE)
+                asking.connect(str(self.double.warderd))
+                asking.sendall(json.dumps({"look": {"node": "n2", "accounts": "all"}}).encode() + b"\n")
+            ended = select.select(silent, [], [], PATIENCE)[0]
+            self.assertEqual([one.recv(1) for one in ended], [b""])  # one of them, long before the others are too late
+            silent.remove(*ended)
+            self.assertEqual(self.look({"node": "n3", "accounts": "all"}), ([], {"end": {"left_out": 0}}))
+            silent[0].close()  # its place is free again
+            eventually(lambda: self.look({"node": "n2", "accounts": "all"})[1], "the node looks again")
+
     def test_ps_names_the_nodes_that_did_not_answer_or_answered_wrongly(self):
         row = {"id": "e1", "tenant": "acme", "language": "python", "workspace": "direct", "state": "running",
                "policy": "team", "principal": "token:ci", "background": False, "shared": True, "age_us": 5_000_000}
@@ -261,6 +277,9 @@ class Answers(unittest.TestCase):
         self.assertEqual(table.stdout.splitlines()[1].split()[:4], ["n2", "e1", "acme", "python"])
         self.assertIn("did not answer: n3, n4, n5, n6, n7, n8", table.stderr)
         self.assertIn("3 more executions", table.stderr)
+        if ROOT:  # another user has no part in them
+            said = self.bus.busctl("--json=short", "call", NAME, PATH, CLUSTER, "ListClusterExecutions", user=ORDINARY_USER)
+            self.assertEqual(json.loads(said)["data"], [[], [], 0])
         time.sleep(1)  # the next test makes a look of its own
 
 

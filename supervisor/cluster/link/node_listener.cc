@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 constexpr auto kFirstLineLimit = 5s;
 constexpr auto kShowLimit = 5s;             // of the answer to a look
 constexpr size_t kMostIntroductions = 256;  // connections without their first line, and looks
+constexpr size_t kMostLooksOfNode = 16;     // one command of an operator is one look
 
 constexpr char kEnded[] = "cluster: a connection of warder-node is ended: {}";
 
@@ -49,6 +50,9 @@ Task<> NodeListener::introduce(Fd socket) {
   if (has_one && message->contains("look")) {
     auto order = read_look_order((*message)["look"]);
     if (!order) co_return log_warning(kEnded, order.error().what);
+    if (looks_.count_of(order->node) == kMostLooksOfNode)
+      co_return log_warning(kEnded, "too many looks of node " + order->node);
+    const UnderWay<std::string>::One look(looks_, order->node);
     co_await show(*watched, *std::move(order));
     co_return;
   }

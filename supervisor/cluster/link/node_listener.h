@@ -7,10 +7,12 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/base/result.h"
+#include "supervisor/base/under_way.h"
 #include "supervisor/cluster/link/look_messages.h"
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/mcp/listener.h"
@@ -54,7 +56,8 @@ class NodeListener {
   const std::set<uid_t> users_;
   mcp::Listener& clients_;
   const Handlers handlers_;
-  Scope tasks_;  // last: cancelled first
+  UnderWay<std::string> looks_;  // of each asking node
+  Scope tasks_;                  // last: cancelled first
 };
 
 }  // namespace cluster

@@ -29,6 +29,8 @@ constexpr int64_t kOldestOrderMs = 2'000 + EnvelopeChecker::kToleranceMs;  // it
 constexpr size_t kMostConnections = 4096;
 constexpr auto kWarnEvery = 10s;      // refused orders; each client of the bus can send some
 constexpr size_t kMostOrders = 1024;  // in work
+constexpr size_t kMostOrdersOfNode = 256;
+constexpr size_t kMostServedOfNode = 1024;  // as many as a warderd holds to others (Away)
 constexpr SubscriptionBounds kFrames{.max_messages = 4096, .max_bytes = 2 * Carried::kWindow};
 
 // The body of "open" and "opened". "refused" has {"why", "remedy", "order"}.
@@ -114,6 +116,13 @@ void Carrier::refuse(const BusMessage& message, const NodeEnvelope& order, const
   if (auto sealed = seal(std::move(answer))) (void)respond(bus_, message, *std::move(sealed));
 }
 
+// One node, which may be in wrong hands, leaves room for the others.
+Result<> Carrier::check_room_for(const std::string& node) const {
+  if (orders_.count_of(node) < kMostOrdersOfNode && served_.count_of(node) < kMostServedOfNode) return {};
+  return fail(Code::exhausted, fmt::format("the node {} has too many connections to {}", node, identity_.node),
+              "send the request again later");
+}
+
 // Returns when warderd serves the client: systemd accepts connections for a warderd that does not run or is stopped,
 // too. `order` must outlive the task.
 Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
@@ -161,6 +170,9 @@ Task<> Carrier::take_order(BusMessage message) {
   const auto greeting = read_greeting(order);
   if (!greeting) co_return refuse(message, order, {}, greeting.error());
   const std::string& boot = greeting->boot;
+  const auto room = check_room_for(order.from);
+  if (!room) co_return refuse(message, order, boot, room.error());
+  const UnderWay<std::string>::One in_work(orders_, order.from);
   if (order.kind == kPush) {
     Result<> checked = fail(Code::denied, "this node takes no workspaces");
     if (identity_.check_push)
@@ -182,7 +194,7 @@ Task<> Carrier::take_order(BusMessage message) {
   auto answer = seal(std::move(opened));
   if (!answer || !respond(bus_, message, *std::move(answer))) co_return;
   counts_.opened_here++;
-  add(order.from, order.tenant ? order.tenant->tenant.account : std::string(), *std::move(cipher),
+  add(Side::serving, order.from, order.tenant ? order.tenant->tenant.account : std::string(), *std::move(cipher),
       Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
 }
 
@@ -252,8 +264,8 @@ Task<> Carrier::carry_for(AsyncFd local, OtherNode node, Purpose purpose) {
     if (opened) {
       counts_.opened++;
       send_line(local.get(), {{"opened", {{"boot", opened->boot}}}});
-      add(node.name, purpose.tenant ? purpose.tenant->tenant.account : std::string(), std::move(opened->cipher),
-          Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
+      add(Side::asking, node.name, purpose.tenant ? purpose.tenant->tenant.account : std::string(),
+          std::move(opened->cipher), Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
       co_return;
     }
     why = std::move(opened).error();
@@ -294,10 +306,13 @@ bool Carrier::is_trusted(const std::string& node, const PublicKey& key, const st
 }
 
 // A removed node gets no connection: the local socket is closed.
-void Carrier::add(const std::string& node, const std::string& account, FrameCipher cipher, Carried::Ends ends) {
+void Carrier::add(Side side, const std::string& node, const std::string& account, FrameCipher cipher,
+                  Carried::Ends ends) {
   const TrustedNode* found = checker_.trust().find(node);
   if (!found) return;
-  const auto place = carried_.insert(carried_.end(), Entry{node, account, found->key, nullptr});
+  const auto place = carried_.emplace(carried_.end());
+  place->node = node, place->account = account, place->key = found->key;
+  if (side == Side::serving) place->served.emplace(served_, node);
   auto ended = [this, place] { loop_.defer([this, place] { carried_.erase(place); }); };
   place->connection = std::make_unique<Carried>(loop_, bus_, std::move(cipher), std::move(ends), std::move(ended));
   place->connection->begin();

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/base/under_way.h"
 #include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/link/node_numbers.h"
@@ -77,7 +78,9 @@ class Carrier {
   Result<std::string> seal(NodeEnvelope envelope) const;
   Task<Result<AsyncFd>> connect_to_warderd(const NodeEnvelope& order);
   void refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why);
-  void add(const std::string& node, const std::string& account, FrameCipher cipher, Carried::Ends ends);
+  enum class Side { asking, serving };
+  void add(Side side, const std::string& node, const std::string& account, FrameCipher cipher, Carried::Ends ends);
+  Result<> check_room_for(const std::string& node) const;
   bool is_trusted(const std::string& node, const PublicKey& key, const std::string& account) const;
 
   Loop& loop_;
@@ -85,11 +88,13 @@ class Carrier {
   const Identity identity_;
   EnvelopeChecker checker_;
   struct Entry {
-    std::string node;     // the other one
-    std::string account;  // empty: a look, which ends with the trust record
-    PublicKey key;        // of the node, when the connection was opened
+    std::string node;                                  // the other one
+    std::string account;                               // empty: a look, which ends with the trust record
+    PublicKey key;                                     // of the node, when the connection was opened
+    std::optional<UnderWay<std::string>::One> served;  // nullopt: this node asked for the connection
     std::unique_ptr<Carried> connection;
   };
+  UnderWay<std::string> orders_, served_;  // orders in work and connections, by the node that asked for them
   std::list<Entry> carried_;
   NodeNumbers counts_;  // orders and refused messages
   Monotonic::time_point warned_{};

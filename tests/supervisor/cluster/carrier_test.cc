@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -47,14 +48,14 @@ struct TwoNodes {
   TwoNodes() { REQUIRE(asked.begin()); }
   ~TwoNodes() { std::filesystem::remove(path); }
 
-  void carry(const std::string& account, WireVersions wire = kWire) {
+  void carry(const std::string& account, WireVersions wire = kWire, Carrier* from = nullptr) {
     std::array<int, 2> ends{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0);
     client = Fd(ends[0]);
     auto local = AsyncFd::adopt(scene->loop, Fd(ends[1]));
     REQUIRE(local);
     const Acting acting{"n1", "uid:1", account, "shared", std::string(64, 'a')};
-    tasks.spawn(asking.carry(*std::move(local), {"n2", "b2", wire}, acting));
+    tasks.spawn((from ? *from : asking).carry(*std::move(local), {"n2", "b2", wire}, acting));
   }
   // The connection that n2's warderd gets, without its first line.
   Fd take() {
@@ -120,6 +121,29 @@ TEST_CASE_METHOD(TwoNodes, "a node that speaks other versions only gets no order
   CHECK(line.find("it speaks versions 2 to 3 of the protocol between nodes, this node 1 to 1") != std::string::npos);
   CHECK(line.find("install the same version") != std::string::npos);
   CHECK_FALSE(Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+}
+
+TEST_CASE_METHOD(TwoNodes, "one node leaves room for the orders of others", "[cluster]") {
+  TrustRecord three = record_of({node_of("n1", 1), node_of("n2", 2), node_of("n3", 3)}, 2);
+  asking.set_trust(three);
+  asked.set_trust(three);
+  const auto bus = scene->connect("n3");
+  Carrier third{scene->loop, *bus, {"n3", "b3", key_of(3), three, "/nowhere"}};
+  std::vector<Fd> clients, taken;
+  // A client of n1, or a connection that n2's warderd gets and leaves without an answer, reads this text.
+  const auto reads = [&](std::vector<Fd>& all, const char* text) {
+    while (Fd connected_to{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)})
+      taken.push_back(std::move(connected_to));
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Fd& side) { return received(side.get()).find(text) != std::string::npos; });
+  };
+  for (int i = 0; i < 260; i++) {
+    carry("acme");
+    clients.push_back(std::move(client));
+  }
+  scene->until([&] { return reads(clients, "the node n1 has too many connections to n2"); }, "a refusal");
+  carry("acme", kWire, &third);
+  scene->until([&] { return reads(taken, R"("node":"n3")"); }, "the connection of another node");
 }
 
 TEST_CASE_METHOD(TwoNodes, "connections end when a key changes, a node is removed, or may no longer have the account",
