@@ -64,11 +64,12 @@ Task<> RuleFollower::take_until_none_changed() {
 Task<Result<>> RuleFollower::take() {
   CO_TRY(std::vector<std::string> texts, co_await fetch_rules(loop_, settings_.socket));
   // A daemon that ended while it tried a wrong policy has left its file.
-  const bool is_in_doubt = std::exchange(is_first_, false) && uses_.is_in_doubt();
+  const bool is_in_doubt = is_first_ && uses_.is_in_doubt();
   WorkerThread::Job job = [work = work_, settings = settings_, texts = std::move(texts), is_in_doubt] {
     return work->take(settings, texts, is_in_doubt);
   };
   CO_CHECKED(co_await thread_->run(std::move(job)));
+  is_first_ = false;
   RuleFiles::Taken taken = std::move(work_->taken);
   for (size_t i = 0; i < taken.refused.size() && i < kMostRefusals; i++)
     log_warning("cluster: a rule is not used: {}", taken.refused[i]);

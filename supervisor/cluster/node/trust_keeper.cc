@@ -12,18 +12,18 @@ using namespace std::chrono_literals;
 
 constexpr auto kTrustLimit = 2s;          // of one operation on the bucket
 constexpr auto kTrustAgain = 1s;          // between attempts to open it
-constexpr auto kLookAtFile = 2s;          // between looks at the file of `warder cluster`
 constexpr auto kReplaceAgain = 60s;       // between records that are put in place of others
 constexpr size_t kMaxRecord = 300 << 10;  // bytes
 
 }  // namespace
 
 TrustKeeper::TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, const RuleStore& now, RuleWork& rules,
-                         std::function<void(const TrustRecord&)> changed)
+                         std::function<void(const TrustRecord&)> changed, std::chrono::milliseconds look_every)
     : loop_(loop),
       bus_(bus),
       replicas_(replicas),
       anchor_(std::move(anchor)),
+      look_every_(look_every),
       changed_(std::move(changed)),
       key_(now.trust().cluster),
       own_text_(now.trust_text()),
@@ -62,25 +62,23 @@ Task<std::shared_ptr<TrustKeeper::Offered>> TrustKeeper::offer(std::string text)
 }
 
 Task<> TrustKeeper::follow_file() {
-  std::string last = own_text_;
+  std::string last = own_text_, refused;  // why `last` is not in force
   for (;;) {
-    co_await sleep_for(loop_, kLookAtFile);
+    co_await sleep_for(loop_, look_every_);
     auto text = std::make_shared<std::string>();
     RuleWork::Job job = [text, path = anchor_](RuleStore&) -> Result<> {
       TRY(*text, read_trusted_file(path, kMaxRecord));
       return {};
     };
     const auto read = co_await rules_.run(std::move(job));
-    if (!read) trouble_ = read.error().what;
+    trouble_ = read ? refused : read.error().what;
     if (!read || *text == last) continue;  // also while a record is copied there
-    trouble_.clear();
     const auto offered = co_await offer(*text);
     if (!offered) continue;  // the disk: tried again
     last = *text;
-    if (!offered->refused.empty() && !offered->is_behind) {
-      trouble_ = offered->refused;
-      log_warning("cluster: {} is not in force: {}", anchor_, offered->refused);
-    }
+    refused = offered->is_behind ? std::string() : offered->refused;
+    trouble_ = refused;
+    if (!refused.empty()) log_warning("cluster: {} is not in force: {}", anchor_, refused);
     if (!offered->is_new) continue;
     must_put_ = true;
     if (bucket_) co_await put_own(bucket_);

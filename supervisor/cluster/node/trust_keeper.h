@@ -4,6 +4,7 @@
 // node, too. A record that this node refuses stays in the bucket, unless it is older than its own or damaged: then the
 // own one is put in its place, at most once a minute. Used by: node_service.h.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,10 +18,12 @@ namespace cluster {
 
 class TrustKeeper {
  public:
+  static constexpr std::chrono::milliseconds kLookEvery{2000};  // at the file of `warder cluster`
   // `anchor`: the file that `warder cluster` writes. `now`: has the record in force. `changed` is called
-  // for each record that comes into force. References must outlive the object.
+  // for each record that comes into force. `look_every`: another value is for tests. References must outlive the
+  // object.
   TrustKeeper(Loop& loop, Bus& bus, int replicas, std::string anchor, const RuleStore& now, RuleWork& rules,
-              std::function<void(const TrustRecord&)> changed);
+              std::function<void(const TrustRecord&)> changed, std::chrono::milliseconds look_every = kLookEvery);
   void begin();
   // Why the file of `warder cluster` is not in force; empty: it is, or an older one than the record in force.
   const std::string& trouble() const { return trouble_; }
@@ -47,6 +50,7 @@ class TrustKeeper {
   Bus& bus_;
   const int replicas_;
   const std::string anchor_;
+  const std::chrono::milliseconds look_every_;
   std::function<void(const TrustRecord&)> changed_;
   const std::string key_;             // in the bucket: the cluster's name
   std::string own_text_;              // of the record in force
