@@ -258,8 +258,26 @@ class Moves(unittest.TestCase):
             self.assertIn("is alive and is the home", self.nodes(other, "restore", parked, status=1))
             self.assertIn("has its files", self.nodes(home, "restore", parked, status=1))
             self.call(home, "team-park", "import os\nos.remove('kept')")
+            log = self.folder(home, "team-park").parent / "sessions/left.log"
+            log.write_text("")
+            self.assertIn("has its sessions or their logs", self.nodes(home, "restore", parked, status=1))
+            log.unlink()
             self.assertIn("is here, as it was at", self.nodes(home, "restore", parked))
             self.assertEqual(body_of(self.call(other, "team-park", "result = open('kept').read()"))["result"], "parked")
+
+    def test_files_that_cannot_be_put_in_their_place_are_tried_again(self):
+        home = self.home_of("team-placed")
+        self.call(home, "team-placed", "open('kept', 'w').write('placed')")
+        target, third = self.others(home)
+        in_the_way = self.folder(target, "team-placed").parent
+        in_the_way.parent.mkdir(parents=True, exist_ok=True)
+        in_the_way.write_text("")
+        moving = subprocess.Popen([os.environ["WARDER"], "nodes", "move", f"{ACCOUNT}/team-placed", target, "--bus",
+                                   self.buses[home].address], stdout=subprocess.DEVNULL)
+        eventually(lambda: "its files cannot be put in their place" in self.rig.daemons[target].log_text(), "it is told")
+        in_the_way.unlink()
+        self.assertEqual(moving.wait(PATIENCE), 0)
+        self.assertEqual(body_of(self.call(third, "team-placed", "result = open('kept').read()"))["result"], "placed")
 
     # A node that was taken over.
 
@@ -310,6 +328,11 @@ class Moves(unittest.TestCase):
         self.assertIn("another workspace", json.dumps(self.send_hostile(target, {**said, "workspace": "team-other"}, packed)))
         self.assertIn("differs", json.dumps(self.send_hostile(target, {**said, "policy_hash": "0" * 64}, packed)))
         self.assertIn("the home is the node", json.dumps(self.send_hostile(target, {**said, "epoch": label["epoch"] + 9}, packed)))
+        with self.push({"take": said}, self.rig.folder / target / "in.sock") as first:
+            offer = {"bytes": len(packed), "sha256": hashlib.sha256(packed).hexdigest(), "vault": ""}
+            first.sendall(json.dumps({"snapshot": offer}).encode() + b"\n")
+            self.assertIn("go", json.loads(first.makefile().readline()))
+            self.assertIn("arriving already", json.dumps(self.send_hostile(target, said, packed)))
         # A node that is not the home is refused by the other node, whatever it says.
         with self.push({"push": {"to": target, "home": {**said, "node": third}}}, self.rig.folder / third / "node.sock") as connection:
             self.assertIn(f"the home is the node {home}", connection.makefile().readline())

@@ -47,6 +47,7 @@ Result<PackedSnapshot> pack_snapshot(int file, const SnapshotSource& source, con
 struct UnpackLimits {
   uint64_t bytes = 0, entries = 0;                      // of all
   uint64_t workspace_bytes = 0, workspace_entries = 0;  // of these, in folder/workspace
+  size_t name_bytes = 64 << 20;                         // of all names and targets of links, which are in memory
 };
 struct UnpackedSnapshot {
   SnapshotLabel label;

@@ -21,7 +21,6 @@ namespace {
 
 constexpr size_t kMostLabel = 4096;  // bytes
 constexpr size_t kWritten = 256 << 10;
-constexpr size_t kMostPathBytes = 64 << 20;  // of all names, which are in memory
 constexpr uint64_t kDiskBlock = 4096;
 constexpr mode_t kPermissionBits = 0777;
 constexpr std::string_view kBelow = "folder/", kWorkspacePrefix = "workspace/";
@@ -144,8 +143,8 @@ class Unpacking {
   // Before data is written.
   Result<> count(const TarEntry& entry, const std::string& shown) {
     const uint64_t bytes = bytes_on_disk(entry);
-    path_bytes_ += entry.path.size() + entry.target.size();
-    if (path_bytes_ > kMostPathBytes) return fail(Code::exhausted, "the snapshot has too many and too long names");
+    name_bytes_ += entry.path.size() + entry.target.size();
+    if (name_bytes_ > limits_.name_bytes) return fail(Code::exhausted, "the snapshot has too many and too long names");
     const bool of_workspace = entry.path.starts_with(kWorkspacePrefix);
     bytes_ += bytes, entries_++;
     if (of_workspace) workspace_bytes_ += bytes, workspace_entries_++;
@@ -259,7 +258,7 @@ class Unpacking {
   std::vector<TarEntry> folders_;
   std::set<std::string> files_;         // that hard links may name
   mutable std::set<std::string> made_;  // folders that existed before
-  size_t path_bytes_ = 0;
+  size_t name_bytes_ = 0;
   uint64_t bytes_ = 0, entries_ = 0, workspace_bytes_ = 0, workspace_entries_ = 0;
 };
 

@@ -209,6 +209,45 @@ TEST_CASE("a byte between two holes counts as the block that it takes") {
   CHECK_FALSE(fs::exists(scene.to / "workspace/bomb"));
 }
 
+TEST_CASE("names and targets of links have a limit of their own") {
+  const SnapshotScene scene;
+  scene.forge({{SnapshotScene::entry_of(TarType::fifo, "folder/" + std::string(100, 'n')), ""},
+               {SnapshotScene::entry_of(TarType::link, "folder/l", std::string(100, 't')), ""}});
+  UnpackLimits limits = kWide;
+  limits.name_bytes = 200;
+  const auto refused = scene.unpack(limits);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().what.find("too long names") != std::string::npos);
+  CHECK_FALSE(fs::is_symlink(scene.to / "l"));
+}
+
+TEST_CASE("the rights of a folder are not given through a link that a program put in its place") {
+  const SnapshotScene scene;
+  const fs::path outside = scene.folder / "outside";
+  fs::create_directory(outside);
+  fs::permissions(outside, fs::perms(0711));
+  fs::remove_all(scene.from / "workspace");
+  for (const char* name : {"one", "two"}) {
+    fs::create_directory(scene.from / name);
+    fs::permissions(scene.from / name, fs::perms::none);
+  }
+  int entries = 0;
+  // Before the second entry: the mode of the first one is known.
+  const StopAsked replaces = [&] {
+    if (++entries == 2)
+      for (const char* name : {"one", "two"}) {
+        fs::remove(scene.from / name);
+        fs::create_symlink(outside, scene.from / name);
+      }
+    return false;
+  };
+  const auto source = open_directory(scene.from.string()).value();
+  const Fd made(::open(scene.file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  CHECK_FALSE(pack_snapshot(made.get(), {scene.label, "", source.get(), {}}, replaces));
+  CHECK(entries >= 2);
+  CHECK((seen_at(outside).st_mode & 07777) == 0711);
+}
+
 TEST_CASE("what is no snapshot is refused") {
   const SnapshotScene scene;
   SnapshotScene::write(scene.file, "no zstd");
