@@ -3,14 +3,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
-#include "supervisor/mcp/framing.h"
+#include "supervisor/cluster/link/line_reader.h"
 
 namespace cluster {
 namespace {
@@ -42,26 +41,24 @@ Result<uint64_t> read_end(const Json& message) {
 
 // The rows up to the last line. Errors: another form; the connection ended before.
 Task<Result<uint64_t>> read_rows(Loop& loop, AsyncFd& socket, std::vector<Json>& rows) {
-  mcp::LineSplitter lines(kMostLookRow);
-  for (;;) {
-    const auto space = lines.space();
-    const ssize_t got = ::recv(socket.get(), space.data(), space.size(), MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      co_await socket.readable();
-      continue;
+  Result<uint64_t> end = fail(Code::unavailable, "the connection ended");
+  const auto take = [&](const mcp::LineSplitter::Item& line) {
+    auto row =
+        line.kind == mcp::LineSplitter::Kind::line ? parse_json(line.text) : fail(Code::invalid, "a row is too long");
+    if (!row) {
+      end = tl::unexpected<Error>(std::move(row).error());
+    } else if (row->is_object() && row->size() == 1 && row->contains("end")) {
+      end = read_end((*row)["end"]);
+    } else if (rows.size() == kMostLookRows) {
+      end = fail(Code::invalid, "too many rows");
+    } else {
+      rows.push_back(*std::move(row));
+      return true;
     }
-    if (got <= 0) co_return fail(Code::unavailable, "the connection ended");
-    lines.commit(static_cast<size_t>(got));
-    while (const auto item = lines.next()) {
-      if (item->kind != mcp::LineSplitter::Kind::line) co_return fail(Code::invalid, "a row is too long");
-      CO_TRY(Json row, parse_json(item->text));
-      if (row.is_object() && row.size() == 1 && row.contains("end")) co_return read_end(row["end"]);
-      if (rows.size() == kMostLookRows) co_return fail(Code::invalid, "too many rows");
-      rows.push_back(std::move(row));
-    }
-    co_await next_turn(loop);
-  }
+    return false;
+  };
+  co_await read_lines(loop, socket, kMostLookRow, take);
+  co_return end;
 }
 
 Task<Result<>> ask_node(Looking& looking, const std::string& node) {

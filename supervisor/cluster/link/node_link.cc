@@ -12,7 +12,7 @@
 #include "supervisor/base/random.h"
 #include "supervisor/base/unix_socket.h"
 #include "supervisor/cluster/link/first_line.h"
-#include "supervisor/mcp/framing.h"
+#include "supervisor/cluster/link/line_reader.h"
 
 namespace cluster {
 namespace {
@@ -85,23 +85,12 @@ Task<> NodeLink::serve(AsyncFd& socket) {
   if (!send({{"hello", {{"boot", boot_}}}})) co_return;
   told_load_.reset();
   tell_load();
-  mcp::LineSplitter lines(kMostLine);
-  for (;;) {
-    const auto space = lines.space();
-    const ssize_t got = ::recv(socket.get(), space.data(), space.size(), MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      co_await socket.readable();
-      continue;
-    }
-    if (got <= 0) co_return;
-    lines.commit(static_cast<size_t>(got));
-    while (const auto item = lines.next()) {
-      if (item->kind != mcp::LineSplitter::Kind::line) continue;
-      if (const auto message = parse_json(item->text)) take(*message);
-    }
-    co_await next_turn(loop_);
-  }
+  const auto take_line = [this](const mcp::LineSplitter::Item& line) {
+    const auto message = line.kind == mcp::LineSplitter::Kind::line ? parse_json(line.text) : Result<Json>(Json());
+    if (message) take(*message);
+    return true;
+  };
+  co_await read_lines(loop_, socket, kMostLine, take_line);
 }
 
 void NodeLink::take(const Json& message) {

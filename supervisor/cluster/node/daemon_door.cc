@@ -9,9 +9,9 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/link/first_line.h"
+#include "supervisor/cluster/link/line_reader.h"
 #include "supervisor/cluster/link/user_socket.h"
 #include "supervisor/cluster/node/node_orders.h"
-#include "supervisor/mcp/framing.h"
 
 namespace cluster {
 namespace {
@@ -157,24 +157,13 @@ Task<> DaemonDoor::serve_control(AsyncFd socket) {
   Control& control = *place;
   log_notice("cluster: warderd is connected");
   send(control, {{"lease", service_.lease()}});
-  mcp::LineSplitter lines(kMostLine);
-  for (;;) {
-    const auto space = lines.space();
-    const ssize_t got = ::recv(control.socket.get(), space.data(), space.size(), MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      co_await control.socket.readable();
-      continue;
-    }
-    if (got <= 0) break;
-    lines.commit(static_cast<size_t>(got));
-    while (const auto item = lines.next()) {
-      if (item->kind != mcp::LineSplitter::Kind::line || control.asking.live() > kMostQuestions) continue;
-      auto message = parse_json(item->text);
-      if (message && message->is_object() && message->size() == 1) take(control, *std::move(message));
-    }
-    co_await next_turn(loop_);
-  }
+  const auto take_line = [&](const mcp::LineSplitter::Item& line) {
+    const bool is_used = line.kind == mcp::LineSplitter::Kind::line && control.asking.live() <= kMostQuestions;
+    auto message = is_used ? parse_json(line.text) : Result<Json>(Json());
+    if (message && message->is_object() && message->size() == 1) take(control, *std::move(message));
+    return true;
+  };
+  co_await read_lines(loop_, control.socket, kMostLine, take_line);
   log_notice("cluster: warderd has gone");
 }
 

@@ -14,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kBucketLimit = 2s;
 constexpr auto kTryAgain = 1s;
 constexpr size_t kMostHomesOfAccount = 10'000;
 
@@ -82,26 +81,18 @@ Result<> HomeDirectory::begin() {
 Task<> HomeDirectory::follow() {
   const auto remembered = co_await memory_->load();
   for (const auto& [key, record] : remembered) set_record(key, record);
-  for (;;) {
-    BucketSettings settings;
-    settings.replicas = settings_.replicas;
-    auto bucket = co_await bus_.open_bucket("homes", settings, kBucketLimit);
-    if (bucket) {
-      bucket_ = *std::move(bucket);
-      co_await read_all(bucket_);
-    }
-    co_await sleep_for(loop_, kTryAgain);
-  }
-}
-
-Task<> HomeDirectory::read_all(std::shared_ptr<KvBucket> bucket) {
-  auto watch = bucket->watch(">");
-  for (const auto& [key, record] : records_) unseen_.insert(key);
-  while (watch) {
-    auto change = co_await (*watch)->next();
-    if (!change) co_return;
-    take(*change);
-  }
+  BucketReader reader;
+  reader.name = "homes";
+  reader.settings.replicas = settings_.replicas;
+  reader.opened = [this](std::shared_ptr<KvBucket> bucket) {
+    bucket_ = std::move(bucket);
+    for (const auto& [key, record] : records_) unseen_.insert(key);
+  };
+  reader.take = [this](KvChange change) -> Task<> {
+    take(change);
+    co_return;
+  };
+  co_await follow_bucket(loop_, bus_, std::move(reader));
 }
 
 void HomeDirectory::take(const KvChange& change) {

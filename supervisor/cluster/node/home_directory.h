@@ -16,6 +16,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/link/view_messages.h"
+#include "supervisor/cluster/node/bucket_follower.h"
 #include "supervisor/cluster/node/home_memory.h"
 #include "supervisor/cluster/node/node_directory.h"
 #include "supervisor/cluster/placement/homes.h"
@@ -72,7 +73,6 @@ class HomeDirectory {
   std::optional<tenants::TenantId> name_of(const std::string& key) const;
   void note_name(const std::string& key, const tenants::TenantId& id);
   Task<> follow();
-  Task<> read_all(std::shared_ptr<KvBucket> bucket);
   void take(const KvChange& change);
   void take_current();
   void put_back(const std::string& key);

@@ -159,25 +159,24 @@ Task<Result<>> NodeDirectory::set_drained(bool is_drained) {
 }
 
 Task<> NodeDirectory::follow_descriptions() {
-  for (;;) {
-    BucketSettings settings;
-    settings.replicas = settings_.replicas;
-    auto bucket = co_await bus_.open_bucket("nodes", settings, kNodesLimit);
-    if (bucket) {
-      auto watch = (*bucket)->watch(">");
-      while (watch) {
-        auto change = co_await (*watch)->next();
-        if (!change) break;
-        if (change->kind == KvChange::Kind::value) take_description(change->key, change->bytes);
-        if (change->kind != KvChange::Kind::removed) continue;
-        if (change->revision > 0) {
-          table_.remove(change->key);
-        } else if (change->key == settings_.node) {  // the server lost it; each node writes its own again
-          tasks_.spawn(describe_self());
-        }
-      }
-    }
-    co_await sleep_for(loop_, kReadAgain);
+  BucketReader reader;
+  reader.name = "nodes";
+  reader.settings.replicas = settings_.replicas;
+  reader.opened = [](const std::shared_ptr<KvBucket>&) {};
+  reader.take = [this](KvChange change) -> Task<> {
+    take_change(change);
+    co_return;
+  };
+  return follow_bucket(loop_, bus_, std::move(reader));
+}
+
+void NodeDirectory::take_change(const KvChange& change) {
+  if (change.kind == KvChange::Kind::value) return take_description(change.key, change.bytes);
+  if (change.kind != KvChange::Kind::removed) return;
+  if (change.revision > 0) {
+    table_.remove(change.key);
+  } else if (change.key == settings_.node) {  // the server lost it; each node writes its own again
+    tasks_.spawn(describe_self());
   }
 }
 

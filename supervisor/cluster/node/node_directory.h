@@ -12,6 +12,7 @@
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/link/view_messages.h"
+#include "supervisor/cluster/node/bucket_follower.h"
 #include "supervisor/cluster/node/node_settings.h"
 #include "supervisor/cluster/placement/node_table.h"
 #include "supervisor/cluster/trust/trust_record.h"
@@ -49,6 +50,7 @@ class NodeDirectory {
   Task<> follow_descriptions();
   Task<> follow_signs();
   Task<> send_signs();
+  void take_change(const KvChange& change);
   void take_description(const std::string& node, std::string_view text);
   void take_sign(std::string_view subject, std::string_view text);
   NodeSign own_sign() const;

@@ -18,8 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRulesLimit = 2s;         // of one operation on the bucket
-constexpr auto kRulesAgain = 1s;         // between attempts to open it
 constexpr auto kLookAtRules = 2s;        // between looks at the files
 constexpr auto kReplaceRuleAgain = 60s;  // between replacements of one value of the bucket
 
@@ -150,42 +148,35 @@ Task<> RuleKeeper::look_at_files(std::map<std::string, std::string>& seen) {
 }
 
 Task<> RuleKeeper::follow_bus() {
-  for (;;) {
-    BucketSettings settings;
-    settings.replicas = replicas_;
-    settings.max_value_bytes = kMaxRuleText;
-    auto bucket = co_await bus_.open_bucket("rules", settings, kRulesLimit);
-    if (bucket) {
-      bucket_ = *std::move(bucket);
-      co_await read_bucket(bucket_);
-    }
-    co_await sleep_for(loop_, kRulesAgain);
-  }
+  BucketReader reader;
+  reader.name = "rules";
+  reader.settings.replicas = replicas_;
+  reader.settings.max_value_bytes = kMaxRuleText;
+  reader.opened = [this](Bucket bucket) {
+    bucket_ = std::move(bucket);
+    bucket_has_.clear();
+    is_complete_ = false;
+  };
+  reader.take = [this](KvChange change) { return take(bucket_, std::move(change)); };
+  return follow_bucket(loop_, bus_, std::move(reader));
 }
 
 // What the bucket lacks is put there once all its values are known. Nobody removes rules, as newer ones withdraw them.
-Task<> RuleKeeper::read_bucket(Bucket bucket) {
-  auto watch = bucket->watch(">");
-  std::set<std::string> has;
-  bool is_complete = false;
-  while (watch) {
-    auto change = co_await (*watch)->next();
-    if (!change) co_return;
-    if (change->kind == KvChange::Kind::current) {
-      if (std::exchange(is_complete, true)) continue;
-      auto own = co_await own_rules();
-      std::erase_if(own, [&](const auto& one) { return has.contains(bucket_key(one.first)); });
-      co_await put(bucket, std::move(own));
-    } else if (change->kind == KvChange::Kind::value) {
-      if (!is_complete) has.insert(change->key);
-      co_await take(bucket, *std::move(change));
-    } else {
-      co_await replace(bucket, change->key);
-    }
+Task<> RuleKeeper::take(Bucket bucket, KvChange change) {
+  if (change.kind == KvChange::Kind::current) {
+    if (std::exchange(is_complete_, true)) co_return;
+    auto own = co_await own_rules();
+    std::erase_if(own, [&](const auto& one) { return bucket_has_.contains(bucket_key(one.first)); });
+    co_await put(bucket, std::move(own));
+  } else if (change.kind == KvChange::Kind::value) {
+    if (!is_complete_) bucket_has_.insert(change.key);
+    co_await take_rule(bucket, std::move(change));
+  } else {
+    co_await replace(bucket, std::move(change.key));
   }
 }
 
-Task<> RuleKeeper::take(Bucket bucket, KvChange change) {
+Task<> RuleKeeper::take_rule(Bucket bucket, KvChange change) {
   const auto offered = co_await offer(std::move(change.bytes));
   if (!offered || offered->refused.empty()) co_return;
   if (offered->is_behind) co_return co_await replace(bucket, std::move(change.key));

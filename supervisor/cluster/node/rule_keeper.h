@@ -12,6 +12,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
+#include "supervisor/cluster/node/bucket_follower.h"
 #include "supervisor/cluster/node/rule_work.h"
 
 namespace cluster {
@@ -35,8 +36,8 @@ class RuleKeeper {
   Task<> follow_files();
   Task<> look_at_files(std::map<std::string, std::string>& seen);
   Task<> follow_bus();
-  Task<> read_bucket(Bucket bucket);
   Task<> take(Bucket bucket, KvChange change);
+  Task<> take_rule(Bucket bucket, KvChange change);
   Task<> replace(Bucket bucket, std::string key);
   Task<> put(Bucket bucket, std::map<RuleKey, std::string> texts);
   Task<> put_again();
@@ -52,6 +53,8 @@ class RuleKeeper {
   std::map<std::string, Monotonic::time_point> replaced_;  // by key of the bucket: when its value was replaced
   std::set<RuleKey> unput_;                                // rules that could not be put on the bus
   Bucket bucket_;                                          // nullptr: not open
+  std::set<std::string> bucket_has_;                       // its keys, until all are known
+  bool is_complete_ = false;                               // all values of the bucket are known
   Scope tasks_;                                            // last: cancelled first
 };
 

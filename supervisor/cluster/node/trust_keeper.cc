@@ -10,8 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kTrustLimit = 2s;          // of one operation on the bucket
-constexpr auto kTrustAgain = 1s;          // between attempts to open it
 constexpr auto kReplaceAgain = 60s;       // between records that are put in place of others
 constexpr size_t kMaxRecord = 300 << 10;  // bytes
 
@@ -86,37 +84,30 @@ Task<> TrustKeeper::follow_file() {
 }
 
 Task<> TrustKeeper::follow_bus() {
-  for (;;) {
-    BucketSettings settings;
-    settings.replicas = replicas_;
-    settings.max_value_bytes = kMaxRecord;
-    auto bucket = co_await bus_.open_bucket("trust", settings, kTrustLimit);
-    if (bucket) {
-      bucket_ = *std::move(bucket);
-      co_await read_bucket(bucket_);
-    }
-    co_await sleep_for(loop_, kTrustAgain);
+  BucketReader reader;
+  reader.name = "trust";
+  reader.settings.replicas = replicas_;
+  reader.settings.max_value_bytes = kMaxRecord;
+  reader.opened = [this](Bucket bucket) {
+    bucket_ = std::move(bucket);
+    has_record_ = false;
+  };
+  reader.take = [this](KvChange change) { return take(bucket_, std::move(change)); };
+  return follow_bucket(loop_, bus_, std::move(reader));
+}
+
+Task<> TrustKeeper::take(Bucket bucket, KvChange change) {
+  if (change.kind == KvChange::Kind::current) {
+    if (!has_record_ || must_put_) co_await put_own(bucket);
+  } else if (change.key == key_ && change.kind == KvChange::Kind::value) {
+    has_record_ = true;
+    co_await take_record(bucket, std::move(change.bytes));
+  } else if (change.key == key_) {  // the server lost it
+    co_await put_own(bucket);
   }
 }
 
-Task<> TrustKeeper::read_bucket(Bucket bucket) {
-  auto watch = bucket->watch(">");
-  bool has_record = false;
-  while (watch) {
-    auto change = co_await (*watch)->next();
-    if (!change) co_return;
-    if (change->kind == KvChange::Kind::current) {
-      if (!has_record || must_put_) co_await put_own(bucket);
-    } else if (change->key == key_ && change->kind == KvChange::Kind::value) {
-      has_record = true;
-      co_await take(bucket, std::move(change->bytes));
-    } else if (change->key == key_) {  // the server lost it
-      co_await put_own(bucket);
-    }
-  }
-}
-
-Task<> TrustKeeper::take(Bucket bucket, std::string text) {
+Task<> TrustKeeper::take_record(Bucket bucket, std::string text) {
   const auto offered = co_await offer(std::move(text));
   if (!offered) co_return;
   if (offered->refused.empty()) {

@@ -12,6 +12,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/bus/bus.h"
+#include "supervisor/cluster/node/bucket_follower.h"
 #include "supervisor/cluster/node/rule_work.h"
 
 namespace cluster {
@@ -41,8 +42,8 @@ class TrustKeeper {
   Task<> follow_file();
   // The tasks share the bucket: it may be opened anew while they wait.
   using Bucket = std::shared_ptr<KvBucket>;
-  Task<> read_bucket(Bucket bucket);
-  Task<> take(Bucket bucket, std::string text);
+  Task<> take(Bucket bucket, KvChange change);
+  Task<> take_record(Bucket bucket, std::string text);
   Task<> put_own(Bucket bucket);
   Task<std::shared_ptr<Offered>> offer(std::string text);
 
@@ -55,6 +56,7 @@ class TrustKeeper {
   const std::string key_;             // in the bucket: the cluster's name
   std::string own_text_;              // of the record in force
   bool must_put_ = true;              // the bucket may not have it
+  bool has_record_ = false;           // the bucket has one, since it was opened
   Monotonic::time_point next_put_{};  // of a record that replaces another one
   RuleWork& rules_;
   Bucket bucket_;

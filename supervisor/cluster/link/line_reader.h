@@ -1,0 +1,16 @@
+// read_lines(): reads the lines of a connection until its end. Used by: far_look.cc, node_link.cc, warder-node.
+// No errors.
+#pragma once
+#include <functional>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/mcp/framing.h"
+
+namespace cluster {
+
+// Passes each line of at most `most` bytes to `take`, and tells it of longer ones, until `take` returns false or the
+// connection ends. True: `take` has ended it. The socket must outlive the task.
+Task<bool> read_lines(Loop& loop, AsyncFd& socket, size_t most,
+                      std::function<bool(const mcp::LineSplitter::Item& line)> take);
+
+}  // namespace cluster
