@@ -270,7 +270,10 @@ class Moves(unittest.TestCase):
         self.call(home, "team-placed", "open('kept', 'w').write('placed')")
         target, third = self.others(home)
         in_the_way = self.folder(target, "team-placed").parent
-        in_the_way.parent.mkdir(parents=True, exist_ok=True)
+        owner = in_the_way.parents[2].stat()  # of the folder of all tenants
+        for folder in (in_the_way.parents[1], in_the_way.parents[0]):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            os.chown(folder, owner.st_uid, owner.st_gid)
         in_the_way.write_text("")
         moving = subprocess.Popen([os.environ["WARDER"], "nodes", "move", f"{ACCOUNT}/team-placed", target, "--bus",
                                    self.buses[home].address], stdout=subprocess.DEVNULL)
