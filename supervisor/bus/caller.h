@@ -67,6 +67,10 @@ class Authority {
   // Whether the caller has that right. `tenant`: owner of the execution; empty: no tenant owns the object. Errors:
   // denied, naming the right and the users that have it; exhausted: the sender asks too often at once.
   Task<Result<policies::Peer>> allow(MessagePtr call, Right right, std::string tenant);
+  // The same for an object that no tenant owns.
+  Task<Result<policies::Peer>> allow(sd_bus_message* call, Right right) {
+    return allow(share(call), right, std::string());
+  }
 
  private:
   struct Turn;

@@ -220,15 +220,19 @@ Result<std::pair<std::string, std::string>> read_two_texts(sd_bus_message* call)
   return std::pair(std::string(first), std::string(second));
 }
 
+Task<Result<MessagePtr>> answer_text(MessagePtr call, std::string text) {
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  if (int r = append(reply.get(), text); r < 0) co_return fail_errno(-r, "answer");
+  co_return reply;
+}
+
 }  // namespace
 
 Task<Result<MessagePtr>> BusObjects::drain_node(MessagePtr call) {
   int drained = 0;
   if (int r = sd_bus_message_read(call.get(), "b", &drained); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
-  const std::string nobody;
-  MessagePtr asking = share(call.get());
-  CO_TRY(const auto caller, co_await authority_.allow(std::move(asking), Right::configure, nobody));
+  CO_TRY(const auto caller, co_await authority_.allow(call.get(), Right::configure));
   log_notice("D-Bus: user {} {} this node", caller.uid, drained != 0 ? "drains" : "undrains");
   CO_TRY(const auto homes, co_await services_.cluster.set_drained(drained != 0));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
@@ -238,26 +242,20 @@ Task<Result<MessagePtr>> BusObjects::drain_node(MessagePtr call) {
 
 Task<Result<MessagePtr>> BusObjects::move_home(MessagePtr call) {
   CO_TRY(auto words, read_two_texts(call.get()));
-  const std::string nobody;
-  MessagePtr asking = share(call.get());
-  CO_TRY(const auto caller, co_await authority_.allow(std::move(asking), Right::configure, nobody));
+  CO_TRY(const auto caller, co_await authority_.allow(call.get(), Right::configure));
   log_notice("D-Bus: user {} moves the workspace {} to node {}", caller.uid, printable(words.first, 140),
              words.second.empty() ? "any" : printable(words.second, 40));
   CO_TRY(const std::string node, co_await services_.cluster.move(std::move(words.first), std::move(words.second)));
-  CO_TRY(MessagePtr reply, reply_to(call.get()));
-  if (int r = append(reply.get(), node); r < 0) co_return fail_errno(-r, "answer");
+  auto reply = co_await answer_text(std::move(call), node);
   co_return reply;
 }
 
 Task<Result<MessagePtr>> BusObjects::park_home(MessagePtr call) {
   CO_TRY(auto words, read_two_texts(call.get()));
-  const std::string nobody;
-  MessagePtr asking = share(call.get());
-  CO_TRY(const auto caller, co_await authority_.allow(std::move(asking), Right::configure, nobody));
+  CO_TRY(const auto caller, co_await authority_.allow(call.get(), Right::configure));
   log_notice("D-Bus: user {} parks the workspace {}", caller.uid, printable(words.first, 140));
   CO_TRY(const std::string file, co_await services_.cluster.park(std::move(words.first), std::move(words.second)));
-  CO_TRY(MessagePtr reply, reply_to(call.get()));
-  if (int r = append(reply.get(), file); r < 0) co_return fail_errno(-r, "answer");
+  auto reply = co_await answer_text(std::move(call), file);
   co_return reply;
 }
 
@@ -266,9 +264,7 @@ Task<Result<MessagePtr>> BusObjects::restore_home(MessagePtr call) {
   if (int r = sd_bus_message_read(call.get(), "s", &text); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
   std::string file(text);
-  const std::string nobody;
-  MessagePtr asking = share(call.get());
-  CO_TRY(const auto caller, co_await authority_.allow(std::move(asking), Right::configure, nobody));
+  CO_TRY(const auto caller, co_await authority_.allow(call.get(), Right::configure));
   log_notice("D-Bus: user {} restores a workspace from {}", caller.uid, printable(file));
   CO_TRY(const RestoredHome restored, co_await services_.cluster.restore(std::move(file)));
   CO_TRY(MessagePtr reply, reply_to(call.get()));

@@ -66,9 +66,7 @@ Task<Result<MessagePtr>> BusObjects::remove_tenant(MessagePtr call) {
   if (int r = sd_bus_message_read(call.get(), "sb", &text, &forced); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
   std::string name(text);
-  const std::string nobody;
-  MessagePtr asking = share(call.get());
-  CO_TRY(auto caller, co_await authority_.allow(std::move(asking), Right::configure, nobody));
+  CO_TRY(auto caller, co_await authority_.allow(call.get(), Right::configure));
   log_notice("D-Bus: user {} removes the tenant {}", caller.uid, printable(name, 64));
   auto removed = co_await services_.remove_tenant(std::move(name), forced != 0, caller.uid);
   if (!removed) co_return tl::unexpected<Error>(std::move(removed).error());
