@@ -65,7 +65,8 @@ Task<Result<>> HomeMover::move_held(tenants::TenantId id, std::string node) {
   CO_CHECKED(co_await settle_home(services_, id));
   CO_TRY(const auto policy, policy_of_home(services_, id.account));
   std::string none;
-  CO_TRY(const PackedHome packed, co_await pack(id, home.epoch, *policy, none, none));
+  std::map<std::string, std::string> no_keys;  // the target gets the vault's key with the offer
+  CO_TRY(const PackedHome packed, co_await pack(id, home.epoch, *policy, none, none, no_keys));
   const auto leaving = std::make_shared<Leaving>();
   const WorkerThread::Job mark = [files = &services_.files, id, epoch = home.epoch, leaving]() -> Result<> {
     TRY(*leaving, files->mark_leaving(id, epoch));
@@ -80,10 +81,11 @@ Task<Result<>> HomeMover::move_held(tenants::TenantId id, std::string node) {
 }
 
 Task<Result<PackedHome>> HomeMover::pack(tenants::TenantId id, uint64_t epoch, const policies::Policy& policy,
-                                         std::string folder, std::string name) {
+                                         std::string folder, std::string name,
+                                         std::map<std::string, std::string> vault_keys) {
   CO_TRY(std::string records, co_await services_.records.write(id.text()));
-  cluster::SnapshotLabel label{id.account,  id.workspace, services_.link.node(), epoch, journal::now_ms(),
-                               policy.name, policy.hash};
+  cluster::SnapshotLabel label{id.account,        id.workspace, services_.link.node(), epoch,
+                               journal::now_ms(), policy.name,  policy.hash,           std::move(vault_keys)};
   const auto packed = std::make_shared<PackedHome>();
   const WorkerThread::Job job = [packed, id, label, records = std::move(records), folder, name,
                                  files = &services_.files, disk = &services_.disk]() -> Result<> {
@@ -202,7 +204,8 @@ Task<Result<std::string>> HomeMover::park_held(tenants::TenantId id, std::string
   CO_TRY(const auto policy, policy_of_home(services_, id.account));
   std::string name = fmt::format("{}{}{}-{}.warder-home", id.account, id.workspace.empty() ? "" : "+", id.workspace,
                                  journal::now_ms());
-  CO_TRY(const PackedHome packed, co_await pack(id, home.epoch, *policy, std::move(folder), name));
+  CO_TRY(auto keys, co_await cluster::seal_vault_key(services_.link, id, services_.vault_keys(id.text()).seal));
+  CO_TRY(const PackedHome packed, co_await pack(id, home.epoch, *policy, std::move(folder), name, std::move(keys)));
   (void)packed;
   co_return name;
 }

@@ -6,6 +6,7 @@
 // Used by: node_drain.h, supervisor/daemon/. Errors: denied, unavailable: the workspace stays, and works; the text says
 // where it is, if it is elsewhere.
 #pragma once
+#include <map>
 #include <set>
 #include <string>
 
@@ -34,7 +35,7 @@ class HomeMover {
   Task<Result<>> move_held(tenants::TenantId id, std::string node);
   Task<Result<cluster::Home>> own_home(tenants::TenantId id);
   Task<Result<PackedHome>> pack(tenants::TenantId id, uint64_t epoch, const policies::Policy& policy,
-                                std::string folder, std::string name);
+                                std::string folder, std::string name, std::map<std::string, std::string> vault_keys);
   Task<Result<>> send(const PackedHome& packed, std::string node, cluster::Push push);
   // Decides where the home is, and drops the copy that has no use. True: this node is the home.
   Task<Result<bool>> settle_record(Leaving leaving);

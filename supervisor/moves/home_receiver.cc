@@ -214,6 +214,10 @@ Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
   MoveFiles::Staging staging = staging_of(arrived.push, *policy);
   staging.from_seal = staging.own_seal;
   staging.has_vault = true;
+  if (const auto sealed = label.vault_keys.find(services_.link.node()); sealed != label.vault_keys.end()) {
+    const auto key = co_await cluster::open_vault_key(services_.link, id, sealed->second);
+    if (key) staging.from_seal = *key;
+  }
   CO_CHECKED(co_await stage(parked.arriving, std::move(staging)));
   co_return arrived;
 }

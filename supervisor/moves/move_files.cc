@@ -284,8 +284,9 @@ Result<> MoveFiles::seal_vault_anew(int tree, const Staging& staging) const {
   };
   const auto before = tenants::VaultLog::open(tree, staging.from_seal, found);
   if (!before && before.error().code == Code::denied)
-    return fail(Code::denied, "the vault of personal data is sealed with the key of another machine",
-                "give all nodes the same warder.key, or restore it on the machine that made it");
+    return fail(Code::denied, "the vault of personal data is sealed with a key that this node cannot read",
+                "restore it on a node that was in the cluster when the file was made, or without the vault: see "
+                "units/cluster.md, \"Moving, draining, upgrading\"");
   if (!before) return tl::unexpected<Error>(before.error());
   if (!(*before)->damage().empty()) log_error("the vault of {}: {}", staging.push.id.text(), (*before)->damage());
   CHECKED(remove_tree_beneath(tree, RelativePath::known("vault")));

@@ -1,5 +1,8 @@
 #include "supervisor/cluster/link/home_orders.h"
 
+#include <algorithm>
+
+#include "supervisor/base/base64.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json_value.h"
 
@@ -10,7 +13,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kOrderLimit = 5s;
 constexpr auto kLeaseEndLimit = 50s;  // warder-node watches the lease of the other node
-constexpr size_t kMostPages = 2000;   // of homes
+constexpr size_t kMostPages = 5000;   // of homes
+constexpr size_t kMostSealedVaultKey = 400;
 constexpr int64_t kMostHomeEpoch = int64_t{1} << 53;
 
 Json name_of(const tenants::TenantId& id) { return {{"account", id.account}, {"workspace", id.workspace}}; }
@@ -73,13 +77,48 @@ Task<Result<std::vector<HeldHome>>> homes_here(NodeLink& link) {
     const auto homes = answer.find("homes");
     if (homes == answer.end() || !homes->is_array())
       co_return fail(Code::unavailable, "warder-node sent an unknown answer");
-    if (homes->empty()) co_return held;
+    if (homes->empty()) break;
     for (const Json& item : *homes) {
       CO_TRY(HeldHome one, read_held(item));
       held.push_back(std::move(one));
     }
   }
+  std::ranges::sort(held, {}, &HeldHome::id);
   co_return held;
+}
+
+Task<Result<SealedVaultKeys>> seal_vault_key(NodeLink& link, tenants::TenantId id, VaultKey key) {
+  SealedVaultKeys sealed;
+  for (size_t page = 0; page < kMostPages; page++) {
+    Json question = name_of(id);
+    question["key"] = to_base64({reinterpret_cast<const char*>(key.data()), key.size()});
+    question["after"] = sealed.empty() ? std::string() : sealed.rbegin()->first;
+    CO_TRY(const Json answer, co_await link.order("seal_key", std::move(question), kOrderLimit));
+    const auto keys = answer.find("keys");
+    if (keys == answer.end() || !keys->is_array())
+      co_return fail(Code::unavailable, "warder-node sent an unknown answer");
+    if (keys->empty()) break;
+    for (const Json& item : *keys) {
+      Fields in(item, "keys");
+      CO_TRY(const std::string node, in.string("node", kMostNodeName));
+      CO_TRY(sealed[node], in.string("sealed", kMostSealedVaultKey));
+      CO_CHECKED(in.done());
+    }
+  }
+  co_return sealed;
+}
+
+Task<Result<VaultKey>> open_vault_key(NodeLink& link, tenants::TenantId id, std::string sealed) {
+  Json question = name_of(id);
+  question["sealed"] = std::move(sealed);
+  CO_TRY(const Json answer, co_await link.order("open_key", std::move(question), kOrderLimit));
+  const auto text = answer.find("key");
+  VaultKey key{};
+  const auto bytes = text != answer.end() && text->is_string() ? from_base64(text->get_ref<const std::string&>())
+                                                               : fail(Code::unavailable, "");
+  if (!bytes || bytes->size() != key.size()) co_return fail(Code::unavailable, "warder-node sent an unknown answer");
+  std::copy(bytes->begin(), bytes->end(), key.begin());
+  co_return key;
 }
 
 Task<Result<>> set_drained(NodeLink& link, bool is_drained) {

@@ -1,8 +1,10 @@
 // Orders of warderd to its warder-node about homes (node_messages.h: "claim", "fence", "other", "homes", "drain",
-// "lost"). Each is answered by the record in the cluster, not from memory.
+// "lost", "seal_key", "open_key"). Those about homes are answered by the record in the cluster, not from memory.
 // Used by: home_mover.h, home_receiver.h, node_drain.h. Errors: unavailable: warder-node or the cluster cannot be
 // reached, and the order may be done or not; denied: it was not done, with the reason.
 #pragma once
+#include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +31,13 @@ struct HeldHome {
   uint64_t epoch = 0;
 };
 Task<Result<std::vector<HeldHome>>> homes_here(NodeLink& link);
+// The key of the workspace's vault, encrypted for each node that may have the account: node -> text. Only that node's
+// warder-node can read it.
+using VaultKey = std::array<unsigned char, 32>;
+using SealedVaultKeys = std::map<std::string, std::string>;
+Task<Result<SealedVaultKeys>> seal_vault_key(NodeLink& link, tenants::TenantId id, VaultKey key);
+// The key in the text for this node. Errors: denied: it is for another key, or of another workspace.
+Task<Result<VaultKey>> open_vault_key(NodeLink& link, tenants::TenantId id, std::string sealed);
 // Whether this node gets new homes. It keeps the answer over restarts.
 Task<Result<>> set_drained(NodeLink& link, bool is_drained);
 

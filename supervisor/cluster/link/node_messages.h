@@ -6,6 +6,9 @@
 //     {"claim": {"id", "account", "workspace", "from", "epoch", "after_lease"}}, {"fence": {"id", ..., "epoch"}},
 //     {"lost": {"id", ...}}                      changes of a home: home_orders.h
 //     {"other": {"id", ...}}, {"homes": {"id", ...}}, {"drain": {"id", "drained"}}
+//     {"seal_key": {"id", "account", "workspace", "key", "after"}}   of a vault: home_orders.h; answered with "keys", a
+//                                                list of {"node", "sealed"}
+//     {"open_key": {"id", "account", "workspace", "sealed"}}
 //     and warder-node:
 //     {"found": {"id", "node", "epoch", "here"}}
 //     {"placed": {"id", "nodes": ["n2", "n1"]}}  to ask one after the other; or {"placed": {"id", "why"}}

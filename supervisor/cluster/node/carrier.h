@@ -53,6 +53,7 @@ class Carrier {
   Task<> carry_push(AsyncFd local, OtherNode node, Push push);
   // From then on only the nodes of this record count. Connections with other nodes end.
   void set_trust(TrustRecord trust);
+  const PrivateKey& key() const { return identity_.key; }
   size_t connections() const { return carried_.size(); }
   // Adds what this object has counted.
   void count_into(NodeNumbers& numbers) const;

@@ -10,8 +10,11 @@
 namespace cluster {
 namespace {
 
-constexpr std::array<std::string_view, 6> kOrders = {"claim", "fence", "lost", "other", "homes", "drain"};
+constexpr std::array<std::string_view, 8> kOrders = {"claim", "fence", "lost",     "other",
+                                                     "homes", "drain", "seal_key", "open_key"};
 constexpr size_t kHomesOfPage = 40;  // fit into kMostLine
+constexpr size_t kKeysOfPage = 16;   // the same
+constexpr size_t kMostSealedKey = 400;
 
 struct OrderedHome {
   tenants::TenantId id;
@@ -38,6 +41,17 @@ Result<OrderedHome> read_ordered_home(const std::string& order, const Json& obje
   return question;
 }
 
+Result<tenants::TenantId> read_tenant(Fields& in) {
+  (void)in.find("id");
+  tenants::TenantId id;
+  TRY(id.account, in.string("account", 64));
+  TRY(id.workspace, in.string("workspace", 64));
+  return id;
+}
+
+// A key is of one tenant: the tenant's name is encrypted with it.
+std::string begin_of_key(const tenants::TenantId& id) { return id.text() + '\n'; }
+
 }  // namespace
 
 bool NodeOrders::knows(const std::string& order) {
@@ -51,6 +65,37 @@ Json NodeOrders::list(const tenants::TenantId& after) const {
   return {{"homes", std::move(homes)}};
 }
 
+// The key of a vault, encrypted for each node that may have the account, so that each can restore a parked file.
+Result<Json> NodeOrders::seal_key(const Json& question) const {
+  Fields in(question, "seal_key");
+  TRY(const tenants::TenantId id, read_tenant(in));
+  TRY(std::string key, in.string("key", 64));
+  TRY(const std::string after, in.string("after", kMostNodeName));
+  CHECKED(in.done());
+  Json keys = Json::array();
+  for (const TrustedNode& node : nodes_.trust().nodes) {
+    if (node.name <= after || !node.may_act_for(id.account)) continue;
+    if (keys.size() == kKeysOfPage) break;
+    TRY(std::string sealed, node.key.encrypt(kVaultKeyPurpose, begin_of_key(id) + key));
+    keys.push_back({{"node", node.name}, {"sealed", std::move(sealed)}});
+  }
+  Json answer = {{"keys", std::move(keys)}};
+  return answer;
+}
+
+Result<Json> NodeOrders::open_key(const Json& question) const {
+  Fields in(question, "open_key");
+  TRY(const tenants::TenantId id, read_tenant(in));
+  TRY(const std::string sealed, in.string("sealed", kMostSealedKey));
+  CHECKED(in.done());
+  const auto opened = key_().decrypt(kVaultKeyPurpose, sealed);
+  const std::string begin = begin_of_key(id);
+  if (!opened || !opened->starts_with(begin))
+    return fail(Code::denied, "the key of the vault is encrypted for another node, or for an earlier key of this one");
+  Json answer = {{"key", opened->substr(begin.size())}};
+  return answer;
+}
+
 Task<Result<Json>> NodeOrders::answer(std::string order, Json question) {
   if (order == "drain") {
     Fields in(question, order);
@@ -61,6 +106,8 @@ Task<Result<Json>> NodeOrders::answer(std::string order, Json question) {
     Json done = {{"drained", is_drained}};
     co_return done;
   }
+  if (order == "seal_key") co_return seal_key(question);
+  if (order == "open_key") co_return open_key(question);
   co_return co_await change(std::move(order), std::move(question));
 }
 

@@ -86,7 +86,7 @@ NodeService::NodeService(Loop& loop, NodeSettings settings, std::unique_ptr<Bus>
              [this] {
                if (door_) door_->tell({{"moved", Json::object()}});
              }),
-      orders_(homes_, nodes_),
+      orders_(homes_, nodes_, [this]() -> const PrivateKey& { return carrier_.key(); }),
       carrier_(loop, *bus_,
                {settings_.node, boot_, std::move(key), trust_, settings_.warderd,
                 [this](const std::string& node) { nodes_.note_unanswered(node); },

@@ -11,6 +11,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct SnapshotLabel {
   uint64_t epoch = 0;               // of that home
   int64_t made_ms = 0;              // since 1970
   std::string policy, policy_hash;  // under which the workspace was used; empty: not known
+  // Of a parked file with a vault: the key of the vault, encrypted for each node (home_orders.h).
+  std::map<std::string, std::string> vault_keys = {};
 };
 
 struct PackedSnapshot {

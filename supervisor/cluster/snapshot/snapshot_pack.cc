@@ -209,15 +209,16 @@ class Packing {
 };
 
 std::string write_label(const SnapshotLabel& label) {
-  return dump_json({{"format", 1},
-                    {"account", label.account},
-                    {"workspace", label.workspace},
-                    {"node", label.node},
-                    {"epoch", label.epoch},
-                    {"made_ms", label.made_ms},
-                    {"policy", label.policy},
-                    {"policy_hash", label.policy_hash}}) +
-         "\n";
+  Json object = {{"format", 1},
+                 {"account", label.account},
+                 {"workspace", label.workspace},
+                 {"node", label.node},
+                 {"epoch", label.epoch},
+                 {"made_ms", label.made_ms},
+                 {"policy", label.policy},
+                 {"policy_hash", label.policy_hash}};
+  if (!label.vault_keys.empty()) object["vault_keys"] = label.vault_keys;
+  return dump_json(object) + "\n";
 }
 
 }  // namespace

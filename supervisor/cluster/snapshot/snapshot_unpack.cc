@@ -19,7 +19,8 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostLabel = 4096;  // bytes
+constexpr size_t kMostLabel = 512 << 10;  // bytes, with a key for each of 1,000 nodes
+constexpr size_t kMostVaultKeys = 1000, kMostVaultKey = 400;
 constexpr size_t kWritten = 256 << 10;
 constexpr uint64_t kDiskBlock = 4096;
 constexpr mode_t kPermissionBits = 0777;
@@ -58,6 +59,15 @@ Result<SnapshotLabel> parse_label(const std::string& text) {
   TRY(label.made_ms, in.integer("made_ms", 0, int64_t{1} << 53));
   TRY(label.policy, in.string("policy", 64));
   TRY(label.policy_hash, in.string("policy_hash", 64));
+  if (const Json* keys = in.find("vault_keys")) {
+    if (!keys->is_object() || keys->size() > kMostVaultKeys)
+      return fail(Code::invalid, "label.vault_keys: no object of at most 1,000 keys");
+    for (const auto& [node, key] : keys->items()) {
+      if (node.size() > 64 || !key.is_string() || key.get_ref<const std::string&>().size() > kMostVaultKey)
+        return fail(Code::invalid, "label.vault_keys: no key of a node");
+      label.vault_keys[node] = key.get<std::string>();
+    }
+  }
   CHECKED(in.done());
   return label;
 }

@@ -81,6 +81,18 @@ bool PublicKey::verifies(std::string_view purpose, std::string_view bytes, const
   return ::crypto_sign_verify_detached(signature.data(), data_of(all), all.size(), bytes_.data()) == 0;
 }
 
+Result<std::string> PublicKey::encrypt(std::string_view purpose, std::string_view secret) const {
+  begin_sodium();
+  std::array<unsigned char, crypto_box_PUBLICKEYBYTES> box_key{};
+  if (::crypto_sign_ed25519_pk_to_curve25519(box_key.data(), bytes_.data()) != 0)
+    return fail(Code::invalid, "nothing can be encrypted for this public key");
+  std::string all = signed_bytes(purpose, secret);
+  std::string sealed(all.size() + crypto_box_SEALBYTES, '\0');
+  ::crypto_box_seal(reinterpret_cast<unsigned char*>(sealed.data()), data_of(all), all.size(), box_key.data());
+  sodium_memzero(all.data(), all.size());
+  return to_base64(sealed);
+}
+
 PrivateKey PrivateKey::generate() {
   begin_sodium();
   Seed seed{};
@@ -133,6 +145,27 @@ Signature PrivateKey::sign(std::string_view purpose, std::string_view bytes) con
   Signature signature{};
   ::crypto_sign_detached(signature.data(), nullptr, data_of(all), all.size(), secret_.data());
   return signature;
+}
+
+Result<std::string> PrivateKey::decrypt(std::string_view purpose, std::string_view text) const {
+  TRY(const std::string sealed, from_base64(text));
+  std::array<unsigned char, crypto_box_PUBLICKEYBYTES> box_key{};
+  std::array<unsigned char, crypto_box_SECRETKEYBYTES> box_secret{};
+  const std::string begin = signed_bytes(purpose, {});
+  std::string all(sealed.size() - std::min<size_t>(sealed.size(), crypto_box_SEALBYTES), '\0');
+  const bool is_open = sealed.size() >= crypto_box_SEALBYTES &&
+                       ::crypto_sign_ed25519_pk_to_curve25519(box_key.data(), public_key_.bytes_.data()) == 0 &&
+                       ::crypto_sign_ed25519_sk_to_curve25519(box_secret.data(), secret_.data()) == 0 &&
+                       ::crypto_box_seal_open(reinterpret_cast<unsigned char*>(all.data()), data_of(sealed),
+                                              sealed.size(), box_key.data(), box_secret.data()) == 0;
+  sodium_memzero(box_secret.data(), box_secret.size());
+  if (!is_open || !all.starts_with(begin)) {
+    sodium_memzero(all.data(), all.size());
+    return fail(Code::denied, "it is encrypted for another key");
+  }
+  std::string secret = all.substr(begin.size());
+  sodium_memzero(all.data(), all.size());
+  return secret;
 }
 
 std::string PrivateKey::secret_text() const {

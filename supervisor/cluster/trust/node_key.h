@@ -24,6 +24,8 @@ inline constexpr std::string_view kRulePurpose = "warder rule 1";
 inline constexpr std::string_view kJoinPurpose = "warder join 1";
 inline constexpr std::string_view kKeyChangePurpose = "warder key change 1";
 inline constexpr std::string_view kIntroductionPurpose = "warder authority 1";
+// What secrets are encrypted for.
+inline constexpr std::string_view kVaultKeyPurpose = "warder vault key 1";
 
 using Signature = std::array<unsigned char, 64>;
 std::string text_of(const Signature& signature);  // 88 characters of base64
@@ -40,6 +42,9 @@ class PublicKey {
   std::string text() const;
   const std::array<unsigned char, 32>& bytes() const { return bytes_; }
   bool verifies(std::string_view purpose, std::string_view bytes, const Signature& signature) const;
+  // Encrypts a secret for the holder of the private key (sealed box of libsodium, with the X25519 key of the same
+  // seed), as base64. It does not say who made it. Errors: invalid: the key has no such form.
+  Result<std::string> encrypt(std::string_view purpose, std::string_view secret) const;
   auto operator<=>(const PublicKey&) const = default;
 
  private:
@@ -66,6 +71,9 @@ class PrivateKey {
 
   const PublicKey& public_key() const { return public_key_; }
   Signature sign(std::string_view purpose, std::string_view bytes) const;
+  // The secret that PublicKey::encrypt() made into this text; the caller wipes it (sodium_memzero). Errors: invalid: it
+  // is no base64; denied: it was made for another key or another purpose.
+  Result<std::string> decrypt(std::string_view purpose, std::string_view text) const;
   // The text of a file. The caller wipes it (sodium_memzero).
   std::string secret_text() const;
 

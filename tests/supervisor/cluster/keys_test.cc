@@ -188,3 +188,21 @@ TEST_CASE("a join request brings its keys, and proves that the node has them", "
   request.node = "N2";
   CHECK(make_join_request(request, key_of(5), nullptr).error().what.starts_with("node:"));
 }
+
+TEST_CASE("a secret is encrypted for one key and one purpose", "[cluster]") {
+  const PrivateKey own = PrivateKey::generate(), other = PrivateKey::generate();
+  const std::string secret("a\0b", 3);
+  const auto text = own.public_key().encrypt(kVaultKeyPurpose, secret);
+  REQUIRE(text);
+  CHECK(text->find(secret) == std::string::npos);
+  CHECK(*text != own.public_key().encrypt(kVaultKeyPurpose, secret).value());  // each time another text
+  CHECK(own.decrypt(kVaultKeyPurpose, *text).value() == secret);
+  CHECK(other.decrypt(kVaultKeyPurpose, *text).error().code == Code::denied);
+  CHECK(own.decrypt(kJoinPurpose, *text).error().code == Code::denied);
+  std::string changed = from_base64(*text).value();
+  changed.back() = static_cast<char>(changed.back() ^ 1);
+  for (const std::string& wrong :
+       {std::string(), to_base64(changed), to_base64(changed.substr(0, 20)), std::string("AAAA")})
+    CHECK(own.decrypt(kVaultKeyPurpose, wrong).error().code == Code::denied);
+  CHECK(own.decrypt(kVaultKeyPurpose, "no base64").error().code == Code::invalid);
+}

@@ -26,7 +26,7 @@ struct SnapshotScene {
   TempDirectory temporary;
   fs::path folder = std::string(temporary.path());
   fs::path from = folder / "from", to = folder / "to", file = folder / "snapshot";
-  SnapshotLabel label{"ada", "reports", "n1", 3, 1'790'000'000'000, "shared", std::string(64, 'a')};
+  SnapshotLabel label{"ada", "reports", "n1", 3, 1'790'000'000'000, "shared", std::string(64, 'a'), {{"n2", "sealed"}}};
 
   SnapshotScene() {
     fs::create_directories(from / "workspace/a/b");
@@ -126,6 +126,7 @@ TEST_CASE("a snapshot keeps files with names, permissions, times, holes and link
   CHECK(unpacked->label.account == "ada");
   CHECK(unpacked->label.workspace == "reports");
   CHECK(unpacked->label.epoch == 3);
+  CHECK(unpacked->label.vault_keys == scene.label.vault_keys);
   CHECK(unpacked->records == "{\"a\":1}\n");
   CHECK(text_of(at / "a/b/text") == "hello");
   CHECK(text_of(at / "line\nbreak \xff") == "odd");
