@@ -78,6 +78,9 @@ class LoadModel {
       events_.add(random_.uniform() * report_every_us(), {0, i, Step::report});
     }
     moving_until_us_.assign(home_.size(), 0);
+    if (scenario.near_clients)
+      for (size_t tenant = 0; tenant < home_.size(); ++tenant)
+        client_node_.push_back(static_cast<uint16_t>(random_.below(static_cast<uint32_t>(nodes))));
     for (uint32_t tenant = 0; tenant < home_.size(); ++tenant) give_home(tenant, 0);
   }
 
@@ -126,8 +129,10 @@ class LoadModel {
   void give_home(uint32_t tenant, double at_us) {
     const tenants::TenantId id{"t" + std::to_string(tenant)};
     const cluster::PlacementNeeds needs{{}, {1, 2}};
-    const auto home = scenario_.lighter_homes ? cluster::lighter_home(table_, homes_, id, needs, clock_at(at_us))
-                                              : cluster::default_home(table_, id, needs, clock_at(at_us));
+    const std::string here = scenario_.near_clients ? name_of(client_node_[tenant]) : std::string();
+    auto home = scenario_.lighter_homes ? cluster::lighter_home(table_, homes_, id, needs, clock_at(at_us), here)
+                                        : cluster::default_home(table_, id, needs, clock_at(at_us));
+    if (scenario_.equal_homes) home = name_of(static_cast<uint16_t>(tenant % nodes_.size()));
     home_[tenant] = node_of(home.value());
     ++homes_[*home];
   }
@@ -165,9 +170,10 @@ class LoadModel {
     events_.add(now_us_ + random_.exponential(mean_gap_us_), {});
     auto asker = static_cast<uint16_t>(random_.below(static_cast<uint32_t>(nodes_.size())));
     while (nodes_[asker].is_lost) asker = static_cast<uint16_t>(random_.below(static_cast<uint32_t>(nodes_.size())));
-    const uint32_t id = new_run();
+    const uint32_t id = new_run(), tenant = random_tenant();
+    if (scenario_.near_clients && !nodes_[client_node_[tenant]].is_lost) asker = client_node_[tenant];
     Run& run = runs_[id];
-    run = {now_us_, now_us_, random_tenant(), kNoRun, asker, random_.uniform() < scenario_.anywhere, true};
+    run = {now_us_, now_us_, tenant, kNoRun, asker, random_.uniform() < scenario_.anywhere, true};
     figures_.asked += is_measured(run);
     if (!run.is_anywhere) return send_home(id);
     cluster::RunPlacement::Request request;
@@ -379,7 +385,8 @@ class LoadModel {
   cluster::NodeTable table_;
   std::vector<Node> nodes_;
   cluster::HomeCounts homes_;
-  std::vector<uint16_t> home_;  // of each tenant; the hot tenants are the last
+  std::vector<uint16_t> home_;         // of each tenant; the hot tenants are the last
+  std::vector<uint16_t> client_node_;  // the same, of its clients; empty: any
   std::vector<double> moving_until_us_;
   std::vector<TenantSums> sums_;
   EventWheel<LoadEvent> events_;

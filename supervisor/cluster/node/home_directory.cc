@@ -244,7 +244,8 @@ Task<Result<HomeRecord>> HomeDirectory::choose(std::shared_ptr<KvBucket> bucket,
   if (homes_of(id.account) >= kMostHomesOfAccount)
     co_return fail(Code::exhausted, fmt::format("the account has {} shared workspaces", kMostHomesOfAccount),
                    "use one that exists");
-  CO_TRY(const std::string node, lighter_home(nodes_for(id.account), counts_, id, {}, BootClock::now()));
+  CO_TRY(const std::string node,
+         lighter_home(nodes_for(id.account), counts_, id, {}, BootClock::now(), settings_.node));
   const HomeRecord chosen{node, 1};
   const uint64_t period = lease_.period();
   CO_TRY(const KvWrite write, co_await bucket->create(key, write_home_record(chosen, id)));

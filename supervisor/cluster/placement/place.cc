@@ -102,7 +102,8 @@ Result<std::string> default_home(const NodeTable& nodes, const tenants::TenantId
 }
 
 Result<std::string> lighter_home(const NodeTable& nodes, const HomeCounts& homes, const tenants::TenantId& workspace,
-                                 const PlacementNeeds& needs, BootClock::time_point now) {
+                                 const PlacementNeeds& needs, BootClock::time_point now, std::string_view here) {
+  constexpr size_t kMoreHere = 64;  // one home in so many
   const HighestNodes highest = highest_nodes(nodes, workspace, needs, now);
   if (!highest.first) return no_node(nodes, needs, {}, now);
   if (!highest.second) return highest.first->name;
@@ -110,7 +111,12 @@ Result<std::string> lighter_home(const NodeTable& nodes, const HomeCounts& homes
     const auto found = homes.find(node.name);
     return found == homes.end() ? size_t{0} : found->second;
   };
-  return count_at(*highest.second) < count_at(*highest.first) ? highest.second->name : highest.first->name;
+  const bool second_is_lighter = count_at(*highest.second) < count_at(*highest.first);
+  const NodeReport& lighter = second_is_lighter ? *highest.second : *highest.first;
+  const NodeReport* near = nodes.find(here);
+  const size_t most = count_at(lighter) + count_at(lighter) / kMoreHere;
+  const bool is_near = near && count_at(*near) <= most && obstacle(*near, needs, now) == Obstacle::none;
+  return is_near ? near->name : lighter.name;
 }
 
 bool takes_run(const NodeReport& self) { return !self.drained && self.slots > 0 && self.occupancy() < kRefuseAbove; }

@@ -211,6 +211,37 @@ TEST_CASE("a new home goes to the node with fewer homes, of the two with the hig
   CHECK(lighter_home(NodeTable(), homes, {"acme"}, {}, kPlaceNow).error().code == Code::unavailable);
 }
 
+TEST_CASE("the node of the client is the home, unless it has more homes than others", "[cluster]") {
+  NodeTable nodes = table_of(20);
+  cluster::HomeCounts homes;
+  const auto home_at = [&](size_t i, const std::string& here) {
+    auto home = lighter_home(nodes, homes, numbered_workspace(i), {}, kPlaceNow, here);
+    REQUIRE(home);
+    ++homes[*home];
+    return *home;
+  };
+  size_t near = 0;
+  SECTION("clients at all nodes: most are at home") {
+    for (size_t i = 0; i < 2'000; ++i) {
+      const std::string here = "n" + std::to_string(i * 7'919 % 20 + 1);
+      near += home_at(i, here) == here;
+    }
+    CHECK(near > 1'500);
+  }
+  SECTION("clients at one node: its homes are no more than those of others") {
+    for (size_t i = 0; i < 2'000; ++i) near += home_at(i, "n3") == "n3";
+    CHECK(near < 110);
+  }
+  for (const auto& [node, count] : homes) CHECK(count == Approx(100).margin(6));
+  SECTION("a node that may have no home") {
+    NodeReport drained = fresh_report("n3");
+    drained.drained = true;
+    REQUIRE(nodes.report(drained));
+    CHECK(home_at(0, "n3") != "n3");
+    CHECK(home_at(0, "unknown") != "unknown");
+  }
+}
+
 TEST_CASE("a node that is doubted is chosen only where both are", "[cluster]") {
   NodeTable nodes;
   const auto random = seeded_bits(7);
