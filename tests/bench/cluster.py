@@ -2,10 +2,12 @@
 """What a cluster costs and what it holds, on this machine: three warderd, three warder-node, one nats-server.
 
     python3 tests/bench/cluster.py --build build/release [--rounds 400]
+    python3 tests/bench/cluster.py --build build/release --rounds 0 --refusals 300
     python3 tests/bench/cluster.py --build build/release --rounds 0 --calls 10000 [--minutes 60]
 
 First, in turns: `pass` in a waiting jail of a daemon without a cluster, of a home, of a home while NATS is down, and from
 another node; beside it the round trip of a bare request over the same kind of server (bus-bench prints more of these).
+With --refusals, stateless executions at a full node: some are refused by the second, which is full, too, and run on the third.
 Then agents at all nodes work while processes are killed and stopped, and while the network between nodes and NATS is cut,
 late, half open or reset (each node is behind a proxy then), until they have made --calls calls or --minutes are over: by
 fault, how often a program started twice, was told done and is not there, or was told not to have run and ran; and the time
@@ -72,6 +74,41 @@ def costs(rounds, rig, plain, clients, home, away, bus_request):
               f"x{of(values, 50) / (bare_down if 'down' in name else bare):.3f}")
     more, request = of(spent["from another node"], 50) - of(spent["at the home"], 50), of(requests, 50)
     print(f"remote minus local: {more:.2f} ms, x{more / request:.1f} of a request over NATS, {request:.2f} ms, with the same pauses")
+
+
+def refusals(wanted, rig, clients, home):
+    """One node and the home are full, so stateless executions at that node go to the third: at once, or after the home refused."""
+    from metrics_test import parse, read_unix
+    full, free = [name for name in rig.names if name != home]
+    sleep = "import time; print('running', flush=True); time.sleep(3600)"
+    anywhere = {"_meta": {"org.warder/place": "any"}}
+
+    def refused():
+        _, samples = parse(read_unix(rig.daemons[full].socket.parent / "metrics.sock"))["warder_cluster_requests_sent"]
+        return samples["_total", (("outcome", "busy"),)]
+
+    with contextlib.ExitStack() as stack:
+        def fill(node, count, **meta):
+            for _ in range(count):
+                busy = stack.enter_context(type(clients[node])(rig.daemons[node].socket))
+                busy.begin("tools/call", "token", name="execute_code", arguments={"code": sleep, "timeout_seconds": 3600}, **meta)
+                busy.await_progress("token", lambda p: p.get("message") == "running")
+        fill(home, 3)             # of 2 slots: it refuses
+        fill(full, 2, **anywhere)  # no slot is free
+        time.sleep(2)             # the others have heard
+        spent, seen = {0: [], 1: []}, refused()
+        while len(spent[1]) < wanted and len(spent[0]) < 20 * wanted:
+            begun = time.perf_counter()
+            result = clients[full].request("tools/call", name="execute_code", arguments={"code": "pass"}, **anywhere)
+            took = (time.perf_counter() - begun) * 1e3
+            assert result["_meta"]["org.warder/node"] == free, result
+            before, seen = seen, refused()
+            spent[int(seen - before)].append(took)
+            time.sleep(0.02)
+    at_once, after = spent[0], spent[1]
+    print(f"stateless, at once on another node: n {len(at_once)}, p50 {of(at_once, 50):.2f} ms, p99 {of(at_once, 99):.2f} ms; "
+          f"after a refusal: n {len(after)}, p50 {of(after, 50):.2f} ms, p99 {of(after, 99):.2f} ms")
+    print(f"a refusal adds p50 {of(after, 50) - of(at_once, 50):.2f} ms, p99 {of(after, 99) - of(at_once, 99):.2f} ms")
 
 
 def faults_of(rig, home):
@@ -189,6 +226,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
     parser.add_argument("--rounds", type=int, default=400)
+    parser.add_argument("--refusals", type=int, default=0)
     parser.add_argument("--calls", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=60)
     options = parser.parse_args()
@@ -204,8 +242,10 @@ def main():
     print(f"load {os.getloadavg()[0]:.1f}")
     pool = {"min_idle": 3, "max_idle": 6}
     account = f"uid-{os.geteuid()}"
-    with Policies(pool=pool) as bare, Policies(cluster={"home": "cluster"}, pool=pool) as shared, Daemon(policies=bare) as plain, \
-            Rig(shared, "n1", "n2", "n3", is_proxied=bool(options.calls and not options.rounds)) as rig:
+    rules = {"home": "cluster", "spread": "stateless"}
+    slots = {"slots": 2} if options.refusals else {}
+    with Policies(pool=pool) as bare, Policies(cluster=rules, pool=pool) as shared, Daemon(policies=bare) as plain, \
+            Rig(shared, "n1", "n2", "n3", is_proxied=bool(options.calls and not options.rounds), **slots) as rig:
         clients = {name: Client(rig.daemons[name].socket) for name in rig.names}
         result = clients["n1"].request("tools/call", name="execute_code", arguments={"code": "pass"})
         home = result["_meta"].get("org.warder/node", "n1")
@@ -216,6 +256,8 @@ def main():
                     for _ in range(20):
                         pass_ms(client)
                 costs(options.rounds, rig, unclustered, clients, home, away, bus_request)
+        if options.refusals:
+            refusals(options.refusals, rig, clients, home)
         for client in clients.values():
             client.close()
         if options.calls:

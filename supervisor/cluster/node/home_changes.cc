@@ -112,13 +112,14 @@ Result<std::string> HomeDirectory::other_node(const tenants::TenantId& id) const
 
 std::vector<std::pair<tenants::TenantId, HomeRecord>> HomeDirectory::held_after(const tenants::TenantId& after,
                                                                                 size_t most) const {
-  std::map<tenants::TenantId, HomeRecord> sorted;
-  for (const auto& [key, record] : records_) {
-    if (record.node != settings_.node) continue;
-    if (auto id = name_of(key); id && *id > after) sorted.emplace(*std::move(id), record);
-    if (sorted.size() > most) sorted.erase(std::prev(sorted.end()));
+  std::vector<std::pair<tenants::TenantId, HomeRecord>> held;
+  auto one =
+      after.account.empty() ? records_.begin() : records_.upper_bound(tenant_key(after.account, after.workspace));
+  for (; one != records_.end() && held.size() < most; ++one) {
+    if (one->second.node != settings_.node) continue;
+    if (auto id = name_of(one->first)) held.emplace_back(*std::move(id), one->second);
   }
-  return {sorted.begin(), sorted.end()};
+  return held;
 }
 
 // The lease of the present home must not be renewed while this node watches it for kMayTakeAfter.

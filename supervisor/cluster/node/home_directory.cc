@@ -184,7 +184,7 @@ void HomeDirectory::set_record(const std::string& key, const HomeRecord& record)
   if (named) long_names_.emplace(key, named.mapped());
   records_.emplace(key, record);
   ++counts_[record.node];
-  memory_->note_change();
+  memory_->note_change(key);
 }
 
 void HomeDirectory::remove_record(const std::string& key) {
@@ -194,7 +194,7 @@ void HomeDirectory::remove_record(const std::string& key) {
   if (--count->second == 0) counts_.erase(count);
   records_.erase(known);
   long_names_.erase(key);
-  memory_->note_change();
+  memory_->note_change(key);
 }
 
 // A workspace's name is the client's choice, so the homes of one account are bounded.

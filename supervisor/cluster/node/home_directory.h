@@ -62,7 +62,7 @@ class HomeDirectory {
   Task<Result<>> check_push(tenants::TenantId id, std::string from, uint64_t epoch);
   // Another node for the workspace. Errors: unavailable, with the number of nodes for each reason.
   Result<std::string> other_node(const tenants::TenantId& id) const;
-  // The homes of this node, sorted, behind `after`.
+  // The homes of this node behind `after`, in the order of the keys; after an empty account: the first ones.
   std::vector<std::pair<tenants::TenantId, HomeRecord>> held_after(const tenants::TenantId& after, size_t most) const;
 
  private:

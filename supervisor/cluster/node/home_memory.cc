@@ -1,7 +1,9 @@
 #include "supervisor/cluster/node/home_memory.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "supervisor/base/clock.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
@@ -53,12 +55,13 @@ Result<HomeMemory::Records> read_records(const std::string& file) {
 }
 
 Result<> write_records(const std::string& file, const HomeMemory::Records& records) {
-  Json document = Json::object();
+  std::string text = "{";
+  size_t count = 0;
   for (const auto& [key, record] : records) {
-    if (document.size() == HomeMemory::kMostRecords) break;
-    document[key] = record_json(record);
+    if (count++ == HomeMemory::kMostRecords) break;
+    text += (count > 1 ? "," : "") + dump_json(Json(key)) + ":" + write_home_record(record);
   }
-  return write_whole_file(file, dump_json(document), 0600, Existing::replace);
+  return write_whole_file(file, text + "}", 0600, Existing::replace);
 }
 
 }  // namespace
@@ -77,32 +80,50 @@ Result<std::unique_ptr<HomeMemory>> HomeMemory::open(Loop& loop, const std::stri
 
 Task<HomeMemory::Records> HomeMemory::load() {
   const auto found = std::make_shared<Records>();
-  WorkerThread::Job job = [found, file = file_]() -> Result<> {
+  WorkerThread::Job job = [found, stored = stored_, file = file_]() -> Result<> {
     TRY(*found, read_records(file));
+    *stored = *found;
     return {};
   };
   const auto read = co_await worker_->run(std::move(job));
   if (!read) log_warning("cluster: the homes of before are not known: {}", read.error().what);
-  co_return *found;
+  co_return std::move(*found);
 }
 
-void HomeMemory::note_change() {
-  has_changed_ = true;
+void HomeMemory::note_change(const std::string& key) {
+  changed_.insert(key);
   if (!std::exchange(is_storing_, true)) tasks_.spawn(store());
 }
 
 Task<> HomeMemory::store() {
-  while (std::exchange(has_changed_, false)) {
-    co_await sleep_for(loop_, kStoreAfter);
-    WorkerThread::Job job = [file = file_, records = records_] { return write_records(file, records); };
-    const auto stored = co_await worker_->run(std::move(job));
-    if (stored) {
-      was_told_ = false;
-      continue;
+  auto wait = std::chrono::milliseconds(kStoreAfter);
+  for (bool is_written = true; !is_written || !changed_.empty();) {
+    co_await sleep_for(loop_, wait);
+    const auto changes = std::make_shared<Changes>();
+    for (const std::string& key : std::exchange(changed_, {})) {
+      const auto record = records_.find(key);
+      (*changes)[key] = record == records_.end() ? std::nullopt : std::optional(record->second);
     }
-    has_changed_ = true;  // tried again
-    if (!std::exchange(was_told_, true))
+    const auto spent = std::make_shared<double>(0);
+    WorkerThread::Job job = [file = file_, stored = stored_, changes, spent] {
+      const auto begun = Monotonic::now();
+      for (auto& [key, record] : *changes) {
+        stored->erase(key);
+        if (record) stored->emplace(key, *std::move(record));
+      }
+      auto written = write_records(file, *stored);
+      *spent = ms_since(begun);
+      return written;
+    };
+    const auto stored = co_await worker_->run(std::move(job));
+    is_written = stored.has_value();
+    wait =
+        std::max(std::chrono::milliseconds(kStoreAfter), std::chrono::milliseconds(static_cast<int64_t>(20 * *spent)));
+    if (is_written) {
+      was_told_ = false;
+    } else if (!std::exchange(was_told_, true)) {
       log_warning("cluster: the homes are not remembered on the disk: {}", stored.error().what);
+    }
   }
   is_storing_ = false;
 }
