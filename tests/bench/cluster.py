@@ -3,7 +3,7 @@
 
     python3 tests/bench/cluster.py --build build/release [--rounds 400]
     python3 tests/bench/cluster.py --build build/release --rounds 0 --refusals 300
-    python3 tests/bench/cluster.py --build build/release --rounds 0 --calls 10000 [--minutes 60]
+    python3 tests/bench/cluster.py --build build/release --rounds 0 --calls 10000 [--minutes 60] [--fault "hears nothing"]
 
 First, in turns: `pass` in a waiting jail of a daemon without a cluster, of a home, of a home while NATS is down, and from
 another node; beside it the round trip of a bare request over the same kind of server (bus-bench prints more of these).
@@ -183,11 +183,13 @@ def begin_work(rig, home, found):
             time.sleep(0.5)
 
 
-def chaos(calls, minutes, rig, home, account):
+def chaos(calls, minutes, wanted, rig, home, account):
     from cluster_agents import MAY_HAVE_RUN, NOT_RUN
     until, made, rows, found = time.monotonic() + 60 * minutes, 0, {}, []
     while made < calls and time.monotonic() < until:
         for name, fault in faults_of(rig, home).items():
+            if wanted not in name:
+                continue
             work = begin_work(rig, home, found)
             time.sleep(0.5)
             fault()
@@ -229,6 +231,7 @@ def main():
     parser.add_argument("--refusals", type=int, default=0)
     parser.add_argument("--calls", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--fault", default="", help="only faults whose name has this text")
     options = parser.parse_args()
     build = pathlib.Path(options.build).absolute()
     os.environ.update(WARDERD=str(build / "supervisor/warderd"), WARDER=str(build / "supervisor/cli/warder"),
@@ -262,7 +265,7 @@ def main():
             client.close()
         if options.calls:
             time.sleep(10)
-            chaos(options.calls, options.minutes, rig, home, account)
+            chaos(options.calls, options.minutes, options.fault, rig, home, account)
 
 
 main()

@@ -2,7 +2,7 @@
 """What grows with a cluster: many homes, many signed rules, a move of a workspace of many files. Two nodes with real
 processes and a nats-server.
 
-    python3 tests/bench/cluster_growth.py --build build/release [--homes 100000] [--rules 1000] [--files 100000]
+    /usr/bin/python3 tests/bench/cluster_growth.py --build build/release [--homes 100000] [--rules 1000] [--files 100000]
 
 homes: a node that remembers them puts them on an empty bus; the memory of warder-node; its start; how long it takes to find a
 home, also while homes come and the memory is written; all homes of a node, page by page. rules: signed on one node, until
@@ -89,7 +89,7 @@ class Pings:
     def run(self, name):
         while not self.is_over:
             begun = time.perf_counter()
-            self.clients[name].request("ping")
+            self.clients[name].request("server/discover")
             self.spent[name].append((time.perf_counter() - begun) * 1e3)
             time.sleep(0.005)
 
@@ -103,7 +103,7 @@ class Pings:
         for thread in self.threads:
             thread.join(30)
         for name, spent in self.spent.items():
-            print(f"  ping at {name} meanwhile: n {len(spent)}, {text_of(spent)}")
+            print(f"  a request at {name} meanwhile: n {len(spent)}, {text_of(spent)}")
 
 
 def homes(count, make_rig):

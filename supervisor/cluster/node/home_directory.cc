@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kTryAgain = 1s;
 constexpr size_t kMostHomesOfAccount = 10'000;
+constexpr size_t kPutBackAtOnce = 16;
 
 bool is_hash(std::string_view key) { return key.starts_with("_H") || key.find("._H") != key.npos; }
 
@@ -112,6 +113,7 @@ void HomeDirectory::take(const KvChange& change) {
   const auto record = read_home_record(change.bytes);
   if (!record) return log_warning("cluster: a home is not used: {}: {}", change.key, record.error().what);
   lost_.erase(change.key);
+  lost_own_.erase(change.key);
   if (known != records_.end() && known->second == *record) return;
   if (is_hash(change.key)) {
     const auto id = tenants::TenantId::parse(record->of);
@@ -134,24 +136,31 @@ void HomeDirectory::take_current() {
 }
 
 void HomeDirectory::put_back(const std::string& key) {
-  lost_.insert(key);
-  if (!std::exchange(is_putting_back_, true)) tasks_.spawn(put_back_all());
+  const auto known = records_.find(key);
+  const bool is_own = known != records_.end() && known->second.node == settings_.node;
+  (is_own ? lost_own_ : lost_).insert(key);
+  if (putting_back_ >= kPutBackAtOnce || putting_back_ >= lost_own_.size() + lost_.size()) return;
+  putting_back_++;
+  tasks_.spawn(put_back_some());
 }
 
-Task<> HomeDirectory::put_back_all() {
-  size_t count = 0;
-  while (!lost_.empty()) {
-    const std::string key = *lost_.begin();
+// Own homes first: each node puts back its own at the same time, and hears of those of the others meanwhile.
+Task<> HomeDirectory::put_back_some() {
+  for (;;) {
+    std::set<std::string>& lost = lost_own_.empty() ? lost_ : lost_own_;
+    if (lost.empty()) break;
+    const std::string key = lost.extract(lost.begin()).value();
     const bool is_done = co_await put_back_one(bucket_, key);
     if (is_done) {
-      lost_.erase(key);
-      count++;
+      put_back_count_++;
     } else {
+      lost_.insert(key);
       co_await sleep_for(loop_, kTryAgain);
     }
   }
-  is_putting_back_ = false;
-  log_warning("cluster: the bus had lost {} homes of workspaces: they are in their place again", count);
+  if (--putting_back_ > 0) co_return;
+  log_warning("cluster: the bus had lost {} homes of workspaces: they are in their place again",
+              std::exchange(put_back_count_, 0));
 }
 
 // False: the bus does not answer. A record with a higher epoch stays: the watch tells it.

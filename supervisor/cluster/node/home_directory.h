@@ -76,7 +76,7 @@ class HomeDirectory {
   void take(const KvChange& change);
   void take_current();
   void put_back(const std::string& key);
-  Task<> put_back_all();
+  Task<> put_back_some();
   Task<bool> put_back_one(std::shared_ptr<KvBucket> bucket, std::string key);
   void set_record(const std::string& key, const HomeRecord& record);
   void remove_record(const std::string& key);
@@ -94,8 +94,9 @@ class HomeDirectory {
   std::shared_ptr<KvBucket> bucket_;  // nullptr: not open yet
   HomeMemory::Records records_;       // by key
   std::set<std::string> unseen_;      // keys of records_ that the bucket did not show yet
-  std::set<std::string> lost_;        // keys of records_ that the bucket has lost
-  bool is_putting_back_ = false;
+  // Keys of records_ that the bucket has lost, of this node and of others.
+  std::set<std::string> lost_own_, lost_;
+  size_t putting_back_ = 0, put_back_count_ = 0;         // tasks; records since there was none
   std::unique_ptr<HomeMemory> memory_;                   // set by begin()
   std::map<std::string, tenants::TenantId> long_names_;  // of keys that are hashes
   HomeCounts counts_;                                    // of records_, by node
