@@ -162,11 +162,8 @@ JailerAnswer fork_jail(const Incoming& in, int& pidfd) {
   wanted = in.order.wanted != 0;
   crowded = in.order.crowded != 0;
   reply.step = Step::wait_for_ids;
-  interpreter_->before();
   Spawned spawned{};
-  if (setjmp(zygote_stack) != 0) become_runner();  // in the runner, which needs the zygote's large stack
   reply.error = spawn_jail(plan, spawned);
-  interpreter_->parent();
   if (reply.error) return reply;
   pidfd = spawned.pidfd;
   // On a failure the child waits on its pipe, and ends when the daemon closes the pipe.
@@ -203,13 +200,17 @@ void serve(const Interpreter& interpreter) {
   null_device = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   init_program = ::open("warder-jail-init", O_PATH | O_NOFOLLOW | O_CLOEXEC);  // the template is the working directory
   if (null_device < 0 || init_program < 0) return;
+  // A runner comes here from the small stack of process 1. This function's frame exists as long as the zygote serves.
+  if (setjmp(zygote_stack) != 0) become_runner();
   for (;;) {
     Incoming in{};
     if (!receive(in)) return;
     int pidfd = -1;
+    interpreter.before();
     JailerAnswer reply = fork_jail(in, pidfd);
     bool heard = answer(reply, pidfd);
-    wait_for_exec();
+    wait_for_exec();  // by then the runner has been forked
+    interpreter.parent();
     if (pidfd >= 0) ::close(pidfd);
     if (!heard) return;
   }
