@@ -32,15 +32,16 @@ void give_up(Step step, int error) {
   ::_exit(127);
 }
 
+int drop_bounding_set() { return limit_bounding_set(0); }
+
+namespace {
+
+// As a fresh program expects.
 void use_default_signals() {
   struct sigaction normal {};
   normal.sa_handler = SIG_DFL;
   for (int s = 1; s < NSIG; s++) sigaction(s, &normal, nullptr);
 }
-
-int drop_bounding_set() { return limit_bounding_set(0); }
-
-namespace {
 
 int write_file(const char* path, const char* text) {
   int fd = open(path, O_WRONLY | O_CLOEXEC);

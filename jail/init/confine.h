@@ -19,8 +19,6 @@ inline int outcome_of(long result) { return result < 0 ? errno : 0; }
 
 // Drops every capability from the bounding set: no process below can gain one again. Capabilities already held stay.
 int drop_bounding_set();
-// Sets every signal to its default action, as a fresh program expects.
-void use_default_signals();
 // Confines a runner that execs next; the exec closes the descriptors above the guest socket. Ends the process when a
 // step fails.
 void confine_exec();

@@ -27,25 +27,32 @@ EpollSet::EpollSet(uv_loop_t* loop) : epoll_(::epoll_create1(EPOLL_CLOEXEC)), bo
   uv_unref(reinterpret_cast<uv_handle_t*>(&box_->handle));
 }
 
-void EpollSet::close() {
+EpollSet::~EpollSet() {
   for (Slot& slot : slots_)
     if (slot.entry) remove(*slot.entry);
   uv_close(reinterpret_cast<uv_handle_t*>(&box_->handle),
            [](uv_handle_t* handle) { delete static_cast<Box*>(handle->data); });
-  box_ = nullptr;
 }
 
-void EpollSet::add(Entry& entry, int fd) {
+Result<> EpollSet::add(Entry& entry, int fd) {
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
     slots_.emplace_back();
   }
   const uint32_t slot = free_slots_.back();
+  epoll_event event{};
+  event.events = EPOLLONESHOT;
+  event.data.u64 = make_token(slot, slots_[slot].generation);
+  int rc = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  // The set may still hold an open file under this number that another process keeps open.
+  if (rc < 0 && errno == EEXIST) rc = ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+  if (rc < 0) return fail_errno(errno, "epoll_ctl");
   free_slots_.pop_back();
   slots_[slot].entry = &entry;
   entry.set_ = this;
   entry.fd_ = fd;
-  entry.token_ = make_token(slot, slots_[slot].generation);
+  entry.token_ = event.data.u64;
+  return {};
 }
 
 void EpollSet::remove(Entry& entry) {
@@ -70,12 +77,8 @@ void EpollSet::Entry::wait_for(uint32_t events) {
   epoll_event event{};
   event.events = armed_ | events | EPOLLONESHOT;
   event.data.u64 = token_;
-  const int epoll = set_->epoll_.get();
-  int rc = ::epoll_ctl(epoll, is_added_ ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd_, &event);
-  // The set may still hold an open file under this number that another process keeps open.
-  if (rc < 0 && errno == EEXIST) rc = ::epoll_ctl(epoll, EPOLL_CTL_MOD, fd_, &event);
-  if (rc < 0) return log_error("epoll_ctl: {}", std::generic_category().message(errno));
-  is_added_ = true;
+  if (::epoll_ctl(set_->epoll_.get(), EPOLL_CTL_MOD, fd_, &event) < 0)
+    return log_error("epoll_ctl: {}", std::generic_category().message(errno));
   armed_ |= events;
 }
 

@@ -5,10 +5,10 @@
 #include <uv.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "supervisor/base/fd.h"
+#include "supervisor/base/result.h"
 
 class EpollSet {
  public:
@@ -32,20 +32,20 @@ class EpollSet {
     int fd_ = -1;
     uint64_t token_ = 0;
     uint32_t armed_ = 0;
-    bool is_added_ = false, keeps_loop_ = false;
+    bool keeps_loop_ = false;
   };
 
-  // Throws std::runtime_error without descriptors or memory. `loop` must outlive the set, and close() must be called
-  // before the end of `loop`.
+  // `loop` must outlive the set, and run once more after it. Throws std::runtime_error without descriptors or memory.
   explicit EpollSet(uv_loop_t* loop);
   EpollSet(const EpollSet&) = delete;
-  void close();  // removes all entries; waits are never answered
+  ~EpollSet();  // removes all entries: their events never come
 
-  void add(Entry& entry, int fd);
+  // Errors: internal, "epoll_ctl: ..." (a regular file or a folder cannot be waited for).
+  Result<> add(Entry& entry, int fd);
   void remove(Entry& entry);
-  // False after remove(), for a token that find() or add() made.
-  bool holds(uint64_t token) const { return find(token) != nullptr; }
+  // Names an entry while it is in the set; no later entry gets the same token.
   static uint64_t token_of(const Entry& entry) { return entry.token_; }
+  bool holds(uint64_t token) const { return find(token) != nullptr; }
 
  private:
   struct Box {

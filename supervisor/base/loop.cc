@@ -2,7 +2,6 @@
 
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 
 #include "supervisor/base/log.h"
 
@@ -40,7 +39,7 @@ Loop::~Loop() {
   while (live_tasks() > 0) uv_run(&uv_, UV_RUN_ONCE);  // tasks that cancellation started: reapers
   root_.reset();
   deferred_.reset();
-  descriptors_->close();
+  descriptors_.reset();
   turn_end_.reset();
   uv_run(&uv_, UV_RUN_DEFAULT);  // let every uv_close() finish
   if (uv_loop_close(&uv_) != 0) std::terminate();
@@ -145,14 +144,11 @@ AsyncFd::Waiter::~Waiter() {
 }
 
 Result<AsyncFd> AsyncFd::adopt(Loop& loop, Fd fd) {
-  struct stat info {};
-  if (::fstat(fd.get(), &info) < 0) return fail_errno(errno, "fstat");
-  if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) return fail_errno(EPERM, "epoll_ctl");
   int on = 1;
   if (::ioctl(fd.get(), FIONBIO, &on) < 0) return fail_errno(errno, "ioctl FIONBIO");
   AsyncFd async;
   async.poll_ = std::make_unique<Poll>();
-  loop.descriptors().add(*async.poll_, fd.get());
+  CHECKED(loop.descriptors().add(*async.poll_, fd.get()));
   async.fd_ = std::move(fd);
   return async;
 }

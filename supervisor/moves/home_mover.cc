@@ -6,11 +6,11 @@
 #include <cerrno>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/run_to_end.h"
 #include "supervisor/cluster/link/home_orders.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/moves/home_settling.h"
 #include "supervisor/moves/move_stream.h"
-#include "supervisor/moves/run_to_end.h"
 
 namespace moves {
 namespace {
@@ -35,7 +35,7 @@ struct HomeMover::Moving {
 };
 
 Task<Result<>> HomeMover::move(tenants::TenantId id, std::string node) {
-  return run_to_end(services_.loop, tasks_, do_move(std::move(id), std::move(node)));
+  return run_to_end(services_.loop, tasks_, do_move(std::move(id), std::move(node)), daemon_ends());
 }
 
 Task<Result<>> HomeMover::do_move(tenants::TenantId id, std::string node) {
@@ -192,7 +192,7 @@ Task<> HomeMover::complete_held(Leaving leaving, cluster::MoveGate::Hold hold) {
 }
 
 Task<Result<std::string>> HomeMover::park(tenants::TenantId id, std::string folder) {
-  return run_to_end(services_.loop, tasks_, park_held(std::move(id), std::move(folder)));
+  return run_to_end(services_.loop, tasks_, park_held(std::move(id), std::move(folder)), daemon_ends());
 }
 
 Task<Result<std::string>> HomeMover::park_held(tenants::TenantId id, std::string folder) {

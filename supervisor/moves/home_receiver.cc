@@ -7,9 +7,9 @@
 #include <cerrno>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/run_to_end.h"
 #include "supervisor/cluster/link/home_orders.h"
 #include "supervisor/moves/home_settling.h"
-#include "supervisor/moves/run_to_end.h"
 
 namespace moves {
 namespace {
@@ -223,7 +223,7 @@ Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
 }
 
 Task<Result<cluster::SnapshotLabel>> HomeReceiver::restore(std::string file) {
-  return run_to_end(services_.loop, tasks_, restore_held(std::move(file)));
+  return run_to_end(services_.loop, tasks_, restore_held(std::move(file)), daemon_ends());
 }
 
 Task<Result<cluster::SnapshotLabel>> HomeReceiver::restore_held(std::string file) {

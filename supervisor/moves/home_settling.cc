@@ -80,4 +80,8 @@ Result<std::shared_ptr<const policies::Policy>> policy_of_home(const MoveService
   return fail(Code::not_found, "this node has no policy with \"cluster\": {\"home\": \"cluster\"}");
 }
 
+tl::unexpected<Error> daemon_ends() {
+  return fail(Code::unavailable, "the daemon ends", "call again after its restart");
+}
+
 }  // namespace moves

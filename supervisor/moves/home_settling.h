@@ -19,4 +19,7 @@ bool is_in_use(const MoveServices& services, const tenants::TenantId& id);
 Result<std::shared_ptr<const policies::Policy>> policy_of_home(const MoveServices& services,
                                                                const std::string& account);
 
+// The error of a call whose work goes on while the daemon ends.
+tl::unexpected<Error> daemon_ends();
+
 }  // namespace moves

@@ -10,7 +10,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/random.h"
-#include "supervisor/proposals/to_its_end.h"
+#include "supervisor/base/run_to_end.h"
 #include "supervisor/proposals/tree_access.h"
 
 namespace proposals {
@@ -133,7 +133,7 @@ Task<Result<T>> ProposalStore::run(Job<T> job) {
 
 template <class T>
 Task<Result<T>> ProposalStore::to_its_end(Task<Result<T>> work) {
-  return run_to_its_end<T>(loop_, tasks_, std::move(work), store_ends());
+  return run_to_end<T>(loop_, tasks_, std::move(work), store_ends());
 }
 
 Task<Result<std::unique_ptr<ProposalStore>>> ProposalStore::open(Loop& loop, int tenant, int workspace,

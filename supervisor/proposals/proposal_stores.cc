@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "supervisor/proposals/to_its_end.h"
+#include "supervisor/base/run_to_end.h"
 
 namespace proposals {
 namespace {
@@ -178,18 +178,18 @@ Task<Result<Proposal>> ProposalStores::do_discard(TenantPtr tenant, std::shared_
 
 Task<Result<CommitReport>> ProposalStores::commit(TenantPtr tenant, std::shared_ptr<ProposalStore> store,
                                                   std::string id, std::vector<std::string> paths) {
-  return run_to_its_end<CommitReport>(
+  return run_to_end<CommitReport>(
       loop_, tasks_, do_commit(std::move(tenant), std::move(store), std::move(id), std::move(paths)), daemon_ends());
 }
 
 Task<Result<UndoReport>> ProposalStores::undo(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id) {
-  return run_to_its_end<UndoReport>(loop_, tasks_, do_undo(std::move(tenant), std::move(store), std::move(id)),
-                                    daemon_ends());
+  return run_to_end<UndoReport>(loop_, tasks_, do_undo(std::move(tenant), std::move(store), std::move(id)),
+                                daemon_ends());
 }
 
 Task<Result<Proposal>> ProposalStores::discard(TenantPtr tenant, std::shared_ptr<ProposalStore> store, std::string id) {
-  return run_to_its_end<Proposal>(loop_, tasks_, do_discard(std::move(tenant), std::move(store), std::move(id)),
-                                  daemon_ends());
+  return run_to_end<Proposal>(loop_, tasks_, do_discard(std::move(tenant), std::move(store), std::move(id)),
+                              daemon_ends());
 }
 
 Task<> ProposalStores::tidy() {

@@ -15,7 +15,6 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import statistics
 import sys
 import tempfile
@@ -26,6 +25,7 @@ sys.path.insert(0, str(TOP / "tests"))
 from daemon import Daemon  # noqa: E402
 
 import load  # noqa: E402
+from bench_policies import policies_in  # noqa: E402
 from floor import Floor  # noqa: E402
 from latency import request, spawn  # noqa: E402
 from load import crowd, percentile  # noqa: E402
@@ -47,6 +47,7 @@ class Usage:
 
     @staticmethod
     def _machine():
+        """With interrupts and what they put off, which belong to nobody."""
         words = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
         return sum(int(words[1 + i]) for i in (0, 1, 2, 5, 6)) / os.sysconf("SC_CLK_TCK")
 
@@ -112,15 +113,11 @@ class Product:
     def __init__(self, warderd, folder):
         self.daemons = {}
         for name, idle in (("waiting", (4, 8)), ("on demand", (0, 0))):
-            policies = folder / name.replace(" ", "-")
-            shutil.copytree(TOP / "policies", policies)
-            policy = json.loads((policies / "default.json").read_text())
-            policy["pool"].update(min_idle=idle[0], max_idle=idle[1], zygotes=True)
-            policy["admission"].update(concurrent_executions=8, queued_executions=1000, requests_in_flight=1000,
-                                       connections=1000)
-            (policies / "default.json").write_text(json.dumps(policy))
-            for path in [folder, policies, *policies.rglob("*")]:
-                path.chmod(0o755 if path.is_dir() else 0o644)
+            place = folder / name.replace(" ", "-")
+            place.mkdir()
+            folder.chmod(0o755)
+            policies = policies_in(place, pool={"min_idle": idle[0], "max_idle": idle[1], "zygotes": True}, admission={
+                "concurrent_executions": 8, "queued_executions": 1000, "requests_in_flight": 1000, "connections": 1000})
             self.daemons[name] = Daemon(program=warderd, policies=policies, patience=60)
         self.clients = {}
 
@@ -270,7 +267,7 @@ def print_table(table, used):
 
 def print_tenants(product, seconds):
     bare = load.bare_parallel(seconds, PYTHON)
-    load._print_tenants(product.daemons["waiting"], request(1, "pass"), seconds, bare)
+    load.print_tenants(product.daemons["waiting"], request(1, "pass"), seconds, bare)
 
 
 def print_sustained(product, seconds):

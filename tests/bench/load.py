@@ -38,7 +38,7 @@ class _Connections:
 
     def __init__(self, daemon, count, line, users=()):
         self._line = line
-        self._success = getattr(daemon, "success", b'\\"success\\":true')  # floor.py has its own
+        self._success = getattr(daemon, "success", b'\\"success\\":true')  # the floor has its own
         self._selector = selectors.DefaultSelector()
         self._clients = [connect_as(daemon, user) for user in users] or [daemon.connect() for _ in range(count)]
         self._text = {}
@@ -147,10 +147,10 @@ def print_rates(daemons, bare_words, wrapped_words, line, seconds):
     last = time.perf_counter() - began
     print(f"burst of 100: last answer after {1000 * last:.0f} ms; 100 bare starts on all processors take "
           f"{100_000 / bare:.0f} ms: {last * bare / 100:.2f} of that")
-    _print_tenants(daemons["fork"], line, seconds, bare)
+    print_tenants(daemons["fork"], line, seconds, bare)
 
 
-def _print_tenants(daemon, line, seconds, bare):
+def print_tenants(daemon, line, seconds, bare):
     if os.geteuid() != 0:
         return print("every call another tenant: not measured, for only root can be others")
     users = range(_FIRST_USER, _FIRST_USER + _USERS)

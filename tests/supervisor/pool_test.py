@@ -159,6 +159,11 @@ class Warm(Case):
             self.assertEqual(first[same], cold[same])
             self.assertEqual(forked[same], cold[same])
 
+    def test_a_tenant_with_a_zygote_gets_no_exec_jail(self):
+        self.run_as("fork", "pass")
+        starts = [receipt_of(self.client.call("execute_code", {"code": "pass"}))["start"] for _ in range(40)]
+        self.assertEqual(set(starts), {"fork"})
+
     @unittest.skipUnless(ROOT, "looks into processes of other users")
     def test_process_1_of_a_fork_is_that_of_any_jail(self):
         def kept(pid):
