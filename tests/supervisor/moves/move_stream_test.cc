@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const auto ends = fail(Code::unavailable, "the daemon ends");
+const auto kStopped = fail(Code::unavailable, "the daemon ends");
 
 struct StreamScene {
   Loop loop;
@@ -79,14 +79,14 @@ TEST_CASE_METHOD(StreamScene, "work goes on when its caller is cancelled, and it
   std::optional<Result<int>> result;
   {
     Scope caller(loop);
-    caller.spawn(keep(run_to_end(loop, tasks, work_until(go, is_done), ends), result));
+    caller.spawn(keep(run_to_end(loop, tasks, work_until(go, is_done), kStopped), result));
   }
   go->fire();
   REQUIRE(until([&] { return is_done; }));
   CHECK_FALSE(result);
   const auto second = std::make_shared<Event>();
   Scope caller(loop);
-  caller.spawn(keep(run_to_end(loop, tasks, work_until(second, is_done), ends), result));
+  caller.spawn(keep(run_to_end(loop, tasks, work_until(second, is_done), kStopped), result));
   second->fire();
   REQUIRE(until([&] { return result.has_value(); }));
   CHECK(result->value() == 7);
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(StreamScene, "the end of the scope is an error of the caller", 
   bool is_done = false;
   std::optional<Result<int>> result;
   auto ending = std::make_unique<Scope>(loop);
-  tasks.spawn(keep(run_to_end(loop, *ending, work_until(std::make_shared<Event>(), is_done), ends), result));
+  tasks.spawn(keep(run_to_end(loop, *ending, work_until(std::make_shared<Event>(), is_done), kStopped), result));
   ending.reset();
   REQUIRE(until([&] { return result.has_value(); }));
   CHECK(result->error().code == Code::unavailable);
