@@ -29,7 +29,8 @@ constexpr std::chrono::minutes kOldestZygote = 1h;
 constexpr uint32_t kForksBeforeSuccessor = kMostForks * 9 / 10;
 constexpr auto kAgeBeforeSuccessor = kOldestZygote * 9 / 10;
 static_assert(kAgeBeforeSuccessor > 50min);
-constexpr double kOftenPerSecond = 10;  // executions of one kind: a zygote costs about as much as five cold starts
+constexpr double kOftenPerSecond = 10;    // executions of one kind: a zygote costs about as much as five cold starts
+constexpr uint32_t kStartsForZygote = 6;  // so it has cost no more than twice the cheapest way, however many follow
 constexpr uint32_t kForksForOne = 8;  // forks in place of one interpreter: a fork needs a fifth, and forks serve bursts
 constexpr double kStock = 3;          // the pool holds as many jails as requests come in this many times the build time
 
@@ -116,6 +117,7 @@ struct Pool::Shelf {
   uint64_t bytes = 0;              // of one jail
   std::shared_ptr<Zygote> zygote;  // for forks
   uint32_t forked = 0;             // forks that the zygote made
+  uint32_t without_zygote = 0;     // executions that found none, since there was one
   Monotonic::time_point retry_at;
   std::chrono::milliseconds retry_after = kRetryAfter;
   std::string trouble;  // why the last try failed; logged once, until the reason changes
@@ -130,8 +132,11 @@ struct Pool::Shelf {
     return forks() && (!has_zygote() || forked >= kForksBeforeSuccessor ||
                        Monotonic::now() - zygote->ready_at() > kAgeBeforeSuccessor);
   }
-  // Without a zygote, executions at this rate cost more than starting one, even while they keep every processor busy.
-  bool needs_zygote() const { return wants_zygote() && asked_per_second + asked >= kOftenPerSecond; }
+  // Without a zygote, executions at this rate, or so many in all, cost more than starting one, even while they keep
+  // every processor busy.
+  bool needs_zygote() const {
+    return wants_zygote() && (asked_per_second + asked >= kOftenPerSecond || without_zygote >= kStartsForZygote);
+  }
   void miss() {
     missed_now++;
     missed = std::max(missed, std::min(missed_now, max_idle()));
@@ -222,6 +227,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
       log_warning("a fork for {}: {}", tenant, jail.error().what);
       co_return std::nullopt;
     }
+    forks.without_zygote++;
   }
   if (rules.max_idle == 0) co_return std::nullopt;
   Shelf& shelf = shelf_of({}, spec, rules, WorkspaceAccess::direct);
@@ -359,7 +365,7 @@ Task<> Pool::start_zygote(std::string key) {
   shelf.retry_after = kRetryAfter;
   shelf.trouble.clear();
   shelf.zygote = *std::move(started);
-  shelf.forked = 0;
+  shelf.forked = shelf.without_zygote = 0;
 }
 
 Task<> Pool::add_one(std::string key) {

@@ -83,6 +83,7 @@ Result<> write_tree(const fs::path& directory, const std::string& guest, const s
   copy_host_files("/etc", root / "etc");
   std::error_code none;
   for (const auto& entry : fs::directory_iterator("/etc/alternatives", none)) {
+    if (entry.path().extension() == ".gz") continue;  // manual pages: three of four links
     if (entry.is_symlink()) fs::copy_symlink(entry.path(), root / "etc/alternatives" / entry.path().filename());
   }
   CHECKED(copy_usr_links(root));

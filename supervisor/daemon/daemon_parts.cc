@@ -22,6 +22,7 @@ using namespace std::chrono_literals;
 constexpr uint32_t kMostExecutions = 128;    // of all tenants at once; each tenant's limit is in its policy
 constexpr size_t kStubsBeforeReady = 2'000;  // tools: stubs of a larger catalog are written after the start
 constexpr auto kLastSpansLimit = 1s;         // to send the last spans to the collector
+constexpr auto kThesaurusAfter = 10s;        // without tools to find: sooner for a search
 
 constexpr char kInstructions[] =
     "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "
@@ -381,7 +382,8 @@ Task<> DaemonParts::begin() {
   co_await complete_commits();
   learning_.keep_in(prepared_.options.state + "/searches");
   tasks_.spawn(learning_.keep(loop_));
-  tasks_.spawn(learning_.read_thesaurus(loop_));
+  const bool has_tools = !upstream_.empty() || discovery_.current()->size() > 0;
+  tasks_.spawn(learning_.read_thesaurus(loop_, has_tools ? 0ms : kThesaurusAfter));
   if (!upstream_.empty()) {
     tasks_.spawn(discovery_.refresh());
     upstream_.learn();

@@ -186,7 +186,10 @@ Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
   }
 }
 
-Task<> SearchLearning::read_thesaurus(Loop& loop, std::string folder) {
+Task<> SearchLearning::read_thesaurus(Loop& loop, std::chrono::milliseconds after, std::string folder) {
+  const Deadline latest(loop, after, [this] { thesaurus_wanted_.fire(); });
+  co_await thesaurus_wanted_;
+  co_await next_turn(loop);  // the search that asks is answered first
   auto started = WorkerThread::start(loop);
   if (!started) co_return log_warning("searches: without WordNet's synonyms: {}", started.error().what);
   std::unique_ptr<WorkerThread> worker = *std::move(started);

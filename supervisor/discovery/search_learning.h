@@ -38,9 +38,14 @@ class SearchLearning {
   // Writes all changed memories before it returns. For the end of the daemon: keep() writes no files afterwards.
   void write_all();
 
-  // Reads WordNet, if it is installed, on a separate thread. Done when thesaurus() has it, or when it cannot be read.
-  Task<> read_thesaurus(Loop& loop, std::string folder = catalog::kWordNetFolder);
-  std::shared_ptr<const catalog::Thesaurus> thesaurus() const { return thesaurus_; }
+  // Reads WordNet, if it is installed, on a separate thread, which takes a processor for some tenths of a second: when
+  // it is first asked for, at the latest `after` so long. Done when thesaurus() has it, or when it cannot be read.
+  Task<> read_thesaurus(Loop& loop, std::chrono::milliseconds after, std::string folder = catalog::kWordNetFolder);
+  // nullptr: it is not read yet.
+  std::shared_ptr<const catalog::Thesaurus> thesaurus() {
+    thesaurus_wanted_.fire();
+    return thesaurus_;
+  }
 
  private:
   struct Last {
@@ -61,6 +66,7 @@ class SearchLearning {
   std::unique_ptr<WorkerThread> writer_;  // nullptr: keep() does not run
   std::string written_;                   // name of the memory in writing_
   std::shared_ptr<Writing> writing_;      // the running write, shared with its job; nullptr: no write runs
+  Event thesaurus_wanted_;
   std::shared_ptr<const catalog::Thesaurus> thesaurus_;
   std::map<std::string, Memory, std::less<>> memories_;  // by tenant; "": the shared memory, as no tenant has this name
   std::map<std::string, Last, std::less<>> last_;        // the last search of each tenant

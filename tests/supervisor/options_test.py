@@ -329,7 +329,7 @@ class Privileges(Folder):
             threads = os.listdir(f"/proc/{daemon.process.pid}/task")
             # The loop's, the journal's writer, two for the stubs of /servers, one each for what changes in the catalogue,
             # for what was learned from searches, for vaults, for skills, for policies and for the
-            # indexes of workspaces, and one while WordNet is read.
+            # indexes of workspaces; and one while WordNet is read, which has time until a search.
             self.assertIn(len(threads), (10, 11))
             for status in (status_of(daemon.process.pid, thread) for thread in threads):
                 for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if ROOT else [])):

@@ -343,6 +343,25 @@ result = [loaded, float(numpy.random.random()), int(numpy.random.randint(1 << 62
             self.assertEqual(len(set(numbers)), len(seen), numbers)
 
 
+class NoIdleProcessor(unittest.TestCase):
+    def test_a_tenant_that_comes_again_and_again_gets_a_zygote(self):
+        policies = self.enterContext(Policies(pool={"min_idle": 0, "max_idle": 1, "zygotes": True}, languages=["python"],
+                                              admission={"concurrent_executions": 4}))
+        one = ("taskset", "--cpu-list", str(min(os.sched_getaffinity(0))))
+        daemon = self.enterContext(Daemon(policies=policies, launcher=one))
+        client, other = (self.enterContext(Client(daemon.socket)) for _ in range(2))
+        request = other.begin_running(HOLD)  # so the pool has no time
+
+        def start():
+            time.sleep(0.2)  # at most five a second, a rate that alone is not worth a zygote
+            return receipt_of(client.call("execute_code", {"code": "pass"}))["start"]
+
+        self.assertNotIn("fork", [start() for _ in range(5)])
+        eventually(lambda: start() == "fork", "a zygote that was started beside the execution")
+        let_go(daemon)
+        self.assertEqual(other.executed(request)["outcome"], "ok")
+
+
 class NoZygotes(Case):
     STARTS = ("exec",)
 

@@ -165,8 +165,9 @@ class Copies(Case):
 
     def test_nothing_that_must_be_random_repeats(self):
         drawn = [self.result("fork", RANDOM) for _ in range(8)]
-        for numbers in zip(*drawn):
-            self.assertEqual(len(set(numbers)), len(drawn), numbers)
+        for place, numbers in enumerate(zip(*drawn)):
+            # That of a new context has one of 2,048 beginnings (jail/guest/javascript/copies.js): of eight, two may be equal.
+            self.assertGreaterEqual(len(set(numbers)), len(drawn) - (2 if place == 2 else 0), numbers)
         for numbers in drawn:  # nor within one of them
             self.assertEqual(len(set(map(str, numbers))), len(numbers), numbers)
 

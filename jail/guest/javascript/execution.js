@@ -13,6 +13,7 @@ class Execution {
   #channel;
   #end;
   #answer;
+  #ahead;
   #stage;
   #peek = () => undefined;
   #given;  // the context variable `result`, which is not an answer
@@ -21,11 +22,12 @@ class Execution {
   #isSettled = false;
   #exitCode;
 
-  // `end(status)` ends the process; no other function here does.
-  constructor(order, channel, end) {
+  // `end(status)` ends the process; no other function here does. `ahead`: a stage that was made before the order came.
+  constructor(order, channel, end, ahead) {
     this.#order = order;
     this.#channel = channel;
     this.#end = end;
+    this.#ahead = ahead;
   }
 
   run() {
@@ -34,7 +36,7 @@ class Execution {
     this.#answer = new Answer(this.#channel, about);
     this.#watchTheEnd();
     try {
-      this.#stage = new Stage(order, this.#channel);
+      this.#stage = Stage.of(order, this.#channel, this.#ahead);
       Object.assign(about, this.#stage.about(order));
       const names = this.#stage.bindContext(order);
       about.unbound = names.unbound;

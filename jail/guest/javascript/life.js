@@ -8,6 +8,7 @@ const {Execution} = require('./execution.js');
 const {FILE} = require('./errors.js');
 const {rehearse} = require('./rehearsal.js');
 const {useProxy} = require('./proxy.js');
+const {Stage} = require('./stage.js');
 const {ownStreams} = require('./streams.js');
 
 const EX_PROTOCOL = 76; // sysexits.h
@@ -64,12 +65,13 @@ function live(began, prepare, end) {
     }
   };
   guarded(() => prepare(() => guarded(() => {
+    const stage = Stage.ahead(channel);
     channel.send(readyMessage(began));
     const order = receiveOrder(channel);
     if (order === null) end(0);
     channel.maxMessage = order.max_message;
-    if (order.session === true) require('./session.js').run(order, channel, receiveOrder, end);
-    else new Execution(order, channel, end).run();
+    if (order.session === true) require('./session.js').run(order, channel, receiveOrder, end, stage);
+    else new Execution(order, channel, end, stage).run();
   })));
 }
 

@@ -21,14 +21,16 @@ class Session {
   #channel;
   #receive;
   #end;
+  #ahead; // a stage that was made before the first order came
   #stage;
   #orders = 0;
   #programs = new Map();
   #constants = new Set();
   #call; // the order without an answer
 
-  constructor(channel, receive, end) {
+  constructor(channel, receive, end, ahead) {
     this.#channel = channel;
+    this.#ahead = ahead;
     this.#receive = receive;
     this.#end = end;
     this.#watch();
@@ -41,7 +43,7 @@ class Session {
       () => this.#finish(call));
     if (this.#stage !== undefined) this.#stage.reads.bytes = 0;
     try {
-      this.#stage ??= new Stage(order, this.#channel);
+      this.#stage ??= Stage.of(order, this.#channel, this.#ahead);
       call.run(this.#stage);
     } catch (error) {
       call.fail(error);
@@ -211,9 +213,9 @@ function named(declared, name) {
 }
 
 // Runs a session from the first order on; does not return: `end(status)` ends the process. `receive(channel)`: the next
-// order; null at the end.
-function run(order, channel, receive, end) {
-  new Session(channel, receive, end).begin(order);
+// order; null at the end. `ahead`: a stage that was made before.
+function run(order, channel, receive, end, ahead) {
+  new Session(channel, receive, end, ahead).begin(order);
 }
 
 module.exports = {run};

@@ -1,4 +1,5 @@
 // Stage: binds the names that code finds, and compiles its program, for an execution and for each order of a session.
+// A runner makes it before it gets the order.
 'use strict';
 const process = require('process');
 const vm = require('vm');
@@ -13,6 +14,7 @@ const {looksLikeTypeScript} = require('./advice.js');
 const {withoutFences} = require('./fences.js');
 const {makeProgram} = require('./program.js');
 
+const WORKSPACE = '/workspace';
 const OWN_FOLDERS = ['/skills', '/servers'];
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 const OURS = ['__warder', 'context_vars'];
@@ -22,21 +24,38 @@ class Stage {
   reads;
   modules;
   #workspace;
+  #helpers;
   #file;
   #require;
 
-  // Makes the helpers global, makes the servers' tools and skills importable, and enters the workspace.
-  constructor(order, channel) {
+  constructor(workspace, channel) {
     const call = (name, args) => channel.call(name, args);
-    this.#workspace = order.workspace;
-    const helpers = {...makeTools(call, () => channel.endedOrders), fs: makeFiles(order.workspace, call), utils, context_vars: {}};
-    for (const [name, value] of Object.entries(helpers)) define(name, value);
-    findModules(order.workspace, channel);
-    process.chdir(order.workspace);
-    this.reads = countReads(order.workspace);
-    this.#file = path.join(order.workspace, 'execution.js');
+    this.#workspace = workspace;
+    this.#helpers = {...makeTools(call, () => channel.endedOrders), fs: makeFiles(workspace, call), utils, context_vars: {}};
+    this.#file = path.join(workspace, 'execution.js');
     this.#require = Module.createRequire(this.#file);
-    this.modules = new Modules(order.workspace, this.#file, this.#require);
+    this.modules = new Modules(workspace, this.#file, this.#require);
+  }
+
+  // Before an order. undefined: the folder of every order is not there.
+  static ahead(channel) {
+    try {
+      return new Stage(WORKSPACE, channel);
+    } catch (e) {
+      return undefined;
+    }
+  }
+
+  // The stage of an order: `ahead`, if that has the order's workspace. Makes the helpers global, makes the servers' tools
+  // and skills importable, and enters the workspace.
+  static of(order, channel, ahead) {
+    const {workspace} = order;
+    const stage = ahead?.#workspace === workspace ? ahead : new Stage(workspace, channel);
+    for (const [name, value] of Object.entries(stage.#helpers)) define(name, value);
+    findModules(workspace, channel);
+    process.chdir(workspace);
+    stage.reads = countReads(workspace);
+    return stage;
   }
 
   // Splits the context variables: `bound` names are valid in JavaScript; `unbound` ones are in `context_vars` only.
