@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tenants {
@@ -18,6 +19,10 @@ namespace {
 
 constexpr uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM |
                               IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR;
+
+constexpr size_t kMostSpare = 8;            // instances
+constexpr size_t kMostEnded = 256;          // watches, removed one by one
+constexpr size_t kMostDropped = 128 << 10;  // bytes of events
 
 uint64_t kernel_limit(const char* name, uint64_t otherwise) {
   std::ifstream file(std::string("/proc/sys/fs/inotify/") + name);
@@ -32,8 +37,22 @@ WatchShares WatchShares::of_kernel() {
   return {watches / 4 * 3, watches / 4, std::max<uint64_t>(1, instances / 2)};
 }
 
+Fd WatchShares::take_spare() {
+  const std::lock_guard lock(sparing_);
+  if (spare_.empty()) return {};
+  Fd inotify = std::move(spare_.back());
+  spare_.pop_back();
+  return inotify;
+}
+
+void WatchShares::keep(Fd inotify) {
+  const std::lock_guard lock(sparing_);
+  if (spare_.size() < kMostSpare) spare_.push_back(std::move(inotify));
+}
+
 Result<FolderWatches> FolderWatches::open(std::shared_ptr<WatchShares> shares) {
-  Fd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  Fd inotify = shares->take_spare();
+  if (!inotify) inotify = Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!inotify) return fail_errno(errno, "inotify_init1");
   return FolderWatches(std::move(inotify), std::move(shares));
 }
@@ -68,6 +87,16 @@ void FolderWatches::add_opens(int folder) {
 
 void FolderWatches::remove(int watch) {
   if (::inotify_rm_watch(inotify_.get(), watch) == 0) forget_one();
+}
+
+void FolderWatches::end(const std::vector<int>& watches) {
+  if (watches.size() > kMostEnded || watches.size() != count_) return;
+  for (const int watch : watches) (void)::inotify_rm_watch(inotify_.get(), watch);
+  size_t dropped = 0;
+  while (const size_t bytes = read(kMostDropped, [](const Event&) {}))
+    if ((dropped += bytes) > kMostDropped) return;
+  shares_->give_back(std::exchange(count_, 0));
+  shares_->keep(std::move(inotify_));
 }
 
 void FolderWatches::forget_one() {

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string_view>
+#include <vector>
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/result.h"
@@ -33,11 +35,16 @@ class WatchShares {
     return false;
   }
   void give_back(uint64_t watches) { taken_ -= watches; }
+  // Instances without a watch, for the next workspaces. keep() closes one that is too many.
+  Fd take_spare();
+  void keep(Fd inotify);
   WatchShares(const WatchShares& other) : all_(other.all_), one_(other.one_), instances_(other.instances_) {}
 
  private:
   const uint64_t all_, one_, instances_;
   std::atomic<uint64_t> taken_{0};
+  std::mutex sparing_;
+  std::vector<Fd> spare_;
 };
 
 class FolderWatches {
@@ -60,6 +67,9 @@ class FolderWatches {
   // For a folder that is watched: from now on, an event for each file that is opened.
   void add_opens(int folder);
   void remove(int watch);
+  // Ends all its watches, and keeps the instance for another workspace: closing one takes some 15 ms, because the
+  // kernel waits until no processor uses it. One with many watches, or with many events, is not kept.
+  void end(const std::vector<int>& watches);
   // The kernel has ended the watch (IN_IGNORED).
   void ended() { forget_one(); }
 

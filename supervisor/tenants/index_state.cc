@@ -57,6 +57,12 @@ Result<std::unique_ptr<IndexState>> IndexState::open(int directory, std::shared_
   return state;
 }
 
+IndexState::~IndexState() {
+  std::vector<int> watches;
+  for (const auto& [watch, folder] : of_watch_) watches.push_back(watch);
+  watches_.end(watches);
+}
+
 void IndexState::give_up(std::string why) {
   if (unusable_.empty()) unusable_ = std::move(why);
 }

@@ -54,6 +54,8 @@ class IndexState {
   FileTable& table() { return table_; }
   uint64_t watches() const { return watches_.count(); }
 
+  ~IndexState();
+
  private:
   using Name = std::pair<FolderId, std::string>;
   enum class Work { list, list_deep, watch_opens };  // list_deep: and all folders below

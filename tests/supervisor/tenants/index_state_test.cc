@@ -203,6 +203,39 @@ class Hand {
 
 }  // namespace
 
+size_t inotify_instances() {
+  size_t count = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    count += fs::read_symlink(entry.path(), gone) == "anon_inode:inotify";
+  }
+  return count;
+}
+
+TEST_CASE("the inotify instance of an index that ended is used again, without its watches and events", "[index]") {
+  Indexed one;
+  fs::create_directories(one.top / "folder");
+  one.check();
+  REQUIRE(one.shares->taken() == 2);
+  std::ofstream(one.top / "folder/changed-later") << "text";
+  const size_t instances = inotify_instances();
+  one.index.reset();
+  CHECK(one.shares->taken() == 0);
+  CHECK(inotify_instances() == instances);
+
+  Indexed other;
+  other.index.reset();
+  other.shares = one.shares;
+  const size_t before = inotify_instances();
+  other.open(100);
+  CHECK(inotify_instances() == before);
+  other.check();
+  std::ofstream(one.top / "folder/changed-again") << "text";
+  std::ofstream(other.top / "file") << "text";
+  other.check();
+  CHECK(other.index->table().count() == 1);
+}
+
 TEST_CASE("an index and a walk say the same after random changes", "[index]") {
   for (const unsigned seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
     Indexed s;
