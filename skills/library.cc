@@ -66,19 +66,14 @@ Result<Shared> Shared::load(const std::string& directory) {
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) names.insert(entry.path().filename());
   if (error) return fail(Code::unavailable, fmt::format("read {}: {}", directory, error.message()));
   for (const std::string& name : names) {
-    auto load_one = [&]() -> Result<Kept> {
+    auto load_one = [&]() -> Result<WholeSkill> {
       if (!is_slug(name)) return fail(Code::invalid, "not a skill's folder");
       TRY(RelativePath path, RelativePath::parse(name));
       TRY(Fd folder, open_directory_beneath(top.get(), path));
-      Kept kept;
-      TRY(kept.skill, read_skill(folder.get(), name));
-      for (const SkillFile& file : kept.skill.files) {
-        TRY(kept.contents[file.path], read_file(folder.get(), kept.skill, file.path));
-      }
-      return kept;
+      return read_whole_skill(folder.get(), name);
     };
     if (auto kept = load_one()) {
-      shared.kept_.emplace(name, *std::move(kept));
+      shared.add(*std::move(kept));
     } else {
       shared.problems_.push_back(fmt::format("shared skill '{}': {}", name, kept.error().what));
     }
@@ -86,28 +81,40 @@ Result<Shared> Shared::load(const std::string& directory) {
   return shared;
 }
 
+bool Shared::add(WholeSkill skill) {
+  std::string slug = skill.skill.slug;
+  return kept_.emplace(std::move(slug), std::make_shared<const WholeSkill>(std::move(skill))).second;
+}
+
+std::vector<std::string> Shared::add(const Shared& others) {
+  std::vector<std::string> taken;
+  for (const auto& [slug, skill] : others.kept_)
+    if (!kept_.emplace(slug, skill).second) taken.push_back(slug);
+  return taken;
+}
+
 const Skill* Shared::find(std::string_view name) const {
   auto found = kept_.find(slug_of(name));
-  return found == kept_.end() ? nullptr : &found->second.skill;
+  return found == kept_.end() ? nullptr : &found->second->skill;
 }
 
 Result<std::string> Shared::read(const Skill& skill, std::string_view path) const {
   if (auto kept = kept_.find(skill.slug); kept != kept_.end())
-    if (auto contents = kept->second.contents.find(path); contents != kept->second.contents.end())
+    if (auto contents = kept->second->contents.find(path); contents != kept->second->contents.end())
       return contents->second;
   return fail(Code::not_found, fmt::format("the skill '{}' has no file of this name", skill.name));
 }
 
 std::optional<Found> Library::find(std::string_view name) const {
   if (const SkillStore::Entry* own = own_.find(name)) return Found{&own->skill, own};
-  if (const Skill* skill = shared_.find(name)) return Found{skill, nullptr};
+  if (const Skill* skill = shared_->find(name)) return Found{skill, nullptr};
   return std::nullopt;
 }
 
 std::vector<Found> Library::all() const {
   std::map<std::string_view, Found> by_slug;
   for (const auto& [slug, entry] : own_.entries()) by_slug.emplace(slug, Found{&entry.skill, &entry});
-  for (const auto& [slug, kept] : shared_.kept_) by_slug.emplace(slug, Found{&kept.skill, nullptr});
+  for (const auto& [slug, kept] : shared_->kept_) by_slug.emplace(slug, Found{&kept->skill, nullptr});
   std::vector<Found> found;
   for (const auto& [slug, one] : by_slug) found.push_back(one);
   return found;
@@ -134,7 +141,7 @@ std::vector<Found> Library::ranked(std::string_view query, size_t least_words) c
 }
 
 Result<std::string> Library::read(const Found& found, std::string_view path) const {
-  return found.own ? own_.read(*found.own, path) : shared_.read(*found.skill, path);
+  return found.own ? own_.read(*found.own, path) : shared_->read(*found.skill, path);
 }
 
 Result<std::string> Library::read_code(const Found& found, uint32_t version) const {
@@ -142,7 +149,7 @@ Result<std::string> Library::read_code(const Found& found, uint32_t version) con
   if (version > 1) return fail(Code::not_found, "a shared skill has no versions", "load the skill without a version");
   if (found.skill->code_file.empty())
     return fail(Code::invalid, fmt::format("the skill '{}' has no code", found.skill->name), "read its SKILL.md");
-  return shared_.read(*found.skill, found.skill->code_file);
+  return shared_->read(*found.skill, found.skill->code_file);
 }
 
 std::string uri_of(std::string_view slug, std::string_view path) {

@@ -1,8 +1,10 @@
 // Library: the skills of one tenant, its own and the shared ones, found by name, by words and by URI. Shared: the
-// skills that Warder ships, read once while the daemon starts. A tenant's own skill comes before a shared skill of the
-// same name; both exist only if a newer Warder added the shared skill later. Used by: supervisor/tools.
+// skills of all tenants: those that Warder ships, read once while the daemon starts, and those of the cluster. A
+// tenant's own skill comes before a shared skill of the same name; both exist only if the shared skill came later. Used
+// by: supervisor/tools, supervisor/cluster/link.
 #pragma once
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +21,12 @@ class Shared {
   // named by problems().
   static Result<Shared> load(const std::string& directory);
 
+  // Adds a skill. False: there is one of this name, which stays.
+  bool add(WholeSkill skill);
+  // Adds the skills of `others`, also shared with them in memory. Returns the names of those whose names are taken.
+  std::vector<std::string> add(const Shared& others);
+  size_t size() const { return kept_.size(); }
+
   const Skill* find(std::string_view name) const;  // by name or slug
   // Errors: not_found.
   Result<std::string> read(const Skill& skill, std::string_view path) const;
@@ -26,11 +34,7 @@ class Shared {
 
  private:
   friend class Library;
-  struct Kept {
-    Skill skill;
-    std::map<std::string, std::string, std::less<>> contents;  // by path
-  };
-  std::map<std::string, Kept, std::less<>> kept_;  // by slug
+  std::map<std::string, std::shared_ptr<const WholeSkill>, std::less<>> kept_;  // by slug
   std::vector<std::string> problems_;
 };
 
@@ -41,7 +45,8 @@ struct Found {
 
 class Library {
  public:
-  Library(const Shared& shared, const SkillStore& own) : shared_(shared), own_(own) {}
+  // `own` must outlive the library. What find() and the like return is valid as long as the library.
+  Library(std::shared_ptr<const Shared> shared, const SkillStore& own) : shared_(std::move(shared)), own_(own) {}
 
   std::optional<Found> find(std::string_view name) const;  // by name or slug
   std::vector<Found> all() const;                          // by slug
@@ -56,7 +61,7 @@ class Library {
 
  private:
   std::vector<Found> ranked(std::string_view query, size_t least_words) const;
-  const Shared& shared_;
+  const std::shared_ptr<const Shared> shared_;
   const SkillStore& own_;
 };
 

@@ -18,6 +18,18 @@ namespace {
 constexpr int kMostDepth = 4;
 constexpr char kHead[] = "SKILL.md";
 
+// SKILL.md first, the rest by path.
+void sort_files(std::vector<SkillFile>& files) {
+  std::sort(files.begin(), files.end(), [](const SkillFile& a, const SkillFile& b) {
+    return std::pair(a.path != kHead, std::string_view(a.path)) < std::pair(b.path != kHead, std::string_view(b.path));
+  });
+}
+
+auto wrong_file_name(std::string_view name) {
+  return fail(Code::invalid, fmt::format("'{}' is not a valid name for a file of a skill", valid_utf8(name)),
+              "use letters, digits, '.', '_' and '-'");
+}
+
 // The description of a saved skill without one: the format requires a description.
 std::string standard_description(std::string_view name) { return fmt::format("Saved code `{}`.", name); }
 
@@ -26,10 +38,7 @@ class Collection {
  public:
   Result<std::vector<SkillFile>> of(int directory) {
     CHECKED(add(directory, "", 0));
-    std::sort(files_.begin(), files_.end(), [](const SkillFile& a, const SkillFile& b) {
-      return std::pair(a.path != kHead, std::string_view(a.path)) <
-             std::pair(b.path != kHead, std::string_view(b.path));
-    });
+    sort_files(files_);
     return std::move(files_);
   }
 
@@ -45,9 +54,7 @@ class Collection {
       const std::string_view name = entry->d_name;
       if (name == "." || name == "..") continue;
       if (++entries_ > 2 * kMostFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMostFiles));
-      if (!is_file_name(name))
-        return fail(Code::invalid, fmt::format("'{}' is not a valid name for a file of a skill", valid_utf8(name)),
-                    "use letters, digits, '.', '_' and '-'");
+      if (!is_file_name(name)) return wrong_file_name(name);
       TRY(RelativePath path, RelativePath::parse(name));
       TRY(struct stat info, stat_beneath(fd, path));
       if (S_ISDIR(info.st_mode)) {
@@ -87,6 +94,21 @@ Result<std::string> read_bytes(int directory, std::string_view path) {
 std::string text_at(const Json& fields, const char* key) {
   auto found = fields.find(key);
   return found != fields.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// A file whose name another machine gave: not below too many folders, and not below another file.
+Result<> check_path(const std::string& path, const FileContents& all) {
+  int depth = 0;
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    if (!is_file_name(std::string_view(path).substr(at, end - at))) return wrong_file_name(path);
+    if (end < path.size() && all.contains(path.substr(0, end)))
+      return fail(Code::invalid, fmt::format("{} is a file and a folder", path.substr(0, end)));
+    if (end < path.size() && ++depth > kMostDepth)
+      return fail(Code::invalid, fmt::format("{} is nested too deep", path));
+    at = end + 1;
+  }
+  return {};
 }
 
 Result<> understand(Skill& skill) {
@@ -210,6 +232,34 @@ Result<uint64_t> bytes_below(int directory) {
   uint64_t sum = 0;
   for (const SkillFile& file : files) sum += file.size;
   return sum;
+}
+
+Result<WholeSkill> read_whole_skill(int directory, std::string_view slug) {
+  WholeSkill whole;
+  TRY(whole.skill, read_skill(directory, slug));
+  for (const SkillFile& file : whole.skill.files) {
+    TRY(whole.contents[file.path], read_file(directory, whole.skill, file.path));
+  }
+  return whole;
+}
+
+Result<WholeSkill> make_whole_skill(std::string_view slug, FileContents contents) {
+  WholeSkill whole{{}, std::move(contents)};
+  whole.skill.slug = slug;
+  if (whole.contents.size() > kMostFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMostFiles));
+  for (const auto& [path, text] : whole.contents) {
+    CHECKED(check_path(path, whole.contents));
+    whole.skill.files.push_back({path, text.size(), digest_of(text)});
+  }
+  if (whole.skill.bytes() > kMostSkillBytes)
+    return fail(Code::exhausted, fmt::format("more than {} bytes", kMostSkillBytes));
+  const auto head = whole.contents.find(kHead);
+  if (head == whole.contents.end()) return fail(Code::invalid, "it has no SKILL.md");
+  sort_files(whole.skill.files);
+  TRY(FrontMatter parsed, parse_front_matter(head->second));
+  whole.skill.front_matter = std::move(parsed.fields);
+  CHECKED(understand(whole.skill));
+  return whole;
 }
 
 }  // namespace skills

@@ -1,7 +1,8 @@
 // Skill: a folder in the Agent Skills format, SKILL.md with front matter and further files, with their digests. Source:
-// read_skill() of a folder that may be untrusted; make_files() for a saved skill. Errors: invalid (naming
-// the file and the reason), exhausted (too many, too large), denied (links, devices).
+// read_skill() of a folder that may be untrusted; make_files() for a saved skill; bundle.h for one signed for a
+// cluster. Errors: invalid (naming the file and the reason), exhausted (too many, too large), denied (links, devices).
 #pragma once
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,17 @@ Result<Skill> read_skill(int directory, std::string_view slug);
 // One file of a skill, unchanged since the skill was read. Errors: not_found; unavailable when the file has changed
 // since.
 Result<std::string> read_file(int directory, const Skill& skill, std::string_view path);
+
+// WholeSkill: a skill with its files in memory.
+using FileContents = std::map<std::string, std::string, std::less<>>;  // by path below the skill's folder
+struct WholeSkill {
+  Skill skill;
+  FileContents contents;
+};
+// Reads the skill in `directory`, as read_skill(), with its files.
+Result<WholeSkill> read_whole_skill(int directory, std::string_view slug);
+// The skill of these files, which may be untrusted.
+Result<WholeSkill> make_whole_skill(std::string_view slug, FileContents contents);
 // Total size in bytes of the files below `directory`, without reading them.
 Result<uint64_t> bytes_below(int directory);
 

@@ -1,4 +1,5 @@
 // The cluster on D-Bus, and the daemon as its member (../cluster/link/membership.h).
+#include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/cluster/link/far_look.h"
 #include "supervisor/daemon/daemon_parts.h"
@@ -76,7 +77,18 @@ Result<> DaemonParts::join_cluster() {
     return prepared_.configuration.source != configuration::ConfigurationInForce::Source::files;
   };
   uses.catalog_changed = [this] { tasks_.spawn(discovery_.refresh()); };
+  uses.skills_changed = [this] { adopt_cluster_skills(); };
   return cluster_->take_rules({options.socket, options.trust, prepared_.options.state}, std::move(uses));
+}
+
+void DaemonParts::adopt_cluster_skills() {
+  const skills::Shared& skills = cluster_->rules()->skills();
+  for (const std::string& name : skills_.set_cluster_skills(skills))
+    log_notice("cluster: the cluster's skill '{}' is not used: Warder ships a skill of this name", name);
+  if (skills.size() > 0) log_notice("cluster: skills of the cluster: {}", skills.size());
+  const auto everyone = [](const std::shared_ptr<mcp::ConnectionUser>&) { return true; };
+  server_.lists_changed(mcp::Changed::resources, everyone);
+  server_.lists_changed(mcp::Changed::prompts, everyone);
 }
 
 // Programs of shared workspaces must end before another node may take the workspaces over: those of clients, those in

@@ -139,6 +139,7 @@ class DaemonParts {
   Task<Result<>> leave_cluster(std::string tenant);
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   void skills_changed(const tenants::TenantId& tenant);
+  void adopt_cluster_skills();
   Task<> complete_commits();
   Task<> show_servers();
   Task<> expire_workspaces();

@@ -23,11 +23,12 @@ policies::Policy one_at_a_time(const policies::Policy& policy) {
 
 }  // namespace
 
-TenantSkills::TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shared,
+TenantSkills::TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shipped,
                            Changed changed)
     : host_(host),
       pool_(pool),
-      shared_(std::move(shared)),
+      shipped_(std::move(shipped)),
+      shared_(std::make_shared<const skills::Shared>(shipped_)),
       changed_(std::move(changed)),
       disk_(disk),
       checks_(host.loop, kMostChecks),
@@ -49,6 +50,13 @@ Result<skills::Library> TenantSkills::library(tenants::Tenant& tenant) {
   return skills::Library(shared_, *own);
 }
 
+std::vector<std::string> TenantSkills::set_cluster_skills(const skills::Shared& skills) {
+  auto all = std::make_shared<skills::Shared>(shipped_);
+  std::vector<std::string> hidden = all->add(skills);
+  shared_ = std::move(all);
+  return hidden;
+}
+
 Task<Result<skills::SkillStore::Receipt>> TenantSkills::save(const tenants::Requester& user, skills::Draft draft) {
   const policies::SkillRules& rules = user.policy->skills;
   if (!rules.save)
@@ -56,7 +64,7 @@ Task<Result<skills::SkillStore::Receipt>> TenantSkills::save(const tenants::Requ
                    "keep the code in a file of the workspace", "skills.save");
   CO_CHECKED(skills::check_draft(draft));
   CO_TRY(const std::shared_ptr<skills::SkillStore> own, store(*user.tenant));
-  if (!own->find(draft.name) && shared_.find(draft.name))
+  if (!own->find(draft.name) && shared_->find(draft.name))
     co_return fail(Code::denied, fmt::format("'{}' is a shared skill of all tenants", draft.name),
                    "choose another name", "skills.shared");
   {
@@ -81,7 +89,7 @@ Task<Result<>> TenantSkills::remove(const tenants::Requester& user, std::string 
     co_return fail(Code::denied, fmt::format("policy '{}' does not allow deleting skills", user.policy->name), {},
                    "skills.save");
   CO_TRY(std::shared_ptr<Change> change, co_await begin_change(user));
-  if (!change->store->find(name) && shared_.find(name))
+  if (!change->store->find(name) && shared_->find(name))
     co_return fail(Code::denied, fmt::format("'{}' is a shared skill of all tenants", name),
                    "only the administrator can remove a shared skill", "skills.shared");
   CO_TRY(skills::SkillStore::Removal plan, change->store->plan_removal(name));

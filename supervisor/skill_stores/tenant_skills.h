@@ -22,15 +22,18 @@ class TenantSkills {
  public:
   // Called after each change of the tenant's skills.
   using Changed = std::function<void(const tenants::TenantId& tenant)>;
-  // `disk`: the thread that writes the skills. All three references must outlive this object.
-  TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shared, Changed changed);
+  // `disk`: the thread that writes the skills. All three references must outlive this object. `shipped`: the skills of
+  // the installation.
+  TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shipped, Changed changed);
 
   // The tenant's store; it stays open after the first use. Errors: those of the file system.
   Result<std::shared_ptr<skills::SkillStore>> store(tenants::Tenant& tenant);
   Result<skills::Library> library(tenants::Tenant& tenant);
   // Closes the store of a tenant whose folder was removed.
   void forget(const tenants::TenantId& tenant) { stores_.erase(tenant); }
-  const skills::Shared& shared() const { return shared_; }
+  // The skills of the cluster, in place of the former ones. Returns the names of those that are not used, because
+  // shipped skills have their names.
+  std::vector<std::string> set_cluster_skills(const skills::Shared& skills);
 
   // Compiles the code in a jail of the tenant, then saves the skill; it is durable when the task is done. A call that
   // is cancelled before the disk's thread has the change saves no skill. After a later cancellation the skill is saved.
@@ -55,7 +58,8 @@ class TenantSkills {
   Task<> remove(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Removal> removal);
   jail::Host& host_;
   jail::Pool& pool_;
-  skills::Shared shared_;
+  const skills::Shared shipped_;
+  std::shared_ptr<const skills::Shared> shared_;  // the shipped ones and those of the cluster
   Changed changed_;
   WorkerThread& disk_;
   executions::Admission checks_, changes_;

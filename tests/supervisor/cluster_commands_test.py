@@ -268,6 +268,30 @@ class Signing(ClusterTest):
         self.assertEqual((told["catalog"], told["file"]), ("fleet", str(self.root / "one/catalog-fleet.rule")))
         self.assertEqual(json.loads((self.root / "one/catalog-fleet.rule").read_text().split("\n")[0])["kind"], "catalog")
 
+    def test_a_skill_is_signed(self):
+        self.init()
+        folder = self.root / "fleet-report"
+        (folder / "scripts").mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\nname: fleet-report\ndescription: What the fleet did\n---\n")
+        (folder / "scripts/fleet_report.py").write_text("def fleet_report():\n    return 7\n")
+        rule = self.root / "one/skill-fleet-report.rule"
+        told = json.loads(self.warder("sign", "fleet-report", "--skill", "--file", folder, "--json").stdout)
+        self.assertEqual((told["skill"], told["file"]), ("fleet-report", str(rule)))
+        header, _, content = rule.read_text().split("\n", 2)
+        self.assertEqual(json.loads(header)["kind"], "skill")
+        self.assertEqual(set(json.loads(content)["files"]), {"SKILL.md", "scripts/fleet_report.py"})
+        for words, why in ((("fleet_report", "--skill", "--file", folder), "single hyphens"),
+                           (("other", "--skill", "--file", folder), "not the name of its folder"),
+                           (("fleet-report", "--skill", "--file", folder / "SKILL.md"), "the folder of the skill"),
+                           (("fleet-report", "--skill", "--catalog", "--file", folder), "not both")):
+            self.assertIn(why, self.refused("sign", *words))
+        (folder / "link").symlink_to("SKILL.md")
+        self.assertIn("is a link", self.refused("sign", "fleet-report", "--skill", "--file", folder, status=1))
+        (folder / "link").unlink()
+        (folder / "large.txt").write_text("x" * (256 << 10))
+        self.assertIn("at most 262144 bytes", self.refused("sign", "fleet-report", "--skill", "--file", folder, status=1))
+        self.warder("sign", "fleet-report", "--skill", "--withdraw")
+
 
 @unittest.skipUnless(NATS, "SKIPPED: the package nats-server is missing, so no configuration of it was checked")
 class NatsServer(ClusterTest):

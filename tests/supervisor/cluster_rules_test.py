@@ -1,4 +1,4 @@
-"""Policies and tool definitions that the authority signs on one machine come into force on all nodes, over a real
+"""Policies, tool definitions and skills that the authority signs on one machine come into force on all nodes, over a real
 nats-server. A policy that a daemon cannot use changes nothing. What a node has once, it has after a restart without NATS.
 """
 import json
@@ -8,7 +8,7 @@ import sys
 import unittest
 
 from cluster_rig import NATS_SERVER, Rig, warder
-from harness import Client, Policies, eventually
+from harness import Client, Policies, body_of, eventually
 
 if NATS_SERVER is None:
     sys.stderr.write("*** NOT TESTED: rules of a cluster, because nats-server is missing: apt-get install nats-server ***\n")
@@ -106,6 +106,60 @@ class Rules(unittest.TestCase):
                 return "forecast_of_snow" in json.dumps(client.call("search_tools", {"query": "snow tomorrow"}))
         for node in ("n1", "n2"):
             eventually(lambda node=node: finds(node), f"{node} finds the tool")
+
+    def test_a_skill_is_shared_by_all_nodes(self):
+        folder = self.rig.folder / "fleet-report"
+        (folder / "scripts").mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\nname: fleet-report\ndescription: What the fleet did\n---\n# Manual\n")
+        log_text_before = {node: len(daemon.log_text()) for node, daemon in self.rig.daemons.items()}
+
+        def sign(code, *words):
+            (folder / "scripts/fleet_report.py").write_text(f"def fleet_report():\n    return {code}\n")
+            warder("cluster", "sign", "fleet-report", "--skill", *(words or ("--file", folder)), "--folder", self.rig.folder / "n1")
+
+        def listed(node):
+            with Client(self.rig.daemons[node].socket) as client:
+                return [one["name"] for one in body_of(client.call("list_skills", {"query": "fleet"}))["skills"]]
+
+        def ran(node):
+            with Client(self.rig.daemons[node].socket) as client:
+                return client.execute("from skills import fleet_report\nresult = fleet_report()").get("result")
+        sign(1)
+        for node in ("n1", "n2"):
+            eventually(lambda node=node: listed(node) == ["fleet_report"], f"{node} has the skill")
+            self.assertEqual(ran(node), 1)
+        sign(2)
+        for node in ("n1", "n2"):
+            eventually(lambda node=node: ran(node) == 2, f"{node} has the new version")
+
+        with self.subTest("no tenant can save a skill of this name"):
+            with Client(self.rig.daemons["n2"].socket) as client:
+                answer = client.call("save_skill", {"name": "fleet_report", "code": "x = 1", "description": "d"})
+            self.assertIn("shared skill of all tenants", json.dumps(answer))
+
+        with self.subTest("a shipped skill of the same name comes first"):
+            other = self.rig.folder / "csv-records"
+            other.mkdir()
+            (other / "SKILL.md").write_text("---\nname: csv-records\ndescription: Not the shipped one\n---\n")
+            warder("cluster", "sign", "csv-records", "--skill", "--file", other, "--folder", self.rig.folder / "n1")
+            self.wait_for("the cluster's skill 'csv-records' is not used", log_text_before)
+            with Client(self.rig.daemons["n2"].socket) as client:
+                self.assertNotIn("Not the shipped one", json.dumps(client.call("list_skills", {"query": "csv"})))
+
+        with self.subTest("a node starts with its last good copy, without NATS and without warder-node"):
+            self.rig.bus.stop()
+            self.rig.nodes["n2"].stop()
+            self.rig.daemons["n2"].stop()
+            self.rig.daemons["n2"].start()
+            eventually(lambda: listed("n2") == ["fleet_report"], "n2 has the skill")
+            self.assertEqual(ran("n2"), 2)
+            self.rig.bus.start()
+            self.rig.nodes["n2"].start()
+
+        with self.subTest("a skill that is withdrawn is gone"):
+            sign(3, "--withdraw")
+            for node in ("n1", "n2"):
+                eventually(lambda node=node: listed(node) == [], f"{node} has no such skill")
 
 
 if __name__ == "__main__":

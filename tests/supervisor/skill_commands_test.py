@@ -113,7 +113,7 @@ class From(SkillTest):
         self.skill_from(second, "twice", "--replace")
         self.assertEqual(self.versions("twice"), [1, 2])
         _, err = self.skill_from(first, "group_by", status=1)
-        self.assertIn("is shipped with Warder", err)
+        self.assertIn("shipped with Warder", err)
 
     def test_a_function_of_another_name_and_several(self):
         ran = self.run_code("def double(n):\n    return 2 * n\n")["execution_id"]

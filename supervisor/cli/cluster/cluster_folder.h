@@ -3,7 +3,7 @@
 //   node.key        this node's private key, 0600
 //   nats.seed       the seed of this node's NATS key, 0600
 //   trust.record    the list of nodes (supervisor/cluster/trust/trust_record.h)
-//   policy-*.rule   signed policies (supervisor/cluster/trust/signed_rule.h)
+//   policy-*.rule   signed policies (supervisor/cluster/trust/signed_rule.h); catalog-*.rule, skill-*.rule likewise
 //   node.json       the configuration of warder-node
 //   nats.conf       of nats-server, made once; nats-nodes.conf, which it includes, made for each trust record
 // During its change, a key has a second file, node.key.next (supervisor/cluster/trust/own_keys.h).

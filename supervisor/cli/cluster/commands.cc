@@ -66,15 +66,14 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
       {"cluster sign",
        sign_cluster_rule,
        "NAME",
-       "The name of the policy, or of the server that the definitions are of",
-       "Sign a policy for all nodes, in policy-NAME.rule, or tool definitions, in catalog-NAME.rule. In the folder of "
-       "a "
-       "node, warder-node finds the file and gives it to all nodes. They accept it if its serial is larger than that "
-       "of "
-       "the rule that they have",
-       {{"--file", "FILE", "The policy, or the file of definitions, as JSON"},
+       "The name of the policy, of the skill's folder, or of the server that the definitions are of",
+       "Sign a policy for all nodes, in policy-NAME.rule, tool definitions, in catalog-NAME.rule, or a skill for all "
+       "tenants, in skill-NAME.rule. In the folder of a node, warder-node finds the file and gives it to all nodes. "
+       "They accept it if its serial is larger than that of the rule that they have",
+       {{"--file", "FILE", "The policy, or the file of definitions, as JSON; the folder of the skill"},
         {"--catalog", nullptr, "The file has tool definitions"},
-        {"--withdraw", nullptr, "Sign that the cluster has no such policy, or no such definitions, any more"},
+        {"--skill", nullptr, "The file is the folder of a skill, with SKILL.md; at most 256 KiB of text"},
+        {"--withdraw", nullptr, "Sign that the cluster has no such policy, definitions or skill any more"},
         {"--serial", "NUMBER", "The serial; default: one more than that of the rule in the folder"},
         kAuthority,
         kFolder},

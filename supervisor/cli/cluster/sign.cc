@@ -1,9 +1,12 @@
-// `warder cluster sign`: a policy or a file of tool definitions as a signed rule, for all nodes of the cluster.
+// `warder cluster sign`: a policy, a file of tool definitions or a skill as a signed rule, for all nodes of the
+// cluster.
 #include <fmt/format.h>
 
 #include <charconv>
 
 #include "policies/policy.h"
+#include "skills/bundle.h"
+#include "skills/name.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cli/admin/values.h"
@@ -16,13 +19,30 @@
 namespace admin {
 namespace {
 
-// The text of the file, which must be a JSON object; empty for --withdraw.
-Result<std::string> rule_content(const Given& given) {
+// A skill's folder, with SKILL.md, as one text.
+Result<std::string> skill_content(const std::string& path, const std::string& name) {
+  const Fd folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder && errno == ENOTDIR)
+    return fail(Code::invalid, fmt::format("--file: {} is no folder", printable(path)),
+                "with --skill, give the folder of the skill, which has SKILL.md");
+  if (!folder) return fail_path(errno, "read", path);
+  auto text = skills::write_bundle(folder.get(), name);
+  if (!text) return tl::unexpected<Error>(std::move(text).error().within("--file: " + path));
+  if (text->size() <= cluster::kMaxRuleContent) return text;
+  return fail(Code::exhausted,
+              fmt::format("--file: {}: a skill for a cluster has at most {} bytes, and this one has {}", path,
+                          cluster::kMaxRuleContent, text->size()),
+              "leave out files that the skill does not need");
+}
+
+// What is to be signed; empty for --withdraw. A policy or a file of definitions must be a JSON object.
+Result<std::string> rule_content(const Given& given, const cluster::SignedRule& rule) {
   if (given.has("withdraw") == given.has("file"))
     return fail(Code::invalid, "--file: give the file to sign, or --withdraw",
                 "for example --file /etc/warder/policies/strict.json");
   if (given.has("withdraw")) return std::string();
   const std::string path = given.value("file", "");
+  if (rule.kind == "skill") return skill_content(path, rule.name);
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return fail_path(errno, "read", path);
   TRY(std::string text, read_whole(file.get(), cluster::kMaxRuleContent));
@@ -62,6 +82,9 @@ Result<> check_rule_name(const std::string& kind, const std::string& name) {
   if (kind == "policy" && name == "tenants")
     return fail(Code::invalid, "'tenants' is no name of a policy",
                 "tenants.json, which says who has which policy, is each machine's own");
+  if (kind == "skill" && !skills::is_slug(name))
+    return fail(Code::invalid, fmt::format("'{}' is no name of a skill's folder", name),
+                "use lower case letters, digits and single hyphens, as in fleet-report");
   return {};
 }
 
@@ -69,10 +92,13 @@ Result<> check_rule_name(const std::string& kind, const std::string& name) {
 
 Result<int> sign_cluster_rule(const Given& given) {
   cluster::SignedRule rule;
-  rule.kind = given.has("catalog") ? "catalog" : "policy";
+  if (given.has("catalog") && given.has("skill"))
+    return fail(Code::invalid, "--skill: a rule has a skill or tool definitions, not both",
+                "leave out one of the flags");
+  rule.kind = given.has("catalog") ? "catalog" : given.has("skill") ? "skill" : "policy";
   rule.name = given.words.front();
   CHECKED(check_rule_name(rule.kind, rule.name));
-  TRY(rule.content, rule_content(given));
+  TRY(rule.content, rule_content(given, rule));
   TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
   TRY(const cluster::TrustRecord record, folder.read_trust());
   TRY(const cluster::PrivateKey authority, folder.load_authority(record));

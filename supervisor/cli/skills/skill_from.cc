@@ -98,7 +98,8 @@ Result<> check_free(const Given& given, const std::string& name) {
   if (!*loaded) return {};
   const Json about = (*loaded)->value("metadata", Json::object());
   if (about.contains("shared"))
-    return fail(Code::denied, "the skill '" + name + "' is shipped with Warder", "choose another --name");
+    return fail(Code::denied, "the skill '" + name + "' is a shared one, shipped with Warder or of the cluster",
+                "choose another --name");
   return fail(Code::denied,
               fmt::format("there is a skill '{}' already, version {}: {}", name, about.value("version", 0),
                           text_in(about, "description")),

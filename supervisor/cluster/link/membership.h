@@ -24,10 +24,11 @@ class Membership {
         gate_(loop),
         away_(loop, json, shares, link_, gate_, server.identity()) {}
 
-  // Takes the policies and definitions that the cluster's authority has signed. Errors: those of RuleFollower.
+  // Takes the policies, definitions and skills that the cluster's authority has signed. Errors: those of RuleFollower.
   Result<> take_rules(const RuleFollower::Settings& settings, RuleFollower::Uses uses) {
     TRY(rules_, RuleFollower::make(loop_, settings, std::move(uses)));
     link_.on_rules([this] { rules_->changed(); });
+    rules_->begin();
     return {};
   }
   // nullptr: the rules of the cluster are not used.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "policies/policy.h"
+#include "skills/bundle.h"
 #include "supervisor/base/directory_stream.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
@@ -14,11 +15,34 @@
 namespace cluster {
 namespace {
 
-constexpr std::string_view kPolicyEnd = ".json";
+constexpr std::string_view kContentEnd = ".json";
+using ContentsByName = std::map<std::string, std::string>;  // of the files of a folder
 
 Result<> make_folder(const std::string& path, mode_t mode) {
   if (::mkdir(path.c_str(), mode) < 0) return errno == EEXIST ? Result<>() : fail_path(errno, "make", path);
   if (::chmod(path.c_str(), mode) < 0) return fail_path(errno, "change the mode of", path);  // whatever the umask is
+  return {};
+}
+
+Result<ContentsByName> read_contents(const std::string& folder) {
+  const DirectoryStream entries = stream_of(Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  if (!entries) return fail_path(errno, "read", folder);
+  ContentsByName contents;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string file = entry->d_name;
+    if (file.starts_with('.') || !file.ends_with(kContentEnd)) continue;
+    TRY(contents[file.substr(0, file.size() - kContentEnd.size())],
+        read_trusted_file(folder + "/" + file, kMaxRuleContent));
+  }
+  return contents;
+}
+
+// Removes the file if `from` has no such name.
+Result<> write_content(const std::string& folder, const std::string& name, const ContentsByName& from) {
+  const std::string path = fmt::format("{}/{}{}", folder, name, kContentEnd);
+  const auto found = from.find(name);
+  if (found != from.end()) return write_whole_file(path, found->second, 0644, Existing::replace);
+  if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_path(errno, "remove", path);
   return {};
 }
 
@@ -29,8 +53,9 @@ Result<RuleFiles> RuleFiles::open(const std::string& anchor, const std::string& 
   CHECKED(make_folder(top, 0755));
   CHECKED(make_folder(top + "/rules", 0700));
   CHECKED(make_folder(top + "/policies", 0755));  // the next start reads it before it becomes the daemon's user
+  CHECKED(make_folder(top + "/skills", 0700));
   TRY(RuleStore store, RuleStore::open(anchor, top + "/rules"));
-  return RuleFiles(std::move(store), top + "/policies");
+  return RuleFiles(std::move(store), top);
 }
 
 Result<RuleFiles::Taken> RuleFiles::take(const std::vector<std::string>& texts) {
@@ -38,12 +63,13 @@ Result<RuleFiles::Taken> RuleFiles::take(const std::vector<std::string>& texts) 
   for (const std::string& text : texts) {
     const auto rule = read_signed_rule(text);
     const auto accepted = store_.accept(text);
-    if (accepted && *accepted == RuleStore::Accepted::stored && rule && rule->kind == "catalog")
-      taken.has_catalog_changed = true;
+    const bool is_new = accepted && *accepted == RuleStore::Accepted::stored && rule;
+    taken.has_catalog_changed |= is_new && rule->kind == "catalog";
+    taken.have_skills_changed |= is_new && rule->kind == "skill";
     // This machine's record may be newer than that of warder-node, which follows soon.
     if (!accepted && !(rule && rule->kind == "trust")) taken.refused.push_back(accepted.error().what);
   }
-  TRY(before_, read_policies());
+  TRY(before_, read_contents(policies_));
   wanted_ = wanted_policies(taken.refused);
   for (const auto& [name, content] : wanted_) {
     const auto before = before_.find(name);
@@ -55,32 +81,19 @@ Result<RuleFiles::Taken> RuleFiles::take(const std::vector<std::string>& texts) 
 }
 
 Result<> RuleFiles::apply(const std::vector<std::string>& policies) const {
-  for (const std::string& name : policies) CHECKED(write_policy(name, wanted_));
+  for (const std::string& name : policies) CHECKED(write_content(policies_, name, wanted_));
   return {};
 }
 
 Result<> RuleFiles::undo(const std::vector<std::string>& policies) const {
-  for (const std::string& name : policies) CHECKED(write_policy(name, before_));
+  for (const std::string& name : policies) CHECKED(write_content(policies_, name, before_));
   return {};
 }
 
 Result<> RuleFiles::clear() const {
-  TRY(const Contents now, read_policies());
-  for (const auto& [name, content] : now) CHECKED(write_policy(name, {}));
+  TRY(const Contents now, read_contents(policies_));
+  for (const auto& [name, content] : now) CHECKED(write_content(policies_, name, {}));
   return {};
-}
-
-Result<RuleFiles::Contents> RuleFiles::read_policies() const {
-  const DirectoryStream entries = stream_of(Fd(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  if (!entries) return fail_path(errno, "read", folder_);
-  Contents contents;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string file = entry->d_name;
-    if (file.starts_with('.') || !file.ends_with(kPolicyEnd)) continue;
-    TRY(contents[file.substr(0, file.size() - kPolicyEnd.size())],
-        read_trusted_file(folder_ + "/" + file, kMaxRuleContent));
-  }
-  return contents;
 }
 
 RuleFiles::Contents RuleFiles::wanted_policies(std::vector<std::string>& refused) const {
@@ -98,14 +111,6 @@ RuleFiles::Contents RuleFiles::wanted_policies(std::vector<std::string>& refused
   return wanted;
 }
 
-Result<> RuleFiles::write_policy(const std::string& name, const Contents& from) const {
-  const std::string path = fmt::format("{}/{}{}", folder_, name, kPolicyEnd);
-  const auto found = from.find(name);
-  if (found != from.end()) return write_whole_file(path, found->second, 0644, Existing::replace);
-  if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_path(errno, "remove", path);
-  return {};
-}
-
 RuleDefinitions RuleFiles::definitions(std::vector<std::string>& refused) const {
   RuleDefinitions all;
   for (const auto& [key, stored] : store_.rules()) {
@@ -117,6 +122,43 @@ RuleDefinitions RuleFiles::definitions(std::vector<std::string>& refused) const 
       all.emplace_back("cluster rule " + key.name, *std::move(reading));
     else
       refused.push_back(fmt::format("the definitions '{}': {}", key.name, reading.error().what));
+  }
+  return all;
+}
+
+Result<bool> RuleFiles::write_skills(std::vector<std::string>& refused) const {
+  TRY(const Contents before, read_contents(skills_));
+  Contents wanted;
+  for (const auto& [key, stored] : store_.rules()) {
+    if (key.kind != "skill" || stored.rule.content.empty()) continue;
+    const auto skill = wanted.size() < kMostRuleSkills
+                           ? skills::read_bundle(stored.rule.content, key.name)
+                           : fail(Code::exhausted, fmt::format("the cluster has {} skills already", kMostRuleSkills));
+    if (!skill) refused.push_back(fmt::format("the skill '{}': {}", key.name, skill.error().what));
+    const auto former = before.find(key.name);
+    if (skill)
+      wanted.emplace(key.name, stored.rule.content);
+    else if (former != before.end())
+      wanted.insert(*former);
+  }
+  bool has_changed = false;
+  Contents all = before;
+  all.insert(wanted.begin(), wanted.end());
+  for (const auto& [name, content] : all) {
+    const auto is = before.find(name), shall = wanted.find(name);
+    if (is != before.end() && shall != wanted.end() && is->second == shall->second) continue;
+    CHECKED(write_content(skills_, name, wanted));
+    has_changed = true;
+  }
+  return has_changed;
+}
+
+Result<skills::Shared> RuleFiles::read_skills() const {
+  TRY(const Contents files, read_contents(skills_));
+  skills::Shared all;
+  for (const auto& [name, content] : files) {
+    auto skill = skills::read_bundle(content, name);
+    if (skill && all.size() < kMostRuleSkills) all.add(*std::move(skill));
   }
   return all;
 }

@@ -2,6 +2,7 @@
 // wrote on this machine, so neither warder-node nor the bus can change a policy. The last good copy is on the disk:
 //   STATE/cluster/rules/       the signed texts (RuleStore)
 //   STATE/cluster/policies/    NAME.json of each policy, a folder of policies as any other (Options::policies)
+//   STATE/cluster/skills/      NAME.json of each skill, a bundle (skills/bundle.h)
 // Used by: rule_follower.h, on a worker thread. Errors: those of RuleStore and of base/path.h.
 #pragma once
 #include <map>
@@ -10,9 +11,12 @@
 #include <vector>
 
 #include "catalog/reader.h"
+#include "skills/library.h"
 #include "supervisor/cluster/trust/rule_store.h"
 
 namespace cluster {
+
+constexpr size_t kMostRuleSkills = 200;  // each search of a tenant looks at all of them
 
 using RuleDefinitions = std::vector<std::pair<std::string, catalog::Reading>>;  // by origin, for the log
 
@@ -24,6 +28,7 @@ class RuleFiles {
   struct Taken {
     std::vector<std::string> policies;  // names of policies whose files differ from the rules: apply() writes them
     bool has_catalog_changed = false;
+    bool have_skills_changed = false;
     std::vector<std::string> refused;  // a sentence for each rule that is not used
   };
   // Stores the rules that are newer.
@@ -35,17 +40,21 @@ class RuleFiles {
   Result<> clear() const;
   // The tool definitions of the rules that are stored.
   RuleDefinitions definitions(std::vector<std::string>& refused) const;
+  // Writes, or removes, the files of skills, as the rules say. A skill that cannot be used is refused: the file of the
+  // one before stays. True: a file has changed.
+  Result<bool> write_skills(std::vector<std::string>& refused) const;
+  // The skills of these files.
+  Result<skills::Shared> read_skills() const;
 
  private:
   using Contents = std::map<std::string, std::string>;  // by name of the policy
-  RuleFiles(RuleStore store, std::string folder) : store_(std::move(store)), folder_(std::move(folder)) {}
-  Result<Contents> read_policies() const;
+  RuleFiles(RuleStore store, std::string top)
+      : store_(std::move(store)), policies_(top + "/policies"), skills_(top + "/skills") {}
   Contents wanted_policies(std::vector<std::string>& refused) const;
-  Result<> write_policy(const std::string& name, const Contents& from) const;
 
   RuleStore store_;
-  std::string folder_;        // of the files of policies
-  Contents before_, wanted_;  // of the last take()
+  std::string policies_, skills_;  // folders of files
+  Contents before_, wanted_;       // of the last take()
 };
 
 }  // namespace cluster

@@ -16,9 +16,11 @@ constexpr std::chrono::minutes kTryRefusedAgain{10};
 }  // namespace
 
 struct RuleFollower::Work {
-  std::optional<RuleFiles> files;  // opened by the first job
-  RuleFiles::Taken taken;          // by the last job
-  RuleDefinitions definitions;     // as it read them
+  std::optional<RuleFiles> files;                // opened by the first job
+  RuleFiles::Taken taken;                        // by the last job
+  RuleDefinitions definitions;                   // as it read them
+  std::shared_ptr<const skills::Shared> skills;  // nullptr: they are as before
+  bool are_skills_due = false;                   // some were refused, or could not be written
 
   Result<> take(const Settings& settings, const std::vector<std::string>& texts, bool is_in_doubt) {
     const bool is_first = !files;
@@ -29,6 +31,19 @@ struct RuleFollower::Work {
     TRY(taken, files->take(texts));
     taken.has_catalog_changed |= is_first;
     if (taken.has_catalog_changed) definitions = files->definitions(taken.refused);
+    if (is_first || taken.have_skills_changed || are_skills_due) {
+      const size_t refused_before = taken.refused.size();
+      const auto read = read_skills(is_first);
+      if (!read) taken.refused.push_back("the skills of the cluster stay as they were: " + read.error().what);
+      are_skills_due = taken.refused.size() > refused_before;
+    }
+    return {};
+  }
+  Result<> read_skills(bool is_first) {
+    TRY(const bool has_changed, files->write_skills(taken.refused));
+    if (!has_changed && !is_first) return {};
+    TRY(skills::Shared read, files->read_skills());
+    skills = std::make_shared<const skills::Shared>(std::move(read));
     return {};
   }
 };
@@ -46,19 +61,54 @@ RuleFollower::RuleFollower(Loop& loop, Settings settings, Uses uses, std::unique
       thread_(std::move(thread)),
       tasks_(loop) {}
 
+void RuleFollower::begin() {
+  if (!is_taking_) tasks_.spawn(take_until_none_changed());
+}
+
 void RuleFollower::changed() {
   has_changed_ = true;
-  if (!is_taking_) tasks_.spawn(take_until_none_changed());
+  begin();
 }
 
 Task<> RuleFollower::take_until_none_changed() {
   const FlagGuard busy(is_taking_);
-  while (std::exchange(has_changed_, false)) {
-    const auto taken = co_await take();
+  const auto tell = [](const Result<>& taken) {
     if (!taken)
       log_warning("cluster: the rules in force stay: {}{}{}", taken.error().what,
                   taken.error().hint.empty() ? "" : "; ", taken.error().hint);
+  };
+  if (!std::exchange(has_last_copy_, true)) {
+    const auto taken = co_await take_last_copy();
+    tell(taken);
   }
+  while (std::exchange(has_changed_, false)) {
+    const auto taken = co_await take();
+    tell(taken);
+  }
+}
+
+// The policies of the copy are in force since the start: their folder is one of Options::policies.
+Task<Result<>> RuleFollower::take_last_copy() {
+  WorkerThread::Job job = [work = work_, settings = settings_] { return work->take(settings, {}, false); };
+  CO_CHECKED(co_await thread_->run(std::move(job)));
+  show_changes();
+  co_return Result<>{};
+}
+
+// Of the last job.
+void RuleFollower::show_changes() {
+  const RuleFiles::Taken& taken = work_->taken;
+  for (size_t i = 0; i < taken.refused.size() && i < kMostRefusals; i++)
+    log_warning("cluster: a rule is not used: {}", taken.refused[i]);
+  if (taken.has_catalog_changed) {
+    definitions_ = std::make_shared<const RuleDefinitions>(std::move(work_->definitions));
+    uses_.catalog_changed();
+  }
+  if (auto skills = std::exchange(work_->skills, nullptr)) {
+    skills_ = std::move(skills);
+    uses_.skills_changed();
+  }
+  if (work_->are_skills_due) again_ = Deadline(loop_, kTryRefusedAgain, [this] { changed(); });
 }
 
 Task<Result<>> RuleFollower::take() {
@@ -70,14 +120,9 @@ Task<Result<>> RuleFollower::take() {
   };
   CO_CHECKED(co_await thread_->run(std::move(job)));
   is_first_ = false;
-  RuleFiles::Taken taken = std::move(work_->taken);
-  for (size_t i = 0; i < taken.refused.size() && i < kMostRefusals; i++)
-    log_warning("cluster: a rule is not used: {}", taken.refused[i]);
-  if (taken.has_catalog_changed) {
-    definitions_ = std::make_shared<const RuleDefinitions>(std::move(work_->definitions));
-    uses_.catalog_changed();
-  }
-  if (!taken.policies.empty()) CO_CHECKED(co_await adopt(std::move(taken.policies)));
+  show_changes();
+  std::vector<std::string> policies = std::move(work_->taken.policies);
+  if (!policies.empty()) CO_CHECKED(co_await adopt(std::move(policies)));
   co_return Result<>{};
 }
 

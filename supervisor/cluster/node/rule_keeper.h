@@ -1,7 +1,7 @@
-// RuleKeeper: the policies and tool definitions that an authority has signed for all nodes. Files that `warder cluster
-// sign` wrote beside the trust record of this machine go into the bucket `rules`; rules of the bucket that are newer
-// than those of this node are stored (RuleStore). A damaged or older value in the bucket is replaced by this node's, at
-// most once a minute each. Used by: node_service.h.
+// RuleKeeper: the policies, tool definitions and skills that an authority has signed for all nodes. Files that `warder
+// cluster sign` wrote beside the trust record of this machine go into the bucket `rules`; rules of the bucket that are
+// newer than those of this node are stored (RuleStore). A damaged or older value in the bucket is replaced by this
+// node's, at most once a minute each. Used by: node_service.h.
 #pragma once
 #include <functional>
 #include <map>

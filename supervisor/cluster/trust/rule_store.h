@@ -20,8 +20,9 @@ namespace cluster {
 constexpr size_t kMaxStoredRules = 1000;                 // besides the trust record
 constexpr size_t kMaxStoredRuleBytes = 16 << 20;         // of them, as signed texts
 constexpr size_t kMaxRuleText = kMaxRuleContent + 2048;  // bytes of one signed text
-// "policy": the file of a policy. "catalog": a file of tool definitions.
-constexpr std::string_view kRuleKinds[] = {"policy", "catalog"};
+// "policy": the file of a policy. "catalog": a file of tool definitions. "skill": a skill, as skills/bundle.h writes
+// it.
+constexpr std::string_view kRuleKinds[] = {"policy", "catalog", "skill"};
 
 struct RuleKey {
   std::string kind, name;

@@ -102,3 +102,61 @@ TEST_CASE_METHOD(Machine, "definitions that an authority has signed are read", "
   CHECK(all.front().second.tools.front().server == "weather");
   CHECK(refused.size() == 1);
 }
+
+TEST_CASE_METHOD(Machine, "skills that an authority has signed are in force until they are withdrawn", "[cluster]") {
+  const auto skill = [](const std::string& code) {
+    return R"({"files":{"SKILL.md":"---\nname: report\ndescription: d\n---\n","scripts/report.py":")" + code + "\"}}";
+  };
+  const auto code_of = [](const skills::Shared& all) {
+    const skills::Skill* found = all.find("report");
+    return found ? all.read(*found, "scripts/report.py").value_or("") : "";
+  };
+  std::vector<std::string> refused;
+  auto files = RuleFiles::open(anchor, root);
+  REQUIRE(files);
+  CHECK(files
+            ->take({rule("skill", "report", 1, skill("one")), rule("skill", "forged", 1, skill("x"), 1),
+                    rule("skill", "other", 1, skill("x"))})
+            ->have_skills_changed);
+  CHECK(files->write_skills(refused).value());
+  REQUIRE(refused.size() == 1);
+  CHECK(refused.front().starts_with("the skill 'other'"));
+  CHECK(code_of(*files->read_skills()) == "one");
+  CHECK(files->read_skills()->size() == 1);
+  CHECK_FALSE(files->write_skills(refused).value());
+
+  SECTION("one that cannot be read leaves the one before") {
+    CHECK(files->take({rule("skill", "report", 2, "{}")})->have_skills_changed);
+    refused.clear();
+    CHECK_FALSE(files->write_skills(refused).value());
+    CHECK(refused.size() == 2);
+    files = RuleFiles::open(anchor, root);
+    CHECK_FALSE(files->take({})->have_skills_changed);
+    CHECK_FALSE(files->write_skills(refused).value());
+    CHECK(code_of(*files->read_skills()) == "one");
+    CHECK(files->take({rule("skill", "report", 3, skill("three"))}));
+    CHECK(files->write_skills(refused).value());
+    CHECK(code_of(*files->read_skills()) == "three");
+  }
+  SECTION("one that is withdrawn is gone, and one that nobody signed") {
+    CHECK(write_whole_file(root + "/cluster/skills/stray.json", skill("x"), 0600, Existing::replace));
+    CHECK(files->take({rule("skill", "report", 2, "")}));
+    CHECK(files->write_skills(refused).value());
+    CHECK(files->read_skills()->size() == 0);
+    CHECK(std::filesystem::is_empty(root + "/cluster/skills"));
+  }
+}
+
+TEST_CASE_METHOD(Machine, "a cluster has not more skills than a search can look at", "[cluster]") {
+  std::vector<std::string> rules, refused;
+  for (size_t i = 0; i <= kMostRuleSkills; i++) {
+    const std::string name = "s" + std::to_string(1000 + i);
+    rules.push_back(
+        rule("skill", name, 1, R"({"files":{"SKILL.md":"---\nname: )" + name + R"(\ndescription: d\n---\n"}})"));
+  }
+  auto files = RuleFiles::open(anchor, root);
+  REQUIRE(files->take(rules));
+  CHECK(files->write_skills(refused).value());
+  CHECK((refused.size() == 1 && refused.front().find("s1200") != std::string::npos));
+  CHECK(files->read_skills()->size() == kMostRuleSkills);
+}

@@ -27,9 +27,9 @@ using trust_test::node_of;
 using trust_test::record_of;
 using trust_test::signed_record;
 
-std::string policy_rule(const std::string& name, const std::string& content) {
+std::string policy_rule(const std::string& name, const std::string& content, const char* kind = "policy") {
   SignedRule made;
-  made.kind = "policy";
+  made.kind = kind;
   made.cluster = "c1";
   made.name = name;
   made.serial = 1;
@@ -46,7 +46,7 @@ struct FollowedRules {
                                     policy_rule("wrong", "{}")};
   const std::set<uid_t> users = {::geteuid()};
   bool is_wrong_refused = true;
-  int reloads = 0, fetches = 0;
+  int reloads = 0, fetches = 0, skills_changes = 0;
   Scope tasks{loop};
 
   FollowedRules() {
@@ -68,7 +68,8 @@ struct FollowedRules {
     co_return Result<>{};
   }
   std::unique_ptr<RuleFollower> follow(bool is_in_doubt) {
-    RuleFollower::Uses uses{[this] { return reload(); }, [is_in_doubt] { return is_in_doubt; }, [] {}};
+    RuleFollower::Uses uses{[this] { return reload(); }, [is_in_doubt] { return is_in_doubt; }, [] {},
+                            [this] { skills_changes++; }};
     return RuleFollower::make(loop, {root / "node.sock", root / "anchor", root}, std::move(uses)).value();
   }
   void take(RuleFollower& follower, int fetched, int reloaded) {
@@ -97,6 +98,26 @@ TEST_CASE_METHOD(FollowedRules, "a wrong policy that an ended daemon left is rem
   const auto follower = follow(true);
   take(*follower, 2, 5);
   CHECK((has("good") && !has("wrong")));
+}
+
+TEST_CASE_METHOD(FollowedRules, "skills are there at the next start, also without warder-node", "[cluster]") {
+  constexpr char kSkill[] = R"({"files":{"SKILL.md":"---\nname: report\ndescription: d\n---\n"}})";
+  is_wrong_refused = false;
+  rules.push_back(policy_rule("report", kSkill, "skill"));
+  {
+    const auto follower = follow(false);
+    take(*follower, 1, 1);
+    CHECK((follower->skills().find("report") && skills_changes == 2));  // none of the disk, and this one
+  }
+  listener = {};
+  fs::remove(root / "node.sock");
+  skills_changes = 0;
+  const auto follower = follow(false);
+  follower->begin();
+  bool is_late = false;
+  const Deadline late(loop, 20s, [&is_late] { is_late = true; });
+  loop.run_until([&] { return is_late || skills_changes > 0; });
+  CHECK(follower->skills().find("report"));
 }
 
 }  // namespace cluster
