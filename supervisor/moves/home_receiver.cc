@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/run_to_end.h"
 #include "supervisor/cluster/link/home_orders.h"
@@ -16,8 +18,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kOfferLimit = 30s;
+constexpr auto kOfferLimit = 10s;  // the sender has packed the workspace before it connects
+constexpr auto kIdleLimit = 20s;   // for the next part of a workspace that comes
 constexpr auto kClaimAgain = 1s;
+
+Json refusal(const Error& error) { return {{"refused", {{"why", error.what}, {"remedy", error.hint}}}}; }
 
 // Ends the arrival of a workspace with its scope.
 struct Arrival {
@@ -31,21 +36,29 @@ struct Arrival {
 }  // namespace
 
 void HomeReceiver::take(AsyncFd socket, cluster::Push push) {
-  if (tasks_.live() >= kMostAtOnce) return;  // the sender reads the end of the connection, and tries later
-  tasks_.spawn(serve(std::move(socket), std::move(push)));
+  auto place = places_.enter(push.node);
+  if (!place) {
+    log_warning("cluster: the workspace {} of node {} is not taken: {}", push.id.text(), push.node, place.error().what);
+    const std::string line = dump_json(refusal(place.error())) + "\n";
+    (void)!::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return;
+  }
+  tasks_.spawn(serve(std::move(socket), std::move(push), *std::move(place)));
 }
 
-Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push) {
+// The arrival has `place` until it has ended.
+Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::Place> place) {
   const std::string name = push.id.text(), from = push.node;
   const auto epoch = co_await receive(socket, std::move(push));
   Json answer = {{"taken", {{"epoch", epoch.value_or(0)}}}};
   if (!epoch) {
     log_warning("cluster: the workspace {} of node {} is not taken: {}", name, from, epoch.error().what);
-    answer = {{"refused", {{"why", epoch.error().what}, {"remedy", epoch.error().hint}}}};
+    answer = refusal(epoch.error());
   } else {
     log_notice("cluster: the workspace {} came from node {}", name, from);
   }
   (void)co_await send_message(services_.loop, socket, std::move(answer));
+  place.reset();
 }
 
 MoveFiles::Staging HomeReceiver::staging_of(cluster::Push push, const policies::Policy& policy) const {
@@ -97,10 +110,10 @@ Task<Result<uint64_t>> HomeReceiver::receive(AsyncFd& socket, cluster::Push push
 }
 
 Task<Result<>> HomeReceiver::read_all(AsyncFd& socket, MoveFiles::Arriving arriving, uint64_t bytes) {
-  // A part that does not come ends the move: it has one of few places.
+  // A part that does not come in time ends the move: it has one of few places.
   while (bytes > 0) {
     const auto count = static_cast<size_t>(std::min<uint64_t>(bytes, kPart));
-    CO_TRY(std::string received, co_await receive_bytes(services_.loop, socket, count));
+    CO_TRY(std::string received, co_await receive_bytes(services_.loop, socket, count, kIdleLimit));
     bytes -= count;
     const auto part = std::make_shared<const std::string>(std::move(received));
     const WorkerThread::Job add = [arriving, part] { return MoveFiles::add(arriving, *part); };

@@ -5,9 +5,11 @@
 // the cluster decides.
 // Used by: supervisor/daemon/. Errors: each connection gets its own, and the sender stays the home.
 #pragma once
+#include <memory>
 #include <set>
 #include <string>
 
+#include "supervisor/moves/arrival_places.h"
 #include "supervisor/moves/home_mover.h"
 #include "supervisor/moves/move_services.h"
 #include "supervisor/moves/move_stream.h"
@@ -16,14 +18,13 @@ namespace moves {
 
 class HomeReceiver {
  public:
-  static constexpr size_t kMostAtOnce = 4;  // connections
-
   // All must outlive the object. A workspace that leaves is not taken at the same time.
   HomeReceiver(MoveServices& services, const HomeMover& mover)
       : services_(services), mover_(mover), tasks_(services.loop) {}
   HomeReceiver(const HomeReceiver&) = delete;
 
-  // A connection of warder-node, behind its first line.
+  // A connection of warder-node, behind its first line. Refused when too many arrive (ArrivalPlaces); ended when a part
+  // of the workspace does not come in time.
   void take(AsyncFd socket, cluster::Push push);
   // Brings a workspace back from a parked file, an absolute path. Takes up to a minute, and goes on if the caller is
   // cancelled. Returns the label. Errors also: denied: its home is alive, or this node is the home and has the
@@ -33,7 +34,7 @@ class HomeReceiver {
   void complete(Arrived arrived);
 
  private:
-  Task<> serve(AsyncFd socket, cluster::Push push);
+  Task<> serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::Place> place);
   Task<Result<uint64_t>> receive(AsyncFd& socket, cluster::Push push);
   Task<Result<>> read_all(AsyncFd& socket, MoveFiles::Arriving arriving, uint64_t bytes);
   Task<Result<>> stage(MoveFiles::Arriving arriving, MoveFiles::Staging staging);
@@ -50,7 +51,8 @@ class HomeReceiver {
   MoveServices& services_;
   const HomeMover& mover_;
   std::set<tenants::TenantId> arriving_;  // by a connection of another node
-  Scope tasks_;                           // last: cancelled first
+  ArrivalPlaces places_;
+  Scope tasks_;  // last: cancelled first
 };
 
 }  // namespace moves

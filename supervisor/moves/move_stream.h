@@ -32,8 +32,7 @@ Result<SnapshotOffer> read_offer(const Json& message);
 
 // Both are for at most a part. Errors also: unavailable: the limit is over; the socket is shut down then.
 Task<Result<>> send_bytes(Loop& loop, AsyncFd& socket, std::string bytes, std::chrono::milliseconds limit = kPartLimit);
-Task<Result<std::string>> receive_bytes(Loop& loop, AsyncFd& socket, size_t count,
-                                        std::chrono::milliseconds limit = kPartLimit);
+Task<Result<std::string>> receive_bytes(Loop& loop, AsyncFd& socket, size_t count, std::chrono::milliseconds limit);
 Task<Result<>> send_message(Loop& loop, AsyncFd& socket, Json message);
 // The content of the message with this name. Errors: also denied: the other side refused, with its reason.
 Task<Result<Json>> read_message(Loop& loop, AsyncFd& socket, const char* name, std::chrono::milliseconds limit);

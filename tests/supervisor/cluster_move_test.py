@@ -2,6 +2,7 @@
 line and each file that an agent was told to be written is at one home, once, and the former home has none of them.
 """
 import collections
+import contextlib
 import hashlib
 import json
 import os
@@ -303,6 +304,25 @@ class Moves(unittest.TestCase):
             connection.sendall(packed)
             return json.loads(lines.readline())
 
+    def check_places(self, target, third, said):
+        """Streams that do not go on hold some of the places for a node, not all. `said`: an order of another node."""
+        with contextlib.ExitStack() as open_streams:
+            def begin(node, number):
+                order = {**said, "node": node, "workspace": f"team-held-{number}"}
+                stream = open_streams.enter_context(self.push({"take": order}, self.rig.folder / target / "in.sock"))
+                with contextlib.suppress(BrokenPipeError):  # it is refused already
+                    stream.sendall(json.dumps({"snapshot": {"bytes": 9, "sha256": "0" * 64, "vault": ""}}).encode() + b"\n")
+                return stream, stream.makefile().readline()
+            first, answer = begin(said["node"], 1)
+            self.assertIn("go", json.loads(answer))
+            self.assertIn("go", json.loads(begin(said["node"], 2)[1]))
+            self.assertIn(f"2 workspaces of node {said['node']} are arriving", begin(said["node"], 3)[1])
+            for number in (4, 5):
+                self.assertIn("go", json.loads(begin(third, number)[1]))
+            self.assertIn("4 workspaces are arriving", begin("n9", 6)[1])
+            first.shutdown(socket.SHUT_RDWR)
+            eventually(lambda: "go" in json.loads(begin("n9", 7)[1]), "the place of a stream that ended is free")
+
     def test_hostile_streams_are_refused(self):
         workspace = "team-hostile"
         home = self.home_of(workspace)
@@ -336,6 +356,7 @@ class Moves(unittest.TestCase):
             first.sendall(json.dumps({"snapshot": offer}).encode() + b"\n")
             self.assertIn("go", json.loads(first.makefile().readline()))
             self.assertIn("arriving already", json.dumps(self.send_hostile(target, said, packed)))
+        self.check_places(target, third, said)
         # A node that is not the home is refused by the other node, whatever it says.
         with self.push({"push": {"to": target, "home": {**said, "node": third}}}, self.rig.folder / third / "node.sock") as connection:
             self.assertIn(f"the home is the node {home}", connection.makefile().readline())

@@ -1,0 +1,17 @@
+#include "supervisor/moves/arrival_places.h"
+
+#include <fmt/format.h>
+
+namespace moves {
+
+Result<std::unique_ptr<ArrivalPlaces::Place>> ArrivalPlaces::enter(const std::string& node) {
+  constexpr char kLater[] = "move the workspace when others have arrived";
+  if (by_node_.count_of(node) >= kMostOfNode)
+    return fail(Code::exhausted, fmt::format("{} workspaces of node {} are arriving here already", kMostOfNode, node),
+                kLater);
+  if (taken_ >= kMostInAll)
+    return fail(Code::exhausted, fmt::format("{} workspaces are arriving here already", kMostInAll), kLater);
+  return std::make_unique<Place>(*this, node);
+}
+
+}  // namespace moves

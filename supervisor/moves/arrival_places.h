@@ -1,0 +1,38 @@
+// ArrivalPlaces: how many workspaces may come at once: some in all, and fewer of one node, so that a node that is
+// hostile or slow leaves places for the others. Used by: home_receiver.h. Errors: exhausted, with the limit.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "supervisor/base/result.h"
+#include "supervisor/base/under_way.h"
+
+namespace moves {
+
+class ArrivalPlaces {
+ public:
+  static constexpr size_t kMostInAll = 4, kMostOfNode = 2;
+
+  // One arrival, from its beginning to its end. The ArrivalPlaces must outlive it.
+  class Place {
+   public:
+    Place(ArrivalPlaces& all, std::string node) : all_(all), of_node_(all.by_node_, std::move(node)) { all_.taken_++; }
+    ~Place() { all_.taken_--; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    ArrivalPlaces& all_;
+    const UnderWay<std::string>::One of_node_;
+  };
+
+  // `node`: the sender.
+  Result<std::unique_ptr<Place>> enter(const std::string& node);
+
+ private:
+  size_t taken_ = 0;
+  UnderWay<std::string> by_node_;
+};
+
+}  // namespace moves
