@@ -24,6 +24,16 @@ constexpr auto kClaimAgain = 1s;
 
 Json refusal(const Error& error) { return {{"refused", {{"why", error.what}, {"remedy", error.hint}}}}; }
 
+// This node has data that another copy of the workspace would replace.
+tl::unexpected<Error> has_contents(const tenants::TenantId& id, const std::vector<std::string>& contents,
+                                   bool is_home) {
+  return fail(Code::denied, fmt::format("this node has its {} of the workspace already", fmt::join(contents, ", ")),
+              is_home ? "delete them first, if the parked ones are wanted"
+                      : fmt::format("they are of another time; if they are not wanted, move {} out of tenants/ in this "
+                                    "node's state folder",
+                                    MoveFiles::folder_name(id)));
+}
+
 // Ends the arrival of a workspace with its scope.
 struct Arrival {
   std::set<tenants::TenantId>& all;
@@ -89,6 +99,9 @@ Task<Result<uint64_t>> HomeReceiver::receive(AsyncFd& socket, cluster::Push push
   if (mover_.is_leaving(push.id)) co_return fail(Code::unavailable, "the workspace is leaving this node");
   if (!arriving_.insert(push.id).second) co_return fail(Code::unavailable, "the workspace is arriving already");
   const Arrival arrival(arriving_, push.id);
+  // It was a home before, or the workspace was not shared then.
+  const auto contents = co_await contents_of(push.id);
+  if (contents && !contents->empty()) co_return has_contents(push.id, *contents, false);
   const auto arriving = std::make_shared<MoveFiles::Arriving>();
   const WorkerThread::Job begin = [arriving, files = &services_.files]() -> Result<> {
     TRY(*arriving, files->begin_arriving());
@@ -193,23 +206,26 @@ Task<> HomeReceiver::give_up(std::string folder) {
   if (!done) log_warning("cluster: files of a move stay until the next start: {}", done.error().what);
 }
 
-// A parked file replaces the workspace of its home only if nothing is lost by it.
-Task<Result<>> HomeReceiver::check_replaceable(tenants::TenantId id) {
-  if (is_in_use(services_, id))
-    co_return fail(Code::unavailable, "this node is the home of the workspace, and requests or executions run in it",
-                   "wait for them, or end them: warder kill");
+Task<Result<std::vector<std::string>>> HomeReceiver::contents_of(tenants::TenantId id) {
   const auto contents = std::make_shared<std::vector<std::string>>();
   const WorkerThread::Job look = [id, contents, files = &services_.files]() -> Result<> {
     TRY(*contents, files->contents(id));
     return {};
   };
   CO_CHECKED(co_await services_.disk.run(look));
+  co_return std::move(*contents);
+}
+
+// A parked file takes the place of a workspace only if nothing is lost by it.
+Task<Result<>> HomeReceiver::check_replaceable(tenants::TenantId id, bool is_home) {
+  if (is_home && is_in_use(services_, id))
+    co_return fail(Code::unavailable, "this node is the home of the workspace, and requests or executions run in it",
+                   "wait for them, or end them: warder kill");
+  CO_TRY(auto contents, co_await contents_of(id));
   CO_TRY(const bool has_records, co_await services_.records.has_any(id.text()));
-  if (has_records) contents->emplace_back("workflows or results of tasks");
-  if (contents->empty()) co_return Result<>{};
-  co_return fail(Code::denied,
-                 fmt::format("this node is the home of the workspace, and has its {}", fmt::join(*contents, ", ")),
-                 "delete them first, if the parked ones are wanted");
+  if (has_records) contents.emplace_back("workflows or results of tasks");
+  if (contents.empty()) co_return Result<>{};
+  co_return has_contents(id, contents, is_home);
 }
 
 // The workspace, its policy and its present home, for a parked file. An error changes no file and no home.
@@ -222,7 +238,7 @@ Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
   CO_TRY(auto policy, policy_of_home(services_, id.account));
   if (const auto own = services_.policies.find(label.policy); own && own->cluster.is_home_shared) policy = own;
   CO_TRY(const cluster::Home home, co_await cluster::lost_home(services_.link, id));
-  if (home.is_here) CO_CHECKED(co_await check_replaceable(id));
+  CO_CHECKED(co_await check_replaceable(id, home.is_here));
   Arrived arrived{parked.arriving.folder, {home.node, id, home.epoch, policy->name, policy->hash}, true};
   MoveFiles::Staging staging = staging_of(arrived.push, *policy);
   staging.from_seal = staging.own_seal;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "supervisor/moves/arrival_places.h"
 #include "supervisor/moves/home_mover.h"
@@ -27,8 +28,8 @@ class HomeReceiver {
   // of the workspace does not come in time.
   void take(AsyncFd socket, cluster::Push push);
   // Brings a workspace back from a parked file, an absolute path. Takes up to a minute, and goes on if the caller is
-  // cancelled. Returns the label. Errors also: denied: its home is alive, or this node is the home and has the
-  // workspace's files.
+  // cancelled. Returns the label. Errors also: denied: its home is alive, or this node has files
+  // of the workspace.
   Task<Result<cluster::SnapshotLabel>> restore(std::string file);
   // A workspace that an earlier daemon has received. Its requests are held from this call on.
   void complete(Arrived arrived);
@@ -39,7 +40,8 @@ class HomeReceiver {
   Task<Result<>> read_all(AsyncFd& socket, MoveFiles::Arriving arriving, uint64_t bytes);
   Task<Result<>> stage(MoveFiles::Arriving arriving, MoveFiles::Staging staging);
   Task<Result<Arrived>> prepare_restore(MoveFiles::Parked parked);
-  Task<Result<>> check_replaceable(tenants::TenantId id);
+  Task<Result<std::vector<std::string>>> contents_of(tenants::TenantId id);
+  Task<Result<>> check_replaceable(tenants::TenantId id, bool is_home);
   Task<Result<uint64_t>> claim_and_place(Arrived arrived);
   Task<Result<>> place(Arrived arrived);
   Task<> place_surely(Arrived arrived);

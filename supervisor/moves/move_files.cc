@@ -19,6 +19,7 @@
 #include "supervisor/base/path.h"
 #include "supervisor/base/project_quota.h"
 #include "supervisor/base/random.h"
+#include "supervisor/tenants/executions.h"
 #include "supervisor/tenants/named_workspaces.h"
 #include "supervisor/tenants/vault_log.h"
 
@@ -26,7 +27,8 @@ namespace moves {
 namespace {
 
 constexpr std::string_view kMovesFolder = ".moves", kLeaving = "leaving.", kArriving = "arriving.", kTrash = "trash.";
-constexpr size_t kMostMark = 4096;  // bytes
+constexpr char kOutputs[] = "executions";  // folder of a workspace: kept output, by id of the execution
+constexpr size_t kMostMark = 4096;         // bytes
 constexpr unsigned kTrashSlice = 500;
 constexpr uint64_t kMostTrash = 10'000'000'000ull;  // operations: no jail adds files any longer
 constexpr uint64_t kBesideBytes = 1 << 30;          // logs of sessions, skills, vault
@@ -107,6 +109,26 @@ Result<> take_out(int tenants, int parent, const std::string& name, const std::s
   if (::fstatat(parent, name.c_str(), &seen, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(seen.st_mode))
     (void)!::fchmodat(parent, name.c_str(), 0700, 0);
   return rename_beneath(tenants, RelativePath::known(from), RelativePath::known(to), Existing::refuse);
+}
+
+// Kept output that the snapshot does not have stays. `from`: the folder in which former contents of the workspace are;
+// `to`: the workspace's folder. Both are below `tenants`, and end with '/'.
+Result<> bring_back_outputs(int tenants, const std::string& from, const std::string& to) {
+  TRY(const Fd former, open_directory_beneath(tenants, RelativePath::known(from)));
+  TRY(const auto names, names_in(former.get()));
+  for (const std::string& name : names) {
+    if (!name.starts_with(std::string(kOutputs) + ".")) continue;
+    TRY(const Fd outputs, open_directory_beneath(former.get(), RelativePath::known(name)));
+    TRY(const Fd target, make_directories_beneath(tenants, RelativePath::known(to + kOutputs), 0700));
+    TRY(const auto ids, names_in(outputs.get()));
+    for (const std::string& id : ids) {
+      if (!tenants::check_execution_id(id) || exists_in(target.get(), id.c_str())) continue;
+      const std::string below = name + "/" + id;
+      CHECKED(rename_beneath(tenants, RelativePath::known(from + below),
+                             RelativePath::known(fmt::format("{}{}/{}", to, kOutputs, id)), Existing::refuse));
+    }
+  }
+  return {};
 }
 
 Result<Leaving> read_leaving(int folder, const std::string& name) {
@@ -268,6 +290,8 @@ Result<std::vector<std::string>> MoveFiles::contents(const tenants::TenantId& id
   return found;
 }
 
+std::string MoveFiles::folder_name(const tenants::TenantId& id) { return folder_of(id).text(); }
+
 Result<> MoveFiles::add(const Arriving& arriving, std::string_view bytes) {
   arriving.digest->add(bytes);
   return write_all(arriving.packed->get(), bytes);
@@ -344,6 +368,7 @@ Result<std::string> MoveFiles::place(const Arrived& arrived) const {
     CHECKED(rename_beneath(tenants_, RelativePath::known(from + "tree/" + name), RelativePath::known(to + name),
                            Existing::refuse));
   }
+  CHECKED(bring_back_outputs(tenants_, from + "old/", to));
   CHECKED(sync_whole(tenants_));
   return read_mark(inside.get(), "records.jsonl", cluster::kMostRecords);
 }

@@ -82,8 +82,10 @@ class MoveFiles {
   };
   Result<Parked> open_parked(const std::string& file) const;
   // The kinds of data that the workspace has here, in words: "files", "skills". Kept output of ended executions does
-  // not count, as each run leaves some. Empty: a snapshot may take its place.
+  // not count, as place() keeps it. Empty: a snapshot may take its place.
   Result<std::vector<std::string>> contents(const tenants::TenantId& id) const;
+  // The workspace's folder below that of all tenants: "ada/workspaces/reports".
+  static std::string folder_name(const tenants::TenantId& id);
   static Result<> add(const Arriving& arriving, std::string_view bytes);
   struct Staging {
     cluster::Push push;
@@ -95,8 +97,8 @@ class MoveFiles {
   };
   // Checks the digest and the label, unpacks, and makes the tree durable: it can be placed, also by a later daemon.
   Result<> stage(const Arriving& arriving, const Staging& staging, const Stop& stop) const;
-  // Puts the staged tree into the workspace's folder, and the former contents into arriving.<id>/old. May be called
-  // again after it was interrupted. Returns the records.
+  // Puts the staged tree into the workspace's folder, and the former contents into arriving.<id>/old, except kept
+  // output of executions that the tree has not. May be called again after it was interrupted. Returns the records.
   Result<std::string> place(const Arrived& arrived) const;
   // The tree is placed, or not wanted: a later daemon does not complete this move. Returns the folder in the trash.
   Result<std::string> give_up(const std::string& folder) const;

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -136,6 +137,15 @@ class Moves(unittest.TestCase):
     def others(self, *nodes):
         return [name for name in NODES if name not in nodes]
 
+    def make_folders(self, folder):
+        """Of a daemon, as it makes them."""
+        [tenants] = [parent for parent in folder.parents if parent.name == "tenants"]
+        owner = tenants.stat()
+        for one in (*reversed(folder.parents), folder):
+            if one.is_relative_to(tenants) and not one.exists():
+                one.mkdir(mode=0o700)
+                os.chown(one, owner.st_uid, owner.st_gid)
+
     def left_moves(self):
         return [file for name in NODES for file in (self.rig.daemons[name].state / "tenants/.moves").glob("*")]
 
@@ -263,7 +273,14 @@ class Moves(unittest.TestCase):
             log.write_text("")
             self.assertIn("has its sessions or their logs", self.nodes(home, "restore", parked, status=1))
             log.unlink()
+            ran = self.call(home, "team-park", "print('after parking')", **{"org.warder/executionId": "x-after-parking-01"})
             self.assertIn("is here, as it was at", self.nodes(home, "restore", parked))
+            with Client(self.rig.daemons[home].socket, timeout=60) as client, self.subTest("what was not parked is kept"):
+                kept = client.request("resources/read", uri=f"exec:///{body_of(ran)['execution_id']}/stdout",
+                                      _meta={"org.warder/workspace": "team-park"})
+                self.assertEqual(kept["contents"][0]["text"], "after parking\n")
+            again = self.call(home, "team-park", "print('after parking')", **{"org.warder/executionId": "x-after-parking-01"})
+            self.assertEqual(body_of(again)["execution_id"], body_of(ran)["execution_id"])
             self.assertEqual(body_of(self.call(other, "team-park", "result = open('kept').read()"))["result"], "parked")
 
     def test_files_that_cannot_be_put_in_their_place_are_tried_again(self):
@@ -271,10 +288,7 @@ class Moves(unittest.TestCase):
         self.call(home, "team-placed", "open('kept', 'w').write('placed')")
         target, third = self.others(home)
         in_the_way = self.folder(target, "team-placed").parent
-        owner = in_the_way.parents[2].stat()  # of the folder of all tenants
-        for folder in (in_the_way.parents[1], in_the_way.parents[0]):
-            folder.mkdir(mode=0o700, exist_ok=True)
-            os.chown(folder, owner.st_uid, owner.st_gid)
+        self.make_folders(in_the_way.parent)
         in_the_way.write_text("")
         moving = subprocess.Popen([os.environ["WARDER"], "nodes", "move", f"{ACCOUNT}/team-placed", target, "--bus",
                                    self.buses[home].address], stdout=subprocess.DEVNULL)
@@ -356,6 +370,14 @@ class Moves(unittest.TestCase):
             first.sendall(json.dumps({"snapshot": offer}).encode() + b"\n")
             self.assertIn("go", json.loads(first.makefile().readline()))
             self.assertIn("arriving already", json.dumps(self.send_hostile(target, said, packed)))
+        with self.subTest("files of another time are not replaced"):
+            former = self.folder(target, workspace)
+            self.make_folders(former)
+            (former / "former").write_text("former")
+            told = self.nodes(home, "move", f"{ACCOUNT}/{workspace}", target, status=1)
+            self.assertIn("has its files of the workspace already", told)
+            self.assertEqual((former / "former").read_text(), "former")
+            shutil.rmtree(former.parent)
         self.check_places(target, third, said)
         # A node that is not the home is refused by the other node, whatever it says.
         with self.push({"push": {"to": target, "home": {**said, "node": third}}}, self.rig.folder / third / "node.sock") as connection:

@@ -80,6 +80,8 @@ struct TwoMachines {
 }  // namespace
 
 TEST_CASE_METHOD(TwoMachines, "a workspace comes whole, and is placed once it is complete", "[cluster]") {
+  fs::create_directories(from / "executions/both");
+  std::ofstream(from / "executions/both/stdout") << "came";
   const auto packed = pack("{}\n");
   const auto arriving = receive(packed);
   CHECK(target().begin()->arrived.empty());  // a daemon that was killed here has nothing to complete
@@ -95,6 +97,9 @@ TEST_CASE_METHOD(TwoMachines, "a workspace comes whole, and is placed once it is
   CHECK_FALSE(arrived.is_restored);
   fs::create_directories(to / "workspace");
   std::ofstream(to / "workspace/old") << "of an earlier time as a home";
+  fs::create_directories(to / "executions/both");
+  fs::create_directories(to / "executions/only-here");
+  std::ofstream(to / "executions/only-here/stdout") << "here";
   const auto records = target().place(arrived);
   REQUIRE(records);
   CHECK(*records == "{}\n");
@@ -102,6 +107,8 @@ TEST_CASE_METHOD(TwoMachines, "a workspace comes whole, and is placed once it is
   CHECK(contents_of(to / "used") == "0 0\n");
   CHECK_FALSE(fs::exists(to / "workspace/old"));
   CHECK_FALSE(fs::exists(to / "staging"));
+  CHECK(contents_of(to / "executions/both/stdout") == "came");
+  CHECK(contents_of(to / "executions/only-here/stdout") == "here");
   std::ofstream(to / "workspace/new") << "after";
   CHECK(target().place(arrived));  // again, as after a crash before it was noted
   CHECK(contents_of(to / "workspace/new") == "after");
