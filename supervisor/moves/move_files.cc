@@ -140,6 +140,7 @@ Result<Leaving> read_leaving(int folder, const std::string& name) {
   TRY(const int64_t epoch, in.integer("epoch", 1, int64_t{1} << 53));
   leaving.epoch = static_cast<uint64_t>(epoch);
   CHECKED(in.done());
+  CHECKED(tenants::TenantId::parse(leaving.id.text()));  // paths are made of it
   return leaving;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "supervisor/base/fields.h"
@@ -17,6 +18,7 @@ constexpr uint32_t kStepsOfRead = 256;
 constexpr uint64_t kBytesOfRead = 1 << 20;  // written as JSON in one turn of the loop
 constexpr size_t kMostText = 2 << 20;       // bytes of a result or of a step's value
 constexpr size_t kMostLines = 200'000;
+constexpr int kResultDepth = 2 * kMaxJsonDepth;  // the value of a tool is nested in its result
 constexpr int64_t kMostTime = int64_t{1} << 53;
 constexpr workflows::WorkflowLimits kWideLimits{100'000, 1'000'000, uint64_t{1} << 50, std::chrono::hours(24 * 365)};
 
@@ -26,6 +28,17 @@ Result<> add_line(std::string& text, const Json& line) {
   if (text.size() <= kMostWritten) return {};
   return fail(Code::exhausted, "the stored results of the workspace are too large for a move",
               "wait until they expire, or remove workflows: warder workflow rm");
+}
+
+// A client gets the result of a call as it is stored: the members of an object or, of a failed one, an error, in one
+// line.
+Result<> check_call_result(const tasks::StoredTask& task, const std::string& result) {
+  if (task.kind != tasks::TaskKind::call || task.state == tasks::TaskState::cancelled) return {};
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
+  const bool is_line = std::none_of(result.begin(), result.end(), is_control) && valid_utf8(result) == result;
+  const auto value = parse_json(task.state == tasks::TaskState::failed ? result : "{" + result + "}", kResultDepth);
+  if (is_line && value && value->is_object()) return {};
+  return fail(Code::invalid, "the result of a call is no JSON");
 }
 
 Result<MoveRecords::Read::Ended> read_ended(Fields& in, const std::string& tenant, bool is_named) {
@@ -48,6 +61,7 @@ Result<MoveRecords::Read::Ended> read_ended(Fields& in, const std::string& tenan
   TRY(task.digest, in.string_or("digest", "", 256));
   TRY(ended.result, in.string("result", kMostText));
   CHECKED(in.done());
+  if (!is_named) CHECKED(check_call_result(task, ended.result));
   return ended;
 }
 
@@ -96,7 +110,9 @@ Result<> read_line(MoveRecords::Read& records, const std::string& line, const st
     records.flows.push_back(std::move(flow));
   } else if (kind == "step" && !records.flows.empty()) {
     TRY(auto step, read_step(in));
-    records.flows.back().steps.push_back(std::move(step));
+    auto& steps = records.flows.back().steps;
+    if (step.position != steps.size()) return fail(Code::invalid, "a step is missing");
+    steps.push_back(std::move(step));
   } else {
     return fail(Code::invalid, "no known record");
   }

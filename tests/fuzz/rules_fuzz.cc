@@ -110,6 +110,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_folder(state / "policies");
   std::vector<std::string> refused;
   const size_t definitions = files.definitions(refused).size();
+  require(files.write_skills(refused).has_value());
+  const size_t skills = files.read_skills().value().size();
+  require(skills <= kMostRuleSkills);
   for (const auto& entry : fs::directory_iterator(state / "rules")) {
     const auto text = read_trusted_file(entry.path(), kMaxRuleText);
     require(text && read_signed_rule(*text)->by == authority().public_key());
@@ -118,6 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto same = again.take(texts);
   require(same && same->policies.empty() && !same->has_catalog_changed);
   require(again.definitions(refused).size() == definitions);
+  require(again.write_skills(refused) == false && again.read_skills()->size() == skills);
   fs::remove_all(state);
   return 0;
 }

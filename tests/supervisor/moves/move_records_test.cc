@@ -1,63 +1,16 @@
 // The records of a workspace: results of tasks and workflows come to the other machine, once, and hostile ones do not.
 #include "supervisor/moves/move_records.h"
 
-#include <map>
-
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
+#include "tests/supervisor/moves/memory_workflows.h"
 
 namespace {
 
 using moves::MoveRecords;
 using namespace workflows;
-
-// Workflows in memory.
-class MemoryWorkflows : public WorkflowDisk {
- public:
-  std::map<WorkflowId, std::pair<StoredWorkflow, std::vector<StoredStep>>> all;
-
-  Task<Result<Opened>> open(WorkflowId id, StoredWorkflow fresh, WorkflowLimits) override {
-    const auto [at, is_new] = all.try_emplace(id);
-    if (is_new) at->second.first = fresh;
-    Opened opened{at->second.first, 0};
-    co_return opened;
-  }
-  Task<Result<uint64_t>> put(WorkflowId id, StoredStep step, int64_t, WorkflowLimits) override {
-    auto& [workflow, steps] = all.at(id);
-    if (step.position < steps.size())
-      steps[step.position] = step;
-    else
-      steps.push_back(step);
-    workflow.steps = static_cast<uint32_t>(steps.size());
-    co_return 0;
-  }
-  Task<Result<std::vector<StoredStep>>> steps(WorkflowId id, uint32_t first, uint32_t, uint64_t) override {
-    const auto& of = all.at(id).second;
-    std::vector<StoredStep> found;
-    if (first < of.size()) found.push_back(of[first]);  // one at a time
-    co_return found;
-  }
-  Task<Result<std::vector<Listed>>> list(std::string tenant) override {
-    std::vector<Listed> found;
-    for (const auto& [id, flow] : all)
-      if (id.tenant == tenant) found.push_back({id.name, flow.first});
-    co_return found;
-  }
-  Task<Result<Removed>> remove(WorkflowId id) override {
-    all.erase(id);
-    Removed removed{true, 0};
-    co_return removed;
-  }
-  Task<Result<std::vector<StepHead>>> heads(WorkflowId, uint32_t, uint32_t) override {
-    co_return fail(Code::internal, "");
-  }
-  Task<Result<std::optional<StoredWorkflow>>> find(WorkflowId) override { co_return fail(Code::internal, ""); }
-  void forget(std::string) override {}
-  Task<Result<>> add_run(StoredRun) override { co_return fail(Code::internal, ""); }
-  Task<Result<std::optional<StoredRun>>> find_run(std::string) override { co_return fail(Code::internal, ""); }
-  Task<Result<>> resume_run(std::string, std::string) override { co_return fail(Code::internal, ""); }
-  void end_run(std::string) override {}
-  Task<Result<uint64_t>> expire(int64_t, std::vector<WorkflowId>) override { co_return 0; }
-};
+using moves_test::MemoryWorkflows;
 
 struct RecordsOfMachine {
   explicit RecordsOfMachine(Loop& loop) : tasks(loop, task_disk), named(loop, named_disk) {}
@@ -66,8 +19,10 @@ struct RecordsOfMachine {
   MemoryWorkflows workflows;
   MoveRecords records{tasks, named, workflows};
 
-  Task<> end_task(tasks::TaskStore& store, std::string id, std::string tenant, std::string result) {
+  Task<> end_task(tasks::TaskStore& store, std::string id, std::string tenant, std::string result,
+                  tasks::TaskKind kind = tasks::TaskKind::call) {
     tasks::NewTask task;
+    task.kind = kind;
     task.id = id;
     task.owner = {std::move(tenant), "uid:1000"};
     task.digest = "d-" + id;
@@ -100,7 +55,7 @@ TEST_CASE("results and workflows of one workspace move, and are forgotten where 
   Loop loop;
   RecordsOfMachine here(loop), there(loop);
   finish(loop, here.end_task(here.named, "x-named", "ada", "{\"answer\": 1}"));
-  finish(loop, here.end_task(here.tasks, "t-task", "ada", "two\nlines"));
+  finish(loop, here.end_task(here.tasks, "t-task", "ada", "two\nlines", tasks::TaskKind::background));
   finish(loop, here.end_task(here.tasks, "t-other", "ada/reports", "of another workspace"));
   here.workflows.all[{"ada", "flow"}] = {
       {"run1", "x1", 1, 2, 9'000'000'000'000, 2, 0},
@@ -150,4 +105,41 @@ TEST_CASE("records of another form are refused", "[cluster]") {
   const auto read = MoveRecords::read(std::string(line) + "\n", "ada");
   REQUIRE_FALSE(read);
   CHECK(read.error().what.find("line 1") != std::string::npos);
+}
+
+TEST_CASE("the result of a call is one object in one line, as its client gets it as it is", "[cluster]") {
+  const auto read = [](const char* kind, const char* state, const std::string& result) {
+    const Json row = {{"id", "t"},       {"principal", "u"}, {"kind", kind}, {"state", state},  {"created_ms", 1},
+                      {"updated_ms", 1}, {"ttl_ms", 1},      {"digest", ""}, {"result", result}};
+    return MoveRecords::read(dump_json({{"task", row}}) + "\n", "ada").has_value();
+  };
+  CHECK(read("call", "completed", R"("content":[])"));
+  CHECK(read("call", "completed", ""));
+  CHECK(read("call", "failed", R"({"code":1,"message":"no"})"));
+  CHECK(read("call", "cancelled", "none"));
+  CHECK(read("background", "completed", "any\ntext"));
+  for (const char* result : {"x", R"("a":1},"b":{"c":2)", R"("a":1}{"b":2)", "\"a\":\n1", R"("a":)"})
+    CHECK_FALSE(read("call", "completed", result));
+  CHECK_FALSE(read("call", "failed", R"("code":1)"));
+}
+
+TEST_CASE("the steps of a workflow follow each other", "[cluster]") {
+  const auto step = [](uint32_t position) {
+    return dump_json({{"step",
+                       {{"position", position},
+                        {"name", "s"},
+                        {"state", "finished"},
+                        {"value", "1"},
+                        {"attempts", 1},
+                        {"execution", "x"},
+                        {"ended_ms", 1}}}}) +
+           "\n";
+  };
+  const std::string flow =
+      R"({"workflow":{"name":"w","run":"","execution":"","created_ms":1,"updated_ms":1,"expires_ms":1}})"
+      "\n";
+  CHECK(MoveRecords::read(flow + step(0) + step(1), "ada"));
+  CHECK_FALSE(MoveRecords::read(flow + step(0) + step(0), "ada"));
+  CHECK_FALSE(MoveRecords::read(flow + step(4'294'967'295), "ada"));
+  CHECK_FALSE(MoveRecords::read(flow + step(0) + flow + step(1), "ada"));
 }
