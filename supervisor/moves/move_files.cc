@@ -27,7 +27,7 @@ namespace moves {
 namespace {
 
 constexpr std::string_view kMovesFolder = ".moves", kLeaving = "leaving.", kArriving = "arriving.", kTrash = "trash.";
-constexpr char kOutputs[] = "executions";  // folder of a workspace: kept output, by id of the execution
+constexpr char kOutputs[] = "executions";  // folder of a workspace: output, by id of the execution
 constexpr size_t kMostMark = 4096;         // bytes
 constexpr unsigned kTrashSlice = 500;
 constexpr uint64_t kMostTrash = 10'000'000'000ull;  // operations: no jail adds files any longer
@@ -111,7 +111,7 @@ Result<> take_out(int tenants, int parent, const std::string& name, const std::s
   return rename_beneath(tenants, RelativePath::known(from), RelativePath::known(to), Existing::refuse);
 }
 
-// Kept output that the snapshot does not have stays. `from`: the folder in which former contents of the workspace are;
+// Output of executions that the snapshot does not have stays. `from`: the folder with the contents that it replaced;
 // `to`: the workspace's folder. Both are below `tenants`, and end with '/'.
 Result<> bring_back_outputs(int tenants, const std::string& from, const std::string& to) {
   TRY(const Fd former, open_directory_beneath(tenants, RelativePath::known(from)));

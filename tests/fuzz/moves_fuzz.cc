@@ -1,10 +1,9 @@
-// What moving workspaces reads of another node, or of a daemon that was killed. The first byte chooses the input:
-//   r the records of a workspace. What is read is stored, and can move on from there
+// Texts of another node, or of a daemon that was killed, as the moves of workspaces read them. The first byte chooses:
+//   r the records of a workspace. Records that are read are stored, and can move on from there
 //   o the offer of a workspace
-//   m the folder .moves: lines "NAME CONTENT"; NAME is a file, or "arriving.x", whose file `complete` has the content
-//   v the log of a vault, whose records are sealed with the sender's key: each begins with a byte, its size. Sealed
-//   with
-//     this machine's key, it has the same tokens
+//   m the folder .moves: lines "NAME CONTENT"; NAME is a file, or "arriving.x", a folder with the file `complete`
+//   v the log of a vault, sealed with the sender's key; each record begins with a byte, its size. Sealed with this
+//     machine's key, it has the same tokens
 #include <sodium.h>
 
 #include <cstdint>

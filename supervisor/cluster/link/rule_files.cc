@@ -37,7 +37,7 @@ Result<ContentsByName> read_contents(const std::string& folder) {
   return contents;
 }
 
-// Removes the file if `from` has no such name.
+// Removes the file if `from` does not have its name.
 Result<> write_content(const std::string& folder, const std::string& name, const ContentsByName& from) {
   const std::string path = fmt::format("{}/{}{}", folder, name, kContentEnd);
   const auto found = from.find(name);
