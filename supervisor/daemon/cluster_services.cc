@@ -82,7 +82,7 @@ Result<> DaemonParts::join_cluster() {
 }
 
 void DaemonParts::adopt_cluster_skills() {
-  const skills::Shared& skills = cluster_->rules()->skills();
+  const skills::Shared& skills = cluster_->rules()->shared_skills();
   for (const std::string& name : skills_.set_cluster_skills(skills))
     log_notice("cluster: the cluster's skill '{}' is not used: Warder ships a skill of this name", name);
   if (skills.size() > 0) log_notice("cluster: skills of the cluster: {}", skills.size());

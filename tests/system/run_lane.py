@@ -46,6 +46,9 @@ def main():
         command = [sys.executable, "-B", str(HERE / "rig"), "run", "--lane", lane, "--timeout", str(SECONDS),
                    "--environment", f"RIG_LANE={lane}", "--put", f"{package}:/packages/warder.deb",
                    "--put", f"{later}:/packages/warder-later.deb", "--put", f"{TESTS}:/tests"]
+        node = package.parent / "warder-node.deb"
+        if node.exists():
+            command += ["--put", f"{node.resolve()}:/packages/warder-node.deb"]
         servers = pathlib.Path(os.environ.get("WARDER_SERVER_PACKAGES", package.parent / "servers"))
         if (servers / "versions.json").exists():  # fetch_servers.py has filled it
             command += ["--put", f"{servers}:/packages/servers"]

@@ -16,11 +16,11 @@ constexpr std::chrono::minutes kTryRefusedAgain{10};
 }  // namespace
 
 struct RuleFollower::Work {
-  std::optional<RuleFiles> files;                // opened by the first job
-  RuleFiles::Taken taken;                        // by the last job
-  RuleDefinitions definitions;                   // as it read them
-  std::shared_ptr<const skills::Shared> skills;  // nullptr: they are as before
-  bool are_skills_due = false;                   // some were refused, or could not be written
+  std::optional<RuleFiles> files;                   // opened by the first job
+  RuleFiles::Taken taken;                           // by the last job
+  RuleDefinitions definitions;                      // as it read them
+  std::shared_ptr<const skills::Shared> read_last;  // nullptr: they are as before
+  bool are_skills_due = false;                      // some were refused, or could not be written
 
   Result<> take(const Settings& settings, const std::vector<std::string>& texts, bool is_in_doubt) {
     const bool is_first = !files;
@@ -43,7 +43,7 @@ struct RuleFollower::Work {
     TRY(const bool has_changed, files->write_skills(taken.refused));
     if (!has_changed && !is_first) return {};
     TRY(skills::Shared read, files->read_skills());
-    skills = std::make_shared<const skills::Shared>(std::move(read));
+    read_last = std::make_shared<const skills::Shared>(std::move(read));
     return {};
   }
 };
@@ -104,8 +104,8 @@ void RuleFollower::show_changes() {
     definitions_ = std::make_shared<const RuleDefinitions>(std::move(work_->definitions));
     uses_.catalog_changed();
   }
-  if (auto skills = std::exchange(work_->skills, nullptr)) {
-    skills_ = std::move(skills);
+  if (auto read = std::exchange(work_->read_last, nullptr)) {
+    skills_ = std::move(read);
     uses_.skills_changed();
   }
   if (work_->are_skills_due) again_ = Deadline(loop_, kTryRefusedAgain, [this] { changed(); });

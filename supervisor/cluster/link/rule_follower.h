@@ -26,7 +26,7 @@ class RuleFollower {
     std::function<Task<Result<>>()> reload;  // reads all folders of policies again
     std::function<bool()> is_in_doubt;       // the policies in force are not those of the folders
     std::function<void()> catalog_changed;   // definitions() has changed
-    std::function<void()> skills_changed;    // skills() has changed
+    std::function<void()> skills_changed;    // shared_skills() has changed
   };
   // The loop must outlive the object. Errors: those of WorkerThread.
   static Result<std::unique_ptr<RuleFollower>> make(Loop& loop, Settings settings, Uses uses);
@@ -35,7 +35,7 @@ class RuleFollower {
   // The rules may have changed.
   void changed();
   const RuleDefinitions& definitions() const { return *definitions_; }
-  const skills::Shared& skills() const { return *skills_; }
+  const skills::Shared& shared_skills() const { return *skills_; }
 
  private:
   RuleFollower(Loop& loop, Settings settings, Uses uses, std::unique_ptr<WorkerThread> thread);

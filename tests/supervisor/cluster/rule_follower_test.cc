@@ -107,7 +107,7 @@ TEST_CASE_METHOD(FollowedRules, "skills are there at the next start, also withou
   {
     const auto follower = follow(false);
     take(*follower, 1, 1);
-    CHECK((follower->skills().find("report") && skills_changes == 2));  // none of the disk, and this one
+    CHECK((follower->shared_skills().find("report") && skills_changes == 2));  // none of the disk, and this one
   }
   listener = {};
   fs::remove(root / "node.sock");
@@ -117,7 +117,7 @@ TEST_CASE_METHOD(FollowedRules, "skills are there at the next start, also withou
   bool is_late = false;
   const Deadline late(loop, 20s, [&is_late] { is_late = true; });
   loop.run_until([&] { return is_late || skills_changes > 0; });
-  CHECK(follower->skills().find("report"));
+  CHECK(follower->shared_skills().find("report"));
 }
 
 }  // namespace cluster

@@ -22,9 +22,9 @@ LANES = {
 # What the daemon, its jails and the tests use inside; the kernel comes from guest/build-image.
 PACKAGES = [
     "busybox-static", "dbus", "e2fsprogs", "iproute2", "kmod", "libcap2", "libcap2-bin", "libnl-3-200", "libnl-route-3-200", "libseccomp2", "libsodium23",
-    "libsqlite3-0", "libstemmer0d", "libyaml-0-2", "libzstd1", "nodejs", "polkitd", "procps", "python3", "quota", "strace", "systemd", "systemd-sysv", "uidmap", "util-linux-extra", "xz-utils", "zstd",
+    "libsqlite3-0", "libstemmer0d", "libyaml-0-2", "libzstd1", "nats-server", "nodejs", "polkitd", "procps", "python3", "quota", "strace", "systemd", "systemd-sysv", "uidmap", "util-linux-extra", "xz-utils", "zstd",
 ]
-SUITE_PACKAGES = {"bookworm": ["libc-ares2", "libcurl4", "libfmt9", "libre2-9", "libuv1"], "trixie": ["libcares2", "libcurl4t64", "libfmt10", "libre2-11", "libuv1t64"]}
+SUITE_PACKAGES = {"bookworm": ["libc-ares2", "libcurl4", "libfmt9", "libnats3.4", "libre2-9", "libuv1"], "trixie": ["libcares2", "libcurl4t64", "libfmt10", "libnats3.10", "libre2-11", "libuv1t64"]}
 
 # Programs the engines need on this machine, and the Debian package of each.
 PROGRAMS = {
