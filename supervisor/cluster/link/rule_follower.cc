@@ -21,6 +21,7 @@ struct RuleFollower::Work {
   RuleDefinitions definitions;                      // as it read them
   std::shared_ptr<const skills::Shared> read_last;  // nullptr: they are as before
   bool are_skills_due = false;                      // some were refused, or could not be written
+  bool are_files_unread = true;                     // of the skills
 
   Result<> take(const Settings& settings, const std::vector<std::string>& texts, bool is_in_doubt) {
     const bool is_first = !files;
@@ -33,17 +34,21 @@ struct RuleFollower::Work {
     if (taken.has_catalog_changed) definitions = files->definitions(taken.refused);
     if (is_first || taken.have_skills_changed || are_skills_due) {
       const size_t refused_before = taken.refused.size();
-      const auto read = read_skills(is_first);
-      if (!read) taken.refused.push_back("the skills of the cluster stay as they were: " + read.error().what);
+      const auto read = read_skills();
+      if (!read) {
+        taken.refused.push_back("the skills of the cluster stay as they were: " + read.error().what);
+        are_files_unread = true;
+      }
       are_skills_due = taken.refused.size() > refused_before;
     }
     return {};
   }
-  Result<> read_skills(bool is_first) {
+  Result<> read_skills() {
     TRY(const bool has_changed, files->write_skills(taken.refused));
-    if (!has_changed && !is_first) return {};
+    if (!has_changed && !are_files_unread) return {};
     TRY(skills::Shared read, files->read_skills());
     read_last = std::make_shared<const skills::Shared>(std::move(read));
+    are_files_unread = false;
     return {};
   }
 };
