@@ -145,7 +145,8 @@ Result<bool> RuleFiles::write_skills(std::vector<std::string>& refused) const {
   Contents all = before;
   all.insert(wanted.begin(), wanted.end());
   for (const auto& [name, content] : all) {
-    const auto is = before.find(name), shall = wanted.find(name);
+    const auto is = before.find(name);
+    const auto shall = wanted.find(name);
     if (is != before.end() && shall != wanted.end() && is->second == shall->second) continue;
     CHECKED(write_content(skills_, name, wanted));
     has_changed = true;
