@@ -1,6 +1,6 @@
 // SocketTransport: carries each message as one line over a connected stream socket. It ends when the other side closes
 // the socket, or does not read for too long. Destroying it closes the socket.
-// Used by: supervisor/cluster/link/away.cc.
+// Used by: supervisor/cluster/link/far_connection.cc.
 #pragma once
 #include <string>
 
@@ -22,6 +22,8 @@ class SocketTransport : public Transport {
   void close() override;
   bool full() const override { return lines_.full(); }
   uint64_t heard() const override { return lines_.heard(); }
+  // When bytes came last; at first the time of the construction.
+  Monotonic::time_point heard_at() const { return lines_.heard_at(); }
 
  private:
   Task<> read();

@@ -14,7 +14,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostConnections = 1024;        // to other nodes
+constexpr size_t kMostConnections = 1024;  // to other nodes
+// For the home and the connection of one request, so that a failure is told after 2.5 s.
+constexpr auto kReachLimit = 2400ms;
+constexpr auto kOpenAgainLimit = 2s;             // after a connection was lost
+constexpr auto kSlow = 200ms;                    // what took longer is not tried again
 constexpr int kMostMoves = 50;                   // answers "moved" to one request
 constexpr auto kLookAgain = 100ms;               // the new home may not be known here yet
 constexpr char kExecuteCode[] = "execute_code";  // only calls of this tool have ids
@@ -107,6 +111,7 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
         co_return write_far_failure({"unavailable", passed.error().what, passed.error().hint, link_.node(), false},
                                     form);
     }
+    const auto until = Monotonic::now() + kReachLimit;
     const auto home = co_await link_.home_of(id);
     if (gate_.is_held(id)) continue;
     if (!home) {
@@ -138,7 +143,7 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
         co_return write_far_failure({"unavailable", taken.error().what, taken.error().hint, form.node, false}, form);
       request = *std::move(taken);
     }
-    auto answered = co_await ask(*request, context, form);
+    auto answered = co_await ask(*request, context, form, until);
     if (answered) co_return answered;
     link_.forget_home(id);
     co_await sleep_for(loop_, kLookAgain);
@@ -174,8 +179,9 @@ Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& 
   co_return request;
 }
 
-Task<std::optional<mcp::Answer>> Away::ask(const Request& request, mcp::RequestContext& context, ResultForm form) {
-  Attempt made = co_await attempt(request, context, form.node);
+Task<std::optional<mcp::Answer>> Away::ask(const Request& request, mcp::RequestContext& context, ResultForm form,
+                                           Monotonic::time_point until) {
+  Attempt made = co_await attempt(request, context, form.node, until);
   auto answered = co_await conclude(request, context, std::move(form), std::move(made));
   co_return answered;
 }
@@ -183,8 +189,8 @@ Task<std::optional<mcp::Answer>> Away::ask(const Request& request, mcp::RequestC
 Task<std::optional<mcp::Answer>> Away::conclude(const Request& request, mcp::RequestContext& context, ResultForm form,
                                                 Attempt made) {
   const bool was_sent = made.was_sent;
-  const bool is_asked_again = !made.answer && (!was_sent || request.is_safe_twice);
-  if (is_asked_again) made = co_await attempt(request, context, form.node);
+  const bool is_asked_again = !made.answer && (was_sent ? request.is_safe_twice : !made.was_slow);
+  if (is_asked_again) made = co_await attempt(request, context, form.node, Monotonic::now() + kOpenAgainLimit);
   const bool is_call = request.method == "tools/call";
   const bool is_first_word = !is_asked_again || !was_sent;
   if (is_first_word && made.answer && says_moved(made.answer->is_error ? made.answer->data : made.answer->result))
@@ -214,12 +220,14 @@ Task<std::optional<mcp::Answer>> Away::conclude(const Request& request, mcp::Req
   co_return written;
 }
 
-Task<Away::Attempt> Away::attempt(const Request& request, mcp::RequestContext& context, const std::string& node) {
+Task<Away::Attempt> Away::attempt(const Request& request, mcp::RequestContext& context, const std::string& node,
+                                  Monotonic::time_point until) {
   const auto connection = connection_to(node, acting_for(context, link_.node()));
   const FarConnection::Use use(*connection);
-  auto client = co_await connection->client();
+  const auto begun = Monotonic::now();
+  auto client = co_await connection->client(until);
   if (!client) {
-    Attempt failed{tl::unexpected<Error>(std::move(client).error()), false};
+    Attempt failed{tl::unexpected<Error>(std::move(client).error()), false, Monotonic::now() - begun > kSlow};
     co_return failed;
   }
   upstream::Client::Order order{request.method, request.params};

@@ -63,16 +63,20 @@ class Away : public mcp::Elsewhere {
   struct Attempt {
     Result<upstream::ServerAnswer> answer;  // an error: the connection failed
     bool was_sent = false;
+    bool was_slow = false;  // not sent, after a wait for the connection
   };
   Task<Result<Request>> take(mcp::Method method, mcp::RequestContext& context, const Json& params);
   // A stateless execution, on a node with free slots. nullopt: here.
   Task<std::optional<mcp::Answer>> spread(mcp::RequestContext& context, const Json& params, ResultForm form);
   std::optional<mcp::Answer> answer_spread(const ResultForm& form);
   // nullopt: the node is not the home any more.
-  Task<std::optional<mcp::Answer>> ask(const Request& request, mcp::RequestContext& context, ResultForm form);
+  // The connection must be open at `until`.
+  Task<std::optional<mcp::Answer>> ask(const Request& request, mcp::RequestContext& context, ResultForm form,
+                                       Monotonic::time_point until);
   Task<std::optional<mcp::Answer>> conclude(const Request& request, mcp::RequestContext& context, ResultForm form,
                                             Attempt made);
-  Task<Attempt> attempt(const Request& request, mcp::RequestContext& context, const std::string& node);
+  Task<Attempt> attempt(const Request& request, mcp::RequestContext& context, const std::string& node,
+                        Monotonic::time_point until);
   Task<mcp::Answer> write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form);
   std::shared_ptr<FarConnection> connection_to(const std::string& node, Acting acting);
 

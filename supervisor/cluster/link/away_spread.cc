@@ -1,10 +1,18 @@
 // Away, for executions that declare themselves stateless: any node may run them.
+#include <algorithm>
+
 #include "supervisor/cluster/link/away.h"
 #include "supervisor/cluster/placement/place.h"
 #include "supervisor/tenants/requester.h"
 
 namespace cluster {
 namespace {
+
+using namespace std::chrono_literals;
+
+// For the connections of one execution: in all, to one of the nodes, and to one at the end of the time.
+constexpr auto kReachAllLimit = 2s, kReachOneLimit = 1s;
+constexpr auto kReachLeast = 200ms;
 
 NodeReport report_of(const NodeLoad& load) {
   NodeReport report;
@@ -27,10 +35,13 @@ Task<std::optional<mcp::Answer>> Away::spread(mcp::RequestContext& context, cons
   if (!request)
     co_return write_far_failure({"unavailable", request.error().what, request.error().hint, {}, false}, form);
   std::optional<Attempt> refused;
+  const auto until = Monotonic::now() + kReachAllLimit;
   for (const std::string& node : *places) {
     if (node == link_.node()) co_return std::nullopt;
     form.node = node;
-    Attempt made = co_await attempt(*request, context, node);
+    const auto now = Monotonic::now();
+    const auto longest = std::clamp<Monotonic::duration>(until - now, kReachLeast, kReachOneLimit);
+    Attempt made = co_await attempt(*request, context, node, now + longest);
     if (!made.answer && !made.was_sent) {
       counts_.unreachable++;
       continue;

@@ -3,10 +3,8 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include <optional>
+#include <algorithm>
 #include <utility>
-
-#include "supervisor/upstream/socket_transport.h"
 
 namespace cluster {
 namespace {
@@ -14,7 +12,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLooksEvery = 500ms;
+// From its last byte; it is asked within kLooksEvery, so it has at least 1.5 s to answer.
 constexpr auto kSignOfLife = 2s;
+// This daemon may have been stopped: what came meanwhile is read before the connection is judged.
+constexpr auto kUnread = 10ms;
 // For opening it again after a silence: so a failure is told 2.5 s after the node's last sign of life.
 constexpr auto kOpenAfterSilence = 400ms;
 constexpr auto kIdle = 60s;
@@ -33,14 +34,16 @@ FarConnection::FarConnection(Loop& loop, NodeLink& link, upstream::Client::Readi
       tasks_(loop) {}
 
 // The opening is a task of the connection: it continues when the request that began it is cancelled.
-Task<Result<std::shared_ptr<upstream::Client>>> FarConnection::client() {
+Task<Result<std::shared_ptr<upstream::Client>>> FarConnection::client(Monotonic::time_point until) {
   if (client_ && client_->over()) client_.reset();
   if (!client_) {
     auto done = std::make_shared<Event>();
     waiting_.push_back(done);
     if (!std::exchange(is_opening_, true)) tasks_.spawn(open());
-    std::optional<Deadline> late;
-    if (was_silent_) late.emplace(loop_, kOpenAfterSilence, [this, done] { loop_.defer([done] { done->fire(); }); });
+    const auto now = Monotonic::now();
+    if (was_silent_) until = std::min(until, now + kOpenAfterSilence);
+    const auto limit = std::max(std::chrono::ceil<std::chrono::milliseconds>(until - now), 1ms);
+    const Deadline late(loop_, limit, [this, done] { loop_.defer([done] { done->fire(); }); });
     co_await *done;
     if (!client_ && is_opening_) co_return fail(Code::unavailable, "it gives no sign of life");
   }
@@ -55,6 +58,7 @@ Task<> FarConnection::open() {
     was_silent_ = false;
     socket_ = Fd(::fcntl(opened->socket.get(), F_DUPFD_CLOEXEC, 0));
     auto transport = std::make_unique<upstream::SocketTransport>(loop_, std::move(opened->socket));
+    transport_ = transport.get();
     client_ = std::make_shared<upstream::Client>(loop_, reading_, std::move(transport), upstream::Variables{},
                                                  upstream::Client::Listener{});
     begin_watch();
@@ -83,15 +87,31 @@ Task<> FarConnection::watch() {
   for (; uses_ > 0; co_await sleep_for(loop_, kLooksEvery)) {
     const auto client = client_;
     if (!client || client->over()) continue;
-    const auto asked = Monotonic::now();
-    const uint64_t heard = client->bytes_heard();
-    upstream::Client::Order order{"server/discover"};
-    order.limit = kSignOfLife;
-    const auto answer = co_await client->request(std::move(order));
-    if (answer) hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - asked));
-    if (!answer && client->bytes_heard() == heard && !client->is_sending() && client_ == client) give_up();
+    const bool is_alive = co_await gives_a_sign(client);
+    if (!is_alive && client_ == client) give_up();
   }
   is_watching_ = false;
+}
+
+// False: it was asked, and sent no byte for kSignOfLife. Bytes of another answer are a sign of life, too, up to then:
+// they may have been on their way when the other warderd was lost.
+Task<bool> FarConnection::gives_a_sign(std::shared_ptr<upstream::Client> client) {
+  auto since = Monotonic::now() - kLooksEvery;
+  while (client_ == client && !client->over()) {
+    const auto asked = Monotonic::now();
+    since = std::max(since, transport_->heard_at());
+    upstream::Client::Order order{"server/discover"};
+    order.limit = std::max(std::chrono::ceil<std::chrono::milliseconds>(since + kSignOfLife - asked), 1ms);
+    const auto answer = co_await client->request(std::move(order));
+    if (answer) {
+      hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - asked));
+      co_return true;
+    }
+    co_await sleep_for(loop_, kUnread);
+    if (client_ != client || client->is_sending()) co_return true;
+    if (transport_->heard_at() <= since) co_return false;
+  }
+  co_return true;
 }
 
 // The client reads the end of the stream, and its requests fail.

@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTryAgain = 1s;
-constexpr auto kAnswerLimit = 3s;      // warder-node asks the cluster
+constexpr auto kAnswerLimit = 2400ms;  // warder-node asks the cluster
 constexpr size_t kMostHomes = 10'000;  // in memory
 constexpr size_t kMostAsked = 1000;    // questions without an answer
 constexpr int kMostRounds = 1000;      // of one removal of homes
