@@ -21,7 +21,6 @@ Task<> LineStream::read(AsyncFd& in, Transport::Listener& listener) {
     }
     if (got <= 0) co_return;
     heard_ += static_cast<uint64_t>(got);
-    heard_at_ = Monotonic::now();
     lines_.commit(static_cast<size_t>(got));
     while (auto item = lines_.next()) {
       if (item->kind == mcp::LineSplitter::Kind::line) {
@@ -29,7 +28,6 @@ Task<> LineStream::read(AsyncFd& in, Transport::Listener& listener) {
         is_taking_ = true;
         co_await listener.message(text, {});
         is_taking_ = false;
-        heard_at_ = Monotonic::now();
       } else {
         listener.too_long();
       }

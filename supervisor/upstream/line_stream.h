@@ -4,7 +4,6 @@
 #pragma once
 #include <functional>
 
-#include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/framing.h"
 #include "supervisor/mcp/outbox.h"
@@ -27,9 +26,7 @@ class LineStream {
   void send_cancelled(int64_t id);
   void close() { outbox_.close(); }
   bool full() const { return outbox_.full(); }
-  uint64_t heard() const { return heard_; }  // bytes
-  // When bytes came last: now, while the listener has a message in work.
-  Monotonic::time_point heard_at() const { return is_taking_ ? Monotonic::now() : heard_at_; }
+  uint64_t heard() const { return heard_; }      // bytes
   bool is_taking() const { return is_taking_; }  // the listener has a message in work
 
  private:
@@ -37,7 +34,6 @@ class LineStream {
   mcp::Outbox outbox_;
   mcp::LineSplitter lines_{kMaxMessage};
   uint64_t heard_ = 0;
-  Monotonic::time_point heard_at_ = Monotonic::now();
   bool is_taking_ = false;
 };
 

@@ -22,8 +22,7 @@ class SocketTransport : public Transport {
   void close() override;
   bool full() const override { return lines_.full(); }
   uint64_t heard() const override { return lines_.heard(); }
-  // When bytes came last; at first the time of the construction.
-  Monotonic::time_point heard_at() const { return lines_.heard_at(); }
+  bool is_taking() const override { return lines_.is_taking(); }
 
  private:
   Task<> read();

@@ -23,6 +23,7 @@ class StdioTransport : public Transport {
   void close() override;
   bool full() const override { return lines_.full(); }
   uint64_t heard() const override { return lines_.heard(); }
+  bool is_taking() const override { return lines_.is_taking(); }
   std::string last_words() const override;
 
  private:

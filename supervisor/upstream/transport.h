@@ -66,6 +66,8 @@ class Transport {
 
   virtual bool full() const = 0;       // true: leave out optional messages
   virtual uint64_t heard() const = 0;  // grows with each byte and each reply received
+  // Whether a received message is in work: further ones are not read meanwhile.
+  virtual bool is_taking() const { return false; }
   // Whether the last request failed for want of a token: then the server took none, and another request is in vain.
   virtual bool needs_login() const { return false; }
   // Texts to hide in the server's messages that were not known when the transport was made: tokens.

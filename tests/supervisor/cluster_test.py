@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import socket
 import tempfile
 import time
@@ -200,6 +201,29 @@ class Faults(Nodes):
         self.assertIs(failed["may_have_run"], True)
         self.assertEqual(failed["node"], "n1")
         self.assertTrue(failed["remedy"])
+
+    def test_a_pause_of_either_side_is_no_silence(self):
+        """The other node is busy for more than a second; then this daemon is stopped for longer than a node may be silent."""
+        def stop():
+            daemon = self.daemons["n2"].process
+            daemon.send_signal(signal.SIGSTOP)
+            time.sleep(2.6)
+            daemon.send_signal(signal.SIGCONT)
+
+        def freeze():
+            self.cluster.is_frozen = True
+            time.sleep(1.3)
+            self.cluster.is_frozen = False
+        code = ("import os, time; print('running', flush=True)\nwhile not os.path.exists('pauses'): time.sleep(0.01)\n"
+                "result = 'one connection'")
+        request = self.client["n2"].begin_running(code, timeout_seconds=60)
+        before = len(self.cluster.nodes["n2"].opened)
+        for pause in (freeze, stop):
+            pause()
+            time.sleep(0.5)  # all turns of the watch that may judge it
+        self.client["n1"].write_file("pauses", "")
+        self.assertEqual(self.client["n2"].executed(request)["result"], "one connection")
+        self.assertEqual(len(self.cluster.nodes["n2"].opened), before)
 
     def test_a_write_is_not_sent_twice(self):
         self.client["n2"].execute("pass")

@@ -1,7 +1,7 @@
 // FarConnection: a connection to the warderd of another node, for one client of this node. It is opened for the first
-// request, and again after it was lost. While a request waits for its answer, the other warderd is asked
-// twice a second; 2 s after its last byte the connection is given up, and the requests fail. A minute after its last
-// request it is closed.
+// request, and again after it was lost. While a request waits for its answer, the other warderd is asked for a sign of
+// life some three times a second; 2 s after its last byte the connection is given up, and the requests fail. A minute
+// after its last request it is closed.
 // Used by: away.cc. Errors: unavailable.
 #pragma once
 #include <functional>
@@ -15,7 +15,6 @@
 #include "supervisor/cluster/link/hop_times.h"
 #include "supervisor/cluster/link/node_link.h"
 #include "supervisor/upstream/client.h"
-#include "supervisor/upstream/socket_transport.h"
 
 namespace cluster {
 
@@ -29,7 +28,7 @@ class FarConnection {
   FarConnection& operator=(const FarConnection&) = delete;
 
   // Opens the connection unless it is open. Errors: unavailable: no request can be sent, or the connection is not open
-  // at `until`; after a silence 0.4 s from now, if that is earlier. The opening goes on then.
+  // at `until`; after a silence 0.35 s from now, if that is earlier. The opening goes on then.
   Task<Result<std::shared_ptr<upstream::Client>>> client(Monotonic::time_point until);
 
   // While a Use exists, the connection is watched.
@@ -50,7 +49,7 @@ class FarConnection {
   void end_use();
   void begin_watch();
   Task<> watch();
-  Task<bool> gives_a_sign(std::shared_ptr<upstream::Client> client);
+  Task<> ask_for_sign(std::shared_ptr<upstream::Client> client);
   void give_up();
 
   Loop& loop_;
@@ -59,10 +58,12 @@ class FarConnection {
   const std::string node_;
   const Acting acting_;
   HopTimes& hops_;
-  std::shared_ptr<upstream::Client> client_;              // nullptr: not open
-  const upstream::SocketTransport* transport_ = nullptr;  // of the last client
-  Fd socket_;                                             // of client_, to end it
-  Error why_;                                             // why it could not be opened
+  std::shared_ptr<upstream::Client> client_;  // nullptr: not open
+  uint64_t heard_ = 0;                        // bytes of client_, at the last turn of watch()
+  int silent_turns_ = 0;                      // of watch(), without a byte
+  Monotonic::time_point asked_{};             // for a sign of life
+  Fd socket_;                                 // of client_, to end it
+  Error why_;                                 // why it could not be opened
   std::vector<std::shared_ptr<Event>> waiting_;
   bool was_silent_ = false;  // given up, and not opened since
   bool is_opening_ = false;
