@@ -35,7 +35,7 @@ class WatchShares {
     return false;
   }
   void give_back(uint64_t watches) { taken_ -= watches; }
-  // Instances without a watch, for the next workspaces. keep() closes one that is too many.
+  // Instances without a watch, for the next workspaces. keep() closes an instance beyond the most.
   Fd take_spare();
   void keep(Fd inotify);
   WatchShares(const WatchShares& other) : all_(other.all_), one_(other.one_), instances_(other.instances_) {}
@@ -62,13 +62,13 @@ class FolderWatches {
   ~FolderWatches();
 
   // Watches an open folder (O_PATH is enough). Returns the number of the watch; the same one for a watched folder.
-  // `with_opens`: an event also for each file that is opened. Errors: exhausted, with the limit.
+  // `with_opens`: an event also for each opened file. Errors: exhausted, with the limit.
   Result<int> add(int folder, bool with_opens);
-  // For a folder that is watched: from now on, an event for each file that is opened.
+  // For a watched folder: from now on, an event for each opened file.
   void add_opens(int folder);
   void remove(int watch);
   // Ends all its watches, and keeps the instance for another workspace: closing one takes some 15 ms, because the
-  // kernel waits until no processor uses it. One with many watches, or with many events, is not kept.
+  // kernel waits until no processor uses it. An instance with many watches or many events is closed.
   void end(const std::vector<int>& watches);
   // The kernel has ended the watch (IN_IGNORED).
   void ended() { forget_one(); }

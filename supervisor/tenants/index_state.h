@@ -1,10 +1,10 @@
 // IndexState: a FileTable that follows a workspace on disk. step() reads what inotify tells, and looks again at each
 // name that an event names: the event says where, the disk says what. So the order of events, and what changes while it
 // looks, do not matter: the last look at a name comes after the last event of it.
-//   A folder that is new is watched first and listed then. A folder that has moved is known by its inode.
+//   A new folder is watched first and listed then. A folder that has moved is known by its inode.
 //   After a lost event (IN_Q_OVERFLOW), and where no more folders can be watched, all folders are listed again.
 //   A file with several names, or with holes, changes without an event of each name: it is looked at with each step.
-//   While a program lives on between executions, files that it has opened may be mapped: they are looked at again, too.
+//   While a program runs on between executions, files that it has opened may be mapped: they are looked at again, too.
 // Owned by: WorkspaceIndex. Runs on the loop's thread or on a worker thread, never on both at once. Names come from
 // jails: all access is by supervisor/base/path.h below the workspace's descriptor.
 #pragma once
@@ -63,7 +63,7 @@ class IndexState {
     FolderId id;
     Work work;
   };
-  struct Listing {  // a folder that is being listed
+  struct Listing {  // the folder in work
     FolderId id;
     bool deep;
     DirectoryStream stream;
@@ -112,7 +112,7 @@ class IndexState {
   std::vector<Job> parked_jobs_;
   std::set<uint64_t> nameless_;          // inodes whose other names are to be found
   std::set<uint64_t> linked_elsewhere_;  // inodes with names that the table cannot have
-  std::set<Name> opened_;                // while a program lives on
+  std::set<Name> opened_;                // while a program runs on
   std::weak_ptr<const void> living_;
   bool with_opens_ = false;
   bool has_all_watches_ = true;

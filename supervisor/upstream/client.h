@@ -88,7 +88,7 @@ class Client {
   uint64_t bytes_heard() const { return transport_->heard(); }
   // Whether much of what was sent waits for the server to read it.
   bool is_sending() const { return transport_->full(); }
-  // Whether a large message is in work: what comes behind it is not heard meanwhile.
+  // Whether a large message is in work: later messages are not heard meanwhile.
   bool is_taking() const { return transport_->is_taking(); }
 
  private:

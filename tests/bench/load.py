@@ -54,7 +54,7 @@ class _Connections:
         client.socket.sendall(self._line)
 
     def answers(self, patience):
-        """Seconds of each answer that is here within `patience` seconds."""
+        """Seconds of each answer that comes within `patience` seconds."""
         took = []
         for key, _ in self._selector.select(max(0, patience)):
             client = key.data
@@ -171,7 +171,7 @@ def print_row(daemon, line, count):
     took = crowd(daemon, 1, line, lambda done: done >= count)
     tenth = max(1, len(took) // 10)
     first, last = percentile(took[:tenth], 0.5), percentile(took[-tenth:], 0.5)
-    _settle(daemon)  # what was used last is gone
+    _settle(daemon)  # the last used jails are gone
     print(f"{len(took)} in a row: p50 of the first tenth {1000 * first:.2f} ms, of the last {1000 * last:.2f} ms "
           f"({last / first - 1:+.0%}); the daemon's " + ", ".join(
               f"{name} {before[name]} -> {after}" for name, after in _holdings(daemon).items()))

@@ -156,7 +156,7 @@ TEST_CASE_METHOD(TwoMachines, "what is damaged, too large or of another workspac
   CHECK(target().begin()->arrived.empty());
 }
 
-TEST_CASE_METHOD(TwoMachines, "a snapshot has no part that is of one machine", "[cluster]") {
+TEST_CASE_METHOD(TwoMachines, "a snapshot has no part of one machine", "[cluster]") {
   const auto* name = GENERATE("unfinished", "staging", "workspaces", ".hidden");
   fs::create_directories(from / "workspace/x");
   fs::create_directories(root / "forged" / name);
