@@ -34,7 +34,7 @@ def setUpModule():
     unittest.addModuleCleanup(dpkg, "--purge", "warder-node")
 
 
-class Units(unittest.TestCase):
+class InstalledUnits(unittest.TestCase):
     def test_the_exposure_is_small(self):
         run("systemd-analyze", "security", f"--threshold={EXPOSURE}", "--no-pager", "warder-node.service")
 
@@ -47,11 +47,12 @@ class Units(unittest.TestCase):
             self.assertEqual((systemctl("is-enabled", unit, check=False), show("ActiveState", unit)), ("disabled", "inactive"), unit)
 
 
-class Node(InstalledService):
+class UsedNode(InstalledService):
     def setUp(self):
         super().setUp()
         self.addCleanup(shutil.rmtree, CLUSTER, ignore_errors=True)
         self.addCleanup(CONFIGURATION.unlink, missing_ok=True)
+        self.addCleanup(systemctl, "disable", "--now", *UNITS, check=False)
         (POLICIES / "shared.json").write_text(json.dumps({"extends": "default", "cluster": {"home": "cluster"}}))
         (POLICIES / "tenants.json").write_text(json.dumps({"rules": [
             {"user": "ordinary", "tenant": "ada", "policy": "shared"}, {"default": True, "policy": "default"}]}))
@@ -60,14 +61,10 @@ class Node(InstalledService):
         (CLUSTER / "node.json").write_text(json.dumps({**node, "ca": ""}))  # no TLS on the loopback
         CONFIGURATION.write_text(json.dumps({"cluster": {}}))
         self.nats = self.start_nats()
-        systemctl("enable", "--now", "warder-cluster.socket", "warder-node.service")
-        systemctl("restart", "warder.service")
-
-    def tearDown(self):
-        systemctl("disable", "--now", *UNITS)
-        self.nats.kill()
-        self.nats.wait()
-        super().tearDown()
+        systemctl("start", "warder.service")  # as on a machine that becomes a node: units/cluster.md has the next two lines
+        systemctl("enable", "warder-cluster.socket", "warder-node.service")
+        systemctl("stop", "warder.service")
+        systemctl("start", "warder-cluster.socket", "warder-node.service", "warder.service")
 
     def start_nats(self):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -81,6 +78,8 @@ class Node(InstalledService):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", 4222), 1):
                 return True
             return False
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
         wait_until("nats-server listens", listens)
         return server
 
