@@ -242,12 +242,13 @@ class Moves(unittest.TestCase):
                 told = self.nodes(node, "drain")
                 self.assertIn(" 0 stay", told)
                 self.assertIn("drained", self.nodes(self.others(node)[0]))
-                self.rig.daemons[node].stop()
-                self.rig.nodes[node].stop()
-                self.rig.nodes[node].start()
-                self.rig.daemons[node].start()
                 daemon = self.rig.daemons[node]
-                eventually(lambda daemon=daemon: "acts as a home" in daemon.log_text(), f"{node} has its lease")
+                daemon.stop()
+                self.rig.nodes[node].stop()
+                before = len(daemon.log_text())
+                self.rig.nodes[node].start()
+                daemon.start()
+                eventually(lambda daemon=daemon, before=before: "acts as a home" in daemon.log_text()[before:], f"{node} has its lease")
                 self.assertIn(f"{node} gets new homes again; it has 0", self.nodes(node, "undrain"))
                 eventually(lambda node=node: all(line.split()[1] != "silent" for line in
                                                  self.nodes(self.others(node)[0]).splitlines()[1:]), f"{node} is heard")
