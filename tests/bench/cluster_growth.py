@@ -149,15 +149,21 @@ def homes(count, make_rig):
                 known.append(link.find(account(draw.randrange(count)))[1])
             time.sleep(0.01)
         print(f"  while homes come: a new one ({len(fresh)}): {text_of(fresh)}; a known one: {text_of(known)}")
-        after, seen, spent = {"account": "", "workspace": ""}, 0, []
-        while True:
-            _, page, took = link.ask("homes", **after)
+        after, seen, spent = "", 0, []
+        while after is not None:
+            _, page, took = link.ask("list_homes", node="n1", after=after)
             spent.append(took)
-            if not page["homes"]:
-                break
             seen += len(page["homes"])
-            after = {key: page["homes"][-1][key] for key in after}
+            after = page.get("next")
         print(f"  all {seen} homes of one node, in {len(spent)} pages: {sum(spent) / 1e3:.2f} s, a page {text_of(spent)}")
+
+
+def longest_turn(daemon):
+    """Of the daemon's loop in the last ten minutes: nothing else is answered meanwhile."""
+    from metrics_test import parse, read_unix
+    _, samples = parse(read_unix(daemon.socket.parent / "metrics.sock"))["warder_loop_busy_seconds_max"]
+    [((_, labels), seconds)] = samples.items()
+    return f"longest turn of its loop {seconds * 1e3:.0f} ms {dict(labels)}"
 
 
 def rules(count, rig, clients):
@@ -177,12 +183,13 @@ def rules(count, rig, clients):
         folder = daemon.state / "cluster/policies"
         wait(lambda: folder.exists() and len(list(folder.iterdir())) == count, "all are in force at the other node", 0.2)
         print(f"  signed one by one in {signed:.1f} s; all in force at the other node {time.monotonic() - begun - signed:.1f} s later")
-    print(f"  warderd {before[0]:.0f} to {memory(daemon.process.pid):.0f} MiB, warder-node {before[1]:.0f} to {memory(node.process.pid):.0f} MiB")
+    print(f"  warderd {before[0]:.0f} to {memory(daemon.process.pid):.0f} MiB, warder-node {before[1]:.0f} to {memory(node.process.pid):.0f} MiB; "
+          + longest_turn(daemon))
     clients.pop("n2").close()
     daemon.stop()
     begun = time.monotonic()
     daemon.start()
-    print(f"  start of warderd with them: {time.monotonic() - begun:.2f} s")
+    print(f"  start of warderd with them: {time.monotonic() - begun:.2f} s; {longest_turn(daemon)}")
 
 
 def move(count, rig, buses, clients):

@@ -108,7 +108,7 @@ class KvWatch {
   virtual ~KvWatch() = default;
   // Waits for the next change. First come the keys that exist, the oldest change first, then `current`, then changes as
   // they happen. Of several changes of a key that were not read yet, only the last is returned. After a loss of the
-  // connection all keys are compared with what was returned before: differences come as changes, then `current` again.
+  // connection the bucket is compared with what was returned before: differences come as changes, then `current` again.
   // So no last change of a key is lost, also if the server lost the bucket. One task at a time. Errors: exhausted (the
   // bucket is larger than the bound: the watch has ended), unavailable (closed).
   virtual Task<Result<KvChange>> next() = 0;

@@ -55,12 +55,18 @@ std::optional<Delivery> parse_delivery(std::string_view reply) {
 
 // What a watch and its task share.
 struct WatchState {
+  // The last message that a consumer has brought; revision 0: none. A message of this revision and time shows that the
+  // server still has the bucket as it was up to there.
+  struct Message {
+    uint64_t revision = 0, time = 0;
+  };
   std::shared_ptr<NatsCore> core;
   WatchedBucket bucket;
   std::shared_ptr<KvChanges> changes;
   std::shared_ptr<MessageFeed> feed;  // of the present consumer
   OneShot<>::Resolver keeper;         // the task that waits until it tries again
   uint64_t connects = 0;              // grows with each reconnect
+  Message last;
 };
 
 // Waits until the feed has news, or for `limit`.
@@ -91,6 +97,7 @@ class ConsumerRun {
   enum class Taken { all, some, lost };
   Taken take_messages();
   bool take_message(BusMessage message);
+  bool answer_flow_control(std::string subject);
   void finish_initial();
 
   std::shared_ptr<WatchState> state_;
@@ -99,21 +106,28 @@ class ConsumerRun {
   uint64_t last_number_ = 0;  // of the consumer's messages
   uint64_t initial_ = 0;      // how many messages the consumer began with
   bool is_current_ = false;
+  bool goes_on_ = false;  // begins with the last message of the consumer before
   Monotonic::time_point heard_ = Monotonic::now();
 };
 
 Task<bool> ConsumerRun::run() {
   WatchState& state = *state_;
   const uint64_t connects = state.connects;
-  const Json config = {{"deliver_policy", "last_per_subject"},
-                       {"ack_policy", "none"},
-                       {"replay_policy", "instant"},
-                       {"max_deliver", 1},
-                       {"filter_subject", subject_of(state.bucket.name, state.bucket.filter)},
-                       {"deliver_subject", inbox_},
-                       {"idle_heartbeat", std::chrono::nanoseconds(kHeartbeat).count()},
-                       {"num_replicas", 1},
-                       {"mem_storage", true}};
+  Json config = {{"deliver_policy", "last_per_subject"},
+                 {"ack_policy", "none"},
+                 {"replay_policy", "instant"},
+                 {"max_deliver", 1},
+                 {"filter_subject", subject_of(state.bucket.name, state.bucket.filter)},
+                 {"deliver_subject", inbox_},
+                 {"idle_heartbeat", std::chrono::nanoseconds(kHeartbeat).count()},
+                 {"flow_control", true},
+                 {"num_replicas", 1},
+                 {"mem_storage", true}};
+  goes_on_ = state.last.revision > 0;
+  if (goes_on_) {  // a bucket has one message of each key, so this is also the last one of each
+    config["deliver_policy"] = "by_start_sequence";
+    config["opt_start_seq"] = state.last.revision;
+  }
   const Json body = {{"stream_name", stream_of(state.bucket.name)}, {"config", config}};
   OutgoingMessage question = jetstream_question("CONSUMER.CREATE." + stream_of(state.bucket.name), body);
   const auto answer =
@@ -126,12 +140,17 @@ Task<bool> ConsumerRun::run() {
     (void)co_await ask_jetstream(state.core, std::move(create), "make the bucket again", kAskLimit);
     co_return false;
   }
+  if (answer && answer->error_code != 0) state.last = {};
   if (!answer || answer->error_code != 0 || state.connects != connects) co_return false;
   initial_ = jetstream_number(answer->object, "num_pending");
   if (const auto delivered = answer->object.find("delivered"); delivered != answer->object.end())
     initial_ += delivered->is_object() ? jetstream_number(*delivered, "consumer_seq") : 0;
   heard_ = Monotonic::now();
-  state.changes->begin_all();
+  if (goes_on_ && initial_ == 0) {  // the server has lost the last message
+    state.last = {};
+    co_return false;
+  }
+  if (!goes_on_) state.changes->begin_all();
   if (initial_ == 0) finish_initial();
   while (!state.changes->ended() && state.core->state() != BusState::closed) {
     const Taken taken = take_messages();
@@ -158,10 +177,17 @@ ConsumerRun::Taken ConsumerRun::take_messages() {
 bool ConsumerRun::take_message(BusMessage message) {
   const char mark = message.bytes[0];
   message.bytes.erase(0, 1);
+  if (mark == kMarkHeartbeat && !message.reply.empty()) return answer_flow_control(std::move(message.reply));
   if (mark == kMarkHeartbeat) return whole_number(message.bytes).value_or(last_number_) == last_number_;
   const std::optional<Delivery> delivery = parse_delivery(message.reply);
   if (!delivery || delivery->number != last_number_ + 1) return false;
+  WatchState::Message& last = state_->last;
+  if (goes_on_ && last_number_ == 0 && (delivery->revision != last.revision || delivery->time != last.time)) {
+    last = {};  // the next consumer sends all keys
+    return false;
+  }
   last_number_ = delivery->number;
+  last = {delivery->revision, delivery->time};
   if (auto key = key_of(state_->bucket.name, message.subject)) {  // others were not written by a bus
     if (mark == kMarkRemoved)
       state_->changes->removed(*key, delivery->revision);
@@ -170,6 +196,15 @@ bool ConsumerRun::take_message(BusMessage message) {
   }
   if (!is_current_ && (delivery->pending == 0 || last_number_ >= initial_)) finish_initial();
   return true;
+}
+
+// The server sends more when this program has read what it sent, so that its answers to pings, which come behind
+// that, are not late.
+bool ConsumerRun::answer_flow_control(std::string subject) {
+  if (!subject.starts_with("$JS.FC.")) return true;
+  OutgoingMessage answer;
+  answer.subject = std::move(subject);
+  return state_->core->publish(std::move(answer)).has_value();
 }
 
 void ConsumerRun::finish_initial() {

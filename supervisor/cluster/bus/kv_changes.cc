@@ -14,10 +14,10 @@ constexpr size_t kKeyOverhead = 128;  // bytes that a key takes beside itself, k
 void KvChanges::begin_all() { told_.emplace(); }
 
 void KvChanges::end_all() {
-  const auto told = std::exchange(told_, std::nullopt).value_or(std::set<std::string>());
+  const auto told = std::exchange(told_, std::nullopt);
   std::set<std::string> gone;
   for (const auto& [key, known] : known_)
-    if (!told.contains(key)) gone.insert(key);
+    if (told && !told->contains(key)) gone.insert(key);
   for (const std::string& key : gone) removed(key, 0);
   if (has_unread_current_) std::erase(order_, std::string());  // it comes behind the latest changes
   has_unread_current_ = true;

@@ -20,7 +20,8 @@ class KvChanges {
   KvChanges(Loop& loop, std::string bucket, size_t max_bytes)
       : loop_(loop), bucket_(std::move(bucket)), max_bytes_(max_bytes) {}
 
-  // Between these two calls come all keys with a value. Known keys that do not come were removed.
+  // Between these two calls come all keys with a value. Known keys that do not come were removed. end_all() without
+  // begin_all(): what changed has come.
   void begin_all();
   void end_all();
   // `made` tells two values with the same revision apart: a lost bucket begins again at revision 1.

@@ -107,4 +107,13 @@ void NatsServerProcess::send_raw(const std::string& lines) const {
 
 void NatsServerProcess::forget_buckets() { std::filesystem::remove_all(folder() / "store"); }
 
+void NatsServerProcess::save_buckets() {
+  std::filesystem::copy(folder() / "store", folder() / "saved", std::filesystem::copy_options::recursive);
+}
+
+void NatsServerProcess::restore_buckets() {
+  forget_buckets();
+  std::filesystem::copy(folder() / "saved", folder() / "store", std::filesystem::copy_options::recursive);
+}
+
 }  // namespace cluster

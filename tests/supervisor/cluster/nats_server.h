@@ -29,6 +29,10 @@ class NatsServerProcess {
   void send_raw(const std::string& lines) const;
   // The next restart() finds no buckets.
   void forget_buckets();
+  // The next restart() after restore_buckets() finds the buckets as they were at the call of save_buckets(), while the
+  // server does not run.
+  void save_buckets();
+  void restore_buckets();
   void set_configuration(std::string configuration) { configuration_ = std::move(configuration); }
 
  private:
