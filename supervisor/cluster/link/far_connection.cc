@@ -16,10 +16,12 @@ using namespace std::chrono_literals;
 
 constexpr auto kTurn = 100ms;
 constexpr auto kAskEvery = 300ms;
-constexpr auto kAskLimit = 3s;    // of one sign of life: a later one says nothing more
-constexpr int kSilentTurns = 19;  // without a byte, then the connection is given up: 1.9 to 2 s after the last one
-// For opening it again after a silence: so a failure is told 2.5 s after the node's last sign of life.
-constexpr auto kOpenAfterSilence = 350ms;
+constexpr auto kAskLimit = 3s;  // of one sign of life: a later one says nothing more
+// Turns without a byte: from the first number on, another connection is opened beside the silent one; at the second one
+// the silent one is given up, and so a failure is told within 2.5 s.
+constexpr int kDoubtfulTurns = 18, kSilentTurns = 22;
+// After a silence an opening that takes longer is not waited for.
+constexpr auto kOpenAfterSilence = 200ms;
 constexpr auto kIdle = 60s;
 
 }  // namespace
@@ -41,9 +43,9 @@ Task<Result<std::shared_ptr<upstream::Client>>> FarConnection::client(Monotonic:
   if (!client_) {
     auto done = std::make_shared<Event>();
     waiting_.push_back(done);
-    if (!std::exchange(is_opening_, true)) tasks_.spawn(open());
+    begin_open();
     const auto now = Monotonic::now();
-    if (was_silent_) until = std::min(until, now + kOpenAfterSilence);
+    if (was_silent_) until = std::min(until, opening_since_ + kOpenAfterSilence);
     const auto limit = std::max(std::chrono::ceil<std::chrono::milliseconds>(until - now), 1ms);
     const Deadline late(loop_, limit, [this, done] { loop_.defer([done] { done->fire(); }); });
     co_await *done;
@@ -53,10 +55,18 @@ Task<Result<std::shared_ptr<upstream::Client>>> FarConnection::client(Monotonic:
   co_return client_;
 }
 
+void FarConnection::begin_open() {
+  if (std::exchange(is_opening_, true)) return;
+  opening_since_ = Monotonic::now();
+  tasks_.spawn(open());
+}
+
 Task<> FarConnection::open() {
   auto opened = co_await link_.open(node_, acting_);
   is_opening_ = false;
-  if (opened) {
+  const bool is_other_good = client_ && !client_->over() && silent_turns_ < kDoubtfulTurns;
+  if (opened && !is_other_good) {
+    if (client_) end_socket();
     was_silent_ = false;
     socket_ = Fd(::fcntl(opened->socket.get(), F_DUPFD_CLOEXEC, 0));
     auto transport = std::make_unique<upstream::SocketTransport>(loop_, std::move(opened->socket));
@@ -65,7 +75,7 @@ Task<> FarConnection::open() {
     client_ = std::make_shared<upstream::Client>(loop_, reading_, std::move(transport), upstream::Variables{},
                                                  upstream::Client::Listener{});
     begin_watch();
-  } else {
+  } else if (!opened) {
     why_ = std::move(opened).error();
   }
   for (const auto& done : std::exchange(waiting_, {})) loop_.defer([done] { done->fire(); });
@@ -96,6 +106,7 @@ Task<> FarConnection::watch() {
     const uint64_t before = std::exchange(heard_, client_->bytes_heard());
     const bool is_silent = heard_ == before && !client_->is_taking() && !client_->is_sending();
     silent_turns_ = is_silent ? silent_turns_ + 1 : 0;
+    if (silent_turns_ >= kDoubtfulTurns) begin_open();
     if (silent_turns_ >= kSilentTurns) give_up();
   }
   is_watching_ = false;
@@ -111,9 +122,13 @@ Task<> FarConnection::ask_for_sign(std::shared_ptr<upstream::Client> client) {
 }
 
 // The client reads the end of the stream, and its requests fail.
+void FarConnection::end_socket() {
+  if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
 void FarConnection::give_up() {
   log_warning("cluster: node {} has sent nothing for 2 s: a connection to its warderd is given up", node_);
-  if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
+  end_socket();
   client_.reset();
   was_silent_ = true;
 }
