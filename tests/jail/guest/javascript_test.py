@@ -2,13 +2,30 @@
 import base64
 import os
 import signal
+import subprocess
 import unittest
 
-from driver import GuestTest, OrderTests, echo, not_found
+from driver import GUEST, GuestTest, OrderTests, echo, not_found
 
 
 class JavaScriptTest(GuestTest):
     language = "javascript"
+
+
+class Warm(unittest.TestCase):
+    def test_a_warm_runner_has_drawn_no_random_number(self):
+        """The first call of Math.random() fixes a context's numbers: in a zygote, those of all copies."""
+        count = """
+            let calls = 0;
+            const {random} = Math;
+            Math.random = () => { calls++; return random(); };
+            require(process.argv[1] + '/javascript/life.js').warm(() => {
+              require('fs').writeSync(1, String(calls));
+              process.reallyExit(0);
+            });"""
+        drawn = subprocess.run(["/usr/bin/node", "--no-warnings", "--experimental-vm-modules", "-e", count, GUEST],
+                               capture_output=True, text=True, timeout=60)
+        self.assertEqual((drawn.stdout, drawn.stderr), ("0", ""))
 
 
 class Reads(JavaScriptTest):
