@@ -87,7 +87,7 @@ Task<Result<StoredTask>> TaskStore::begin(NewTask asked) {
   task.owner = std::move(asked.owner);
   task.kind = asked.kind;
   task.digest = std::move(asked.digest);
-  task.created_ms = task.updated_ms = now_();
+  task.created_ms = task.updated_ms = last_begun_ms_ = std::max(now_(), last_begun_ms_ + 1);
   task.ttl_ms = std::clamp<int64_t>(asked.ttl_ms.value_or(limits_.default_ttl.count()), limits_.min_ttl.count(),
                                     limits_.max_ttl.count());
   insert(task);

@@ -158,6 +158,7 @@ class TaskStore {
   TaskDisk& disk_;
   const TaskLimits limits_;
   const Clock now_;
+  int64_t last_begun_ms_ = 0;  // no two tasks begin in one millisecond: the times are their order
   Entries entries_;
   std::map<std::string, Share, std::less<>> shares_;
   std::multimap<int64_t, std::string> ended_;  // by `updated_ms`: the id of each task that has ended

@@ -10,7 +10,7 @@ import tarfile
 import tempfile
 import unittest
 
-from harness import PATIENCE, ROOT, Client, Daemon
+from harness import PATIENCE, ROOT, Client, Daemon, eventually
 
 WARDER = os.environ["WARDER"]
 
@@ -55,6 +55,8 @@ class Backup(unittest.TestCase):
                 client.execute("print('printed')")
                 staged = client.execute("import os; os.remove('/workspace/b')", workspace="staged")
                 self.assertEqual(staged["proposal"]["state"], "open")  # its folder has a device that stands for `b`
+                # What was answered is committed within some milliseconds; until then `history` does not show it.
+                eventually(lambda: "running" not in str(self.history(daemon.state)), "the end of the last execution")
                 said = run("backup", self.file, "--state", daemon.state, "--with-key").stderr
                 self.assertNotIn("master.key is not in", said)
                 self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
