@@ -162,6 +162,14 @@ TEST_CASE("the refusal of a task names the limit of all tasks", "[tasks]") {
   CHECK(stored.begin("other").error().what == "3 tasks of all tenants have not ended; the limit is 3");
 }
 
+TEST_CASE("tasks of one millisecond are listed in the order in which they began", "[tasks]") {
+  Stored stored;
+  std::vector<std::string> begun, listed;
+  for (int i = 0; i < 20; i++) begun.push_back(stored.begin("acme").value().id);
+  for (const StoredTask& task : stored.store->list(TaskKind::call, {"acme", "uid-1"})) listed.push_back(task.id);
+  CHECK(listed == begun);
+}
+
 TEST_CASE("results have a limit each, for a tenant, and in all", "[tasks]") {
   TaskLimits limits;
   limits.result_bytes = 100, limits.bytes_of_tenant = 150, limits.bytes = 250;
@@ -193,7 +201,7 @@ TEST_CASE("the time to live is brought into its limits, and counts only after th
   const StoredTask task = stored.begin("b").value(), running = stored.begin("b").value();
   CHECK(task.ttl_ms == limits.default_ttl.count());
   stored.store->end(task.id, TaskState::completed, "done");
-  stored.now += limits.default_ttl.count() + 1;
+  stored.now += limits.default_ttl.count() + 10;  // the fourth of one millisecond counts as begun 3 ms later
   stored.loop.run_until([&] { return !stored.knows(task); });
   CHECK(stored.knows(running));
 }
