@@ -138,6 +138,7 @@ def homes(count, make_rig):
         link = Link(rig.folder / "n2/node.sock")
         draw = random.Random(1)
         print("  a home that is known: " + text_of([link.find(account(draw.randrange(count)))[1] for _ in range(3000)]))
+        wait(lambda: link.find(account(10 * count))[0], "the node may make homes: it has its lease", 0.05)
         fresh, known = [], []
         until, number = time.monotonic() + 8, count
         while time.monotonic() < until:
