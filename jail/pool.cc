@@ -30,7 +30,7 @@ constexpr uint32_t kForksBeforeSuccessor = kMostForks * 9 / 10;
 constexpr auto kAgeBeforeSuccessor = kOldestZygote * 9 / 10;
 static_assert(kAgeBeforeSuccessor > 50min);
 constexpr double kOftenPerSecond = 10;    // executions of one kind: a zygote costs about as much as five cold starts
-constexpr uint32_t kStartsForZygote = 6;  // so it has cost no more than twice the cheapest way, however many follow
+constexpr uint32_t kStartsForZygote = 6;  // then a zygote costs no more than these did, even if no execution follows
 constexpr uint32_t kForksForOne = 8;  // forks in place of one interpreter: a fork needs a fifth, and forks serve bursts
 constexpr double kStock = 3;          // the pool holds as many jails as requests come in this many times the build time
 

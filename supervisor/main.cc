@@ -174,7 +174,10 @@ Result<ServiceManager::Passed> make_sockets(const Options& options, const Daemon
   }
   CHECKED(make_http_sockets(options, passed.http));
   if (auto made = make_node_socket(options.cluster, identity, passed.node); !made)
-    log_error("cluster: requests of other nodes are not taken: {}; enable warder-cluster.socket", made.error().what);
+    log_error(
+        "cluster: requests of other nodes are not taken: {}; stop warder.service and warder.socket, then start "
+        "warder-cluster.socket and warder.service",
+        made.error().what);
   if (!passed.sockets.empty()) return passed;
   CHECKED(make_folder_of(options.socket, "give another path: --socket PATH"));
   TRY(Fd socket, mcp::listen_at(options.socket, identity.root ? 0666 : 0600));

@@ -2,7 +2,7 @@
 """What grows with a cluster: many homes, many signed rules, a move of a workspace of many files. Two nodes with real
 processes and a nats-server.
 
-    /usr/bin/python3 tests/bench/cluster_growth.py --build build/release [--homes 100000] [--rules 1000] [--files 100000]
+    /usr/bin/python3 tests/bench/cluster_growth.py --build build/release [--homes 100000] [--rules 900] [--files 100000]
 
 homes: a node that remembers them puts them on an empty bus; the memory of warder-node; its start; how long it takes to find a
 home, also while homes come and the memory is written; all homes of a node, page by page. rules: signed on one node, until
@@ -223,7 +223,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
     parser.add_argument("--homes", type=int, default=100_000)
-    parser.add_argument("--rules", type=int, default=1_000)
+    parser.add_argument("--rules", type=int, default=900)
     parser.add_argument("--files", type=int, default=100_000)
     options = parser.parse_args()
     build = pathlib.Path(options.build).absolute()

@@ -217,13 +217,15 @@ class Faults(Nodes):
         code = ("import os, time; print('running', flush=True)\nwhile not os.path.exists('pauses'): time.sleep(0.01)\n"
                 "result = 'one connection'")
         request = self.client["n2"].begin_running(code, timeout_seconds=60)
-        before = len(self.cluster.nodes["n2"].opened)
+        node = self.cluster.nodes["n2"]
+        before = len(node.opened)
         for pause in (freeze, stop):
             pause()
-            time.sleep(0.5)  # all turns of the watch that may judge it
+            came = node.came
+            eventually(lambda before=came: node.came >= before + 2, "two signs of life after the pause")
         self.client["n1"].write_file("pauses", "")
         self.assertEqual(self.client["n2"].executed(request)["result"], "one connection")
-        self.assertEqual(len(self.cluster.nodes["n2"].opened), before)
+        self.assertEqual(len(node.opened), before)
 
     def test_a_write_is_not_sent_twice(self):
         self.client["n2"].execute("pass")

@@ -63,6 +63,7 @@ class NodeDouble:
         self.listener.listen(100)
         self.control = None
         self.carried = []     # pairs of sockets
+        self.came = 0         # parts of bytes from other nodes
         self.finds = 0        # questions for homes
         self.opened = []      # the member "for" of each connection
         self.failures = []
@@ -192,6 +193,7 @@ class NodeDouble:
                     if not data:
                         return
                     (far if one is client else client).sendall(data)
+                    self.came += one is far
                 except OSError:
                     return
 

@@ -18,9 +18,10 @@ function prepareForCopies() {
 }
 
 // `random`: 53 new random bits. V8 seeds a context's Math.random() at its first call, from --random-seed or, by
-// default, from a generator of the isolate. So a zygote must not have called it. All copies inherit that generator's state. So this context gets 32 bits by
-// the flag, and 10 bits by the number of skipped values. Contexts that code makes later (node:vm) find the generator
-// advanced by up to 2,048 steps, one for each symbol.
+// default, from a generator of the isolate. All copies inherit that generator's state. So this context gets 32 bits by
+// the flag, which has an effect only if the zygote has never called Math.random(), and 10 bits by the number of skipped
+// values. Contexts that code makes later (node:vm) find the generator advanced by up to 2,048 steps, one for
+// each symbol.
 function seed(random) {
   const seedBits = random % 2 ** 32 | 0;
   const skipped = Math.floor(random / 2 ** 32) % 2 ** 10;

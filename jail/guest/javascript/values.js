@@ -10,7 +10,7 @@ const {stringify} = JSON; // a copy, because code may replace it
 const MAX_DEPTH = 60; // the supervisor's limit is 64, and a message adds levels around the value
 
 // JavaScript puts object keys that are whole numbers first. These keys of a Map get a mark, so that they keep their
-// order until they are text. Not from Math.random(): its first call fixes the numbers of all copies (copies.js).
+// order until they are text. The mark is not a random number: a zygote must not call Math.random() (copies.js).
 const INDEX = /^\d{1,10}$/;
 const MARK = `\0${process.hrtime.bigint().toString(36)} `; // no key of a program begins with it
 const MARK_IN_TEXT = stringify(MARK).slice(0, -1);

@@ -15,10 +15,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMostConnections = 1024;  // to other nodes
-// For the home and the connection of one request, so that a failure is told after 2.5 s.
+// To find the home of a request and to connect to it, so that a failure is told within 2.5 s.
 constexpr auto kReachLimit = 2400ms;
 constexpr auto kOpenAgainLimit = 2s;             // after a connection was lost
-constexpr auto kSlow = 200ms;                    // what took longer is not tried again
+constexpr auto kSlow = 200ms;                    // a connection that took longer to fail is not tried again
 constexpr int kMostMoves = 50;                   // answers "moved" to one request
 constexpr auto kLookAgain = 100ms;               // the new home may not be known here yet
 constexpr char kExecuteCode[] = "execute_code";  // only calls of this tool have ids

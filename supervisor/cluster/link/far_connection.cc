@@ -16,11 +16,11 @@ using namespace std::chrono_literals;
 
 constexpr auto kTurn = 100ms;
 constexpr auto kAskEvery = 300ms;
-constexpr auto kAskLimit = 3s;  // of one sign of life: a later one says nothing more
+constexpr auto kAskLimit = 3s;  // a later answer is no sign of life
 // Turns without a byte: from the first number on, another connection is opened beside the silent one; at the second one
 // the silent one is given up, and so a failure is told within 2.5 s.
 constexpr int kDoubtfulTurns = 18, kSilentTurns = 22;
-// After a silence an opening that takes longer is not waited for.
+// A request after a silence waits no longer for another connection.
 constexpr auto kOpenAfterSilence = 200ms;
 constexpr auto kIdle = 60s;
 

@@ -197,8 +197,14 @@ TEST_CASE("the rules bound open proposals, bytes, undo stores and time", "[stagi
   scene.store->set_rules({10'000, 9, 1, std::chrono::seconds(100)});
   const auto second = scene.propose([] { put("two", "2"); });
   CHECK(scene.commit_of(first->id).is_committed);
-  // The age of a commit is the time of its file, which the kernel takes from a clock of some milliseconds.
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  // A commit is as old as its file. The kernel's clock for files goes on every few milliseconds.
+  const TempDirectory beside;
+  const auto file_time = [file = beside.path() / "file"] {
+    put(file, "");
+    return fs::last_write_time(file);
+  };
+  const auto after_first = file_time();
+  while (file_time() - after_first < std::chrono::milliseconds(1)) std::this_thread::yield();
   CHECK(scene.commit_of(second->id).is_committed);  // the older undo store gives way
   CHECK_FALSE(fs::exists(scene.staging / first->id));
   CHECK(scene.store->find(first->id).has_value() == false);
