@@ -102,7 +102,7 @@ class Index {
   std::vector<uint32_t> term_ends_;      // end of each term in term_texts_
   std::vector<uint32_t> term_table_;     // open addressing: hash of the text to term, kNone where free
   std::vector<uint32_t> frequency_;      // documents that have the term
-  std::vector<uint32_t> by_length_;      // terms of up to kMaxMended bytes, by length and first byte
+  std::vector<uint32_t> by_length_;      // terms of up to kMaxMendedBytes bytes, by length and first byte
   std::vector<uint32_t> length_begins_;  // begin in by_length_ of each length and first byte (bucket_of), and its end
   Stemmer stemmer_;
   // Scratch buffers for the documents of a shard, in whole blocks: the scores, the best value of the current word, and

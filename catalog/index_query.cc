@@ -20,14 +20,14 @@ constexpr int32_t kHint = 16;
 constexpr int32_t kSynonym = 13;  // from the thesaurus
 constexpr int32_t kWider = 6;
 
-constexpr size_t kMinMended = 5;  // bytes: too many words are one edit away from a shorter word
-constexpr size_t kMaxMended = 32;
-constexpr size_t kMostMended = 4;
+constexpr size_t kMinMendedBytes = 5;  // bytes: too many words are one edit away from a shorter word
+constexpr size_t kMaxMendedBytes = 32;
+constexpr size_t kMaxMended = 4;
 constexpr uint32_t kRare = 2;       // documents: a known word this rare may be a typing error, also of a definition,
 constexpr uint32_t kCommoner = 20;  // if a word that is so many times as common is one edit away
 constexpr size_t kFewDocuments = 1000;  // in a larger index, a word in over 1/4 of the documents is no substitute
 constexpr size_t kFirstBytes = 32;
-constexpr size_t kMostCorrected = 8;  // words of a query that are compared with the whole vocabulary
+constexpr size_t kMaxCorrected = 8;  // words of a query that are compared with the whole vocabulary
 
 uint64_t place_hash(std::string_view text) {
   const auto hash = fnv_of<uint64_t>(text);
@@ -67,11 +67,11 @@ void Index::hash_terms() {
 }
 
 void Index::sort_by_length() {
-  length_begins_.assign((kMaxMended + 1) * kFirstBytes + 1, 0);
+  length_begins_.assign((kMaxMendedBytes + 1) * kFirstBytes + 1, 0);
   auto each = [&](auto&& take) {
     for (uint32_t term = 0; term < vocabulary(); term++) {
       const std::string_view text = term_text(term);
-      if (!text.empty() && text.size() <= kMaxMended && is_small_letters(text))
+      if (!text.empty() && text.size() <= kMaxMendedBytes && is_small_letters(text))
         take(term, bucket_of(text.size(), text[0]));
     }
   };
@@ -85,7 +85,7 @@ void Index::sort_by_length() {
 // Terms one edit away that begin with the first or second letter of the word: the first letter is seldom wrong.
 std::vector<uint32_t> Index::one_edit_away(std::string_view stem) const {
   std::vector<uint32_t> near;
-  if (stem.size() < 2 || stem.size() >= kMaxMended || !is_small_letters(stem)) return near;
+  if (stem.size() < 2 || stem.size() >= kMaxMendedBytes || !is_small_letters(stem)) return near;
   for (size_t length = stem.size() - 1; length <= stem.size() + 1; length++)
     for (size_t i = 0; i < (stem[0] == stem[1] ? 1 : 2); i++) {
       const size_t bucket = bucket_of(length, stem[i]);
@@ -203,10 +203,10 @@ class QueryReader {
   }
 
   void mend(Index::Terms::Word& word, std::string_view stem) const {
-    if (word.text.size() < kMinMended || (word.documents > 0 && (!thesaurus_ || word.documents > kRare))) return;
+    if (word.text.size() < kMinMendedBytes || (word.documents > 0 && (!thesaurus_ || word.documents > kRare))) return;
     size_t mended = 0;
     for (uint32_t term : index_.one_edit_away(stem)) {
-      if (mended++ == kMostMended || index_.frequency_[term] < word.documents * kCommoner) break;
+      if (mended++ == kMaxMended || index_.frequency_[term] < word.documents * kCommoner) break;
       word.others.push_back({term, kMended});
     }
   }
@@ -248,7 +248,7 @@ Index::Terms Index::corrected(const Terms& terms) const {
       continue;
     }
     const std::string stem(stemmer_.stem(word.text));
-    if (word.text.size() < 4 || ++compared > kMostCorrected) continue;
+    if (word.text.size() < 4 || ++compared > kMaxCorrected) continue;
     const Spelling spelling(stem);
     // Begins one above the largest distance allowed, of the stem: with half its letters replaced, "vulner" becomes
     // "number".

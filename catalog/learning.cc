@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kDoubt = 0.5;     // added to the number of searches with a word: they might have led to another tool
 constexpr double kOthers = 50;     // added to the number of known searches, which matters while there are few
-constexpr double kLeast = 0.06;    // a tool that means a smaller part of the query is no hint
+constexpr double kMin = 0.06;      // a tool that means a smaller part of the query is no hint
 constexpr double kDoubtful = 0.5;  // factor for choices of one other tenant
 constexpr size_t kMaxHints = 8;
 constexpr size_t kMaxSearchWords = 32;     // words of a query
@@ -225,9 +225,9 @@ std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view
     const auto best = std::max_element(parts.begin(), parts.end(), [&](const auto& a, const auto& b) {
       return a.second.all != b.second.all ? a.second.all < b.second.all : name(a.first) > name(b.first);
     });
-    if (best == parts.end() || best->second.all < kLeast) break;
+    if (best == parts.end() || best->second.all < kMin) break;
     const uint32_t tool = best->first;
-    all.push_back({chosen_[tool].tool, best->second.all, best->second.sure < kLeast});
+    all.push_back({chosen_[tool].tool, best->second.all, best->second.sure < kMin});
     for (size_t i = 0; i < meant.size(); i++) {
       for (const Meaning& one : meant[i])
         if (one.tool == tool) open[i] *= 1 - one.part;

@@ -7,7 +7,7 @@
 namespace jail {
 namespace {
 
-constexpr size_t kMostCalls = 200;  // calls without a sent answer; the runners stay below this number
+constexpr size_t kMaxCalls = 200;  // calls without a sent answer; the runners stay below this number
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void RunningExecution::not_understood(const Result<Message>& message) {
 }
 
 Task<> RunningExecution::talk() {
-  jail_.guest().limit_messages(most_message(request_) + kSlack);
+  jail_.guest().limit_messages(max_message(request_) + kSlack);
   while (!jail_.ready()) {
     auto message = co_await jail_.guest().receive();
     if (!message || !message->has_value()) co_return not_understood(message);
@@ -69,7 +69,7 @@ bool RunningExecution::take(Result<GuestMessage>&& message, size_t bytes) {
     take_result(std::get<GuestResult>(std::move(said)));
     return request_.session_call == 0;  // later messages belong to the next program
   }
-  if (accepted_ - replies_.sent() >= kMostCalls) {
+  if (accepted_ - replies_.sent() >= kMaxCalls) {
     violation("too many calls at once");
     return false;
   }

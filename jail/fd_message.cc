@@ -6,7 +6,7 @@
 
 namespace jail {
 namespace {
-constexpr size_t kMaxFds = kMostFdsOfMessage;
+constexpr size_t kMaxFds = kMaxFdsOfMessage;
 }
 
 Result<> send_message(int socket, const void* data, size_t size, const std::vector<int>& fds) {

@@ -10,7 +10,7 @@
 namespace jail {
 
 // The most descriptors that the kernel carries in one message (SCM_MAX_FD).
-constexpr int kMostFdsOfMessage = 253;
+constexpr int kMaxFdsOfMessage = 253;
 
 // Never blocks when the socket is non-blocking. Errors: unavailable on EAGAIN, else internal.
 Result<> send_message(int socket, const void* data, size_t size, const std::vector<int>& fds);

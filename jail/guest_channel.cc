@@ -93,8 +93,8 @@ Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
     char mark = packet[0];
     if (mark != 'M' && mark != 'F') co_return fail(Code::invalid, "a packet of the guest has no part mark");
     whole.append(packet + 1, static_cast<size_t>(n) - 1);
-    if (whole.size() > most_bytes_)
-      co_return fail(Code::invalid, fmt::format("a message of the guest is over {} bytes", most_bytes_));
+    if (whole.size() > max_bytes_)
+      co_return fail(Code::invalid, fmt::format("a message of the guest is over {} bytes", max_bytes_));
     if (mark == 'F') co_return std::optional<std::string>(std::move(whole));
     if (n == 1) co_return fail(Code::invalid, "an empty part of a message");  // else a flood of these never ends
   }

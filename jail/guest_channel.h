@@ -17,7 +17,7 @@ namespace jail {
 class GuestChannel {
  public:
   static constexpr size_t kPacketBytes = 64 * 1024;
-  static constexpr size_t kMostUpBytes = 8 * 1024 * 1024;
+  static constexpr size_t kMaxUpBytes = 8 * 1024 * 1024;
   static constexpr size_t kFirstWordsBytes = 64 * 1024;
 
   GuestChannel() = default;
@@ -40,8 +40,8 @@ class GuestChannel {
   // The next message as an object, from an interpreter that has not seen its program yet. A text of more than
   // kFirstWordsBytes is an error.
   Task<Result<std::optional<Json>>> receive();
-  // From now on a message has at most this many bytes; never more than kMostUpBytes.
-  void limit_messages(size_t bytes) { most_bytes_ = std::min(bytes, kMostUpBytes); }
+  // From now on a message has at most this many bytes; never more than kMaxUpBytes.
+  void limit_messages(size_t bytes) { max_bytes_ = std::min(bytes, kMaxUpBytes); }
   // True if the guest has not read all that was sent: not yet, or, once the guest is gone, never. Source: SIOCOUTQ
   // (unix(7)), and ECONNRESET instead of end of file where an end closed with unread data (net/unix/af_unix.c,
   // unix_release_sock, Linux 2.6 to 6.18).
@@ -50,7 +50,7 @@ class GuestChannel {
  private:
   Loop* loop_ = nullptr;
   AsyncFd socket_;
-  size_t most_bytes_ = kMostUpBytes;
+  size_t max_bytes_ = kMaxUpBytes;
   bool reset_ = false;
 };
 

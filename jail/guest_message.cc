@@ -10,8 +10,8 @@
 namespace jail {
 namespace {
 
-constexpr size_t kCountFrom = 64 << 10;     // shorter texts cannot hold many values
-constexpr size_t kMostEnvelopeBytes = 512;  // bytes that our runners write before the arguments of a call
+constexpr size_t kCountFrom = 64 << 10;    // shorter texts cannot hold many values
+constexpr size_t kMaxEnvelopeBytes = 512;  // bytes that our runners write before the arguments of a call
 
 // Moves the value at `key` out of `message`, because results are large. Null if there is none.
 Json taken(Json& message, const char* key) {
@@ -58,10 +58,10 @@ Result<GuestMessage> read_result(Json& message) {
 // Refuses a call with too many arguments, if it has the form that our runners write. The error goes to the code
 // that made the call, which can then send less.
 Result<GuestMessage> refuse_call(std::string_view text, size_t bytes) {
-  const size_t arguments = text.substr(0, kMostEnvelopeBytes).find(R"(,"arguments":)");
+  const size_t arguments = text.substr(0, kMaxEnvelopeBytes).find(R"(,"arguments":)");
   const auto too_many = fail(
       Code::exhausted,
-      fmt::format("the arguments would take {} MiB of memory, {} are allowed", bytes >> 20, kMostCallValueBytes >> 20),
+      fmt::format("the arguments would take {} MiB of memory, {} are allowed", bytes >> 20, kMaxCallValueBytes >> 20),
       "write the arguments to a file of the workspace and send its name, or send them in parts or as one string");
   if (arguments == text.npos) return fail(Code::invalid, "a message with too many values");
   auto envelope = parse_json(std::string(text.substr(0, arguments)) + "}");
@@ -80,12 +80,12 @@ Result<GuestMessage> read_guest_text(std::string_view text) {
   const size_t counted = text.size() > kCountFrom ? value_bytes(text) : 0;
   const size_t bytes = counted - std::min(counted, 2 * text.size());
   // Our runners write the type first, so that a call can be refused without parsing it.
-  if (bytes > kMostResultValueBytes || (bytes > kMostCallValueBytes && text.starts_with(R"({"type":"call",)")))
+  if (bytes > kMaxResultValueBytes || (bytes > kMaxCallValueBytes && text.starts_with(R"({"type":"call",)")))
     return refuse_call(text, bytes);
   TRY(Json message, parse_json(text));
   if (!message.is_object()) return fail(Code::invalid, "a message of the guest is not an object");
   TRY(GuestMessage said, read_guest_message(std::move(message)));
-  if (bytes > kMostCallValueBytes && std::holds_alternative<GuestCall>(said)) return refuse_call(text, bytes);
+  if (bytes > kMaxCallValueBytes && std::holds_alternative<GuestCall>(said)) return refuse_call(text, bytes);
   return said;
 }
 

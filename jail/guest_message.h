@@ -54,7 +54,7 @@ Result<GuestMessage> read_guest_message(Json message);
 // The same, in the owner's turn on the loop. A text that takes long to parse is parsed beside the loop.
 Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, LoopShare& share, std::string text);
 
-constexpr size_t kMostCallValueBytes = 8 << 20;     // some 65,000 arrays, or 170,000 numbers
-constexpr size_t kMostResultValueBytes = 64 << 20;  // an array of the most numbers that 1 MiB holds takes 24 MiB
+constexpr size_t kMaxCallValueBytes = 8 << 20;     // some 65,000 arrays, or 170,000 numbers
+constexpr size_t kMaxResultValueBytes = 64 << 20;  // an array of the most numbers that 1 MiB holds takes 24 MiB
 
 }  // namespace jail

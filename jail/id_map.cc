@@ -73,7 +73,7 @@ Result<int> MountMappings::find_or_make(uint32_t owner_uid, uint32_t owner_gid, 
   }();
   ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
   if (!made) return tl::unexpected(std::move(made).error());
-  if (made_.size() >= kMost) made_.clear();
+  if (made_.size() >= kMax) made_.clear();
   int fd = made->get();
   made_.emplace(key, *std::move(made));
   return fd;

@@ -27,7 +27,7 @@ class MountMappings {
   Result<int> find_or_make(uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id);
 
  private:
-  static constexpr size_t kMost = 1024;
+  static constexpr size_t kMax = 1024;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Fd> made_;
 };
 

@@ -9,10 +9,10 @@
 namespace jail {
 
 struct IdRange {
-  static constexpr uint32_t kLeast = 4;  // two of them for runners: the next jail is built while the last one ends
+  static constexpr uint32_t kMin = 4;  // two of them for runners: the next jail is built while the last one ends
 
   uint32_t first = 0x7000'0000;  // outside of systemd's and Debian's ranges (systemd's UIDS-GIDS.md)
-  uint32_t count = 65536;        // at least kLeast
+  uint32_t count = 65536;        // at least kMin
 
   uint32_t init() const { return first; }
   uint32_t daemon() const { return first + count - 1; }

@@ -8,7 +8,7 @@
 namespace jail {
 namespace {
 
-constexpr size_t kMostImages = 8;
+constexpr size_t kMaxImages = 8;
 constexpr std::string_view kMimes[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
 constexpr char kBase64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
@@ -24,7 +24,7 @@ std::optional<std::vector<GuestImage>> read_images(const Json& message) {
   auto list = message.find("images");
   if (list == message.end() || !list->is_array()) return images;
   for (const auto& image : *list) {
-    if (images.size() == kMostImages || !image.is_object()) break;
+    if (images.size() == kMaxImages || !image.is_object()) break;
     GuestImage read{image_text(image, "mime"), image_text(image, "data")};
     const bool known = std::find(std::begin(kMimes), std::end(kMimes), read.mime) != std::end(kMimes);
     if (!known || read.base64.empty() || read.base64.find_first_not_of(kBase64) != std::string::npos)

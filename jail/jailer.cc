@@ -79,7 +79,7 @@ constexpr const char* name_of(OrderType type) {
   return number > 0 && number < std::size(kNames) ? kNames[number] : "execute an unknown order";
 }
 
-// OrderLog: log lines about failed orders, at most kMostAMinute a minute: a sender of bad orders must not fill the log.
+// OrderLog: log lines about failed orders, at most kMaxAMinute a minute: a sender of bad orders must not fill the log.
 class OrderLog {
  public:
   template <class... Args>
@@ -90,7 +90,7 @@ class OrderLog {
       since_ = now;
       said_ = left_out_ = 0;
     }
-    if (said_ < kMostAMinute) {
+    if (said_ < kMaxAMinute) {
       said_++;
       log_error("jailer: {}", fmt::format(format, std::forward<Args>(args)...));
     } else {
@@ -99,7 +99,7 @@ class OrderLog {
   }
 
  private:
-  static constexpr unsigned kMostAMinute = 20;
+  static constexpr unsigned kMaxAMinute = 20;
   Monotonic::time_point since_ = Monotonic::now();
   uint64_t said_ = 0, left_out_ = 0;
 };
@@ -128,7 +128,7 @@ class Jailer {
   void serve() {
     for (;;) {
       Order order{};
-      auto received = receive_message(orders_.get(), &order, sizeof order, kMostFdsOfMessage);
+      auto received = receive_message(orders_.get(), &order, sizeof order, kMaxFdsOfMessage);
       if (!received) {
         log_error("jailer: {}", received.error().what);
         return;  // the daemon sends whole orders only; any other message is not the daemon's

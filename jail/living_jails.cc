@@ -23,8 +23,8 @@ void LivingJails::forget_dead(size_t looked_at) {
 }
 
 bool LivingJails::has_room() {
-  forget_dead(jails_.size() < kMost ? kLookedAt : kMost);
-  return jails_.size() < kMost;
+  forget_dead(jails_.size() < kMax ? kLookedAt : kMax);
+  return jails_.size() < kMax;
 }
 
 LivingJail& LivingJails::add(int pid, Fd pidfd, uint32_t runner_id, Role role) {
@@ -54,8 +54,8 @@ const LivingJail* LivingJails::find_home(int pid) {
 // that ends passes its children to another process. If the same parent is read before and after, it was alive in
 // between. So the numbers are read upwards, then again downwards, and at the end the fork and the home are still alive.
 const LivingJail* LivingJails::home_of_fork(int pidfd, int pid) {
-  constexpr int kMostBetween = 2;
-  std::array<int, kMostBetween + 2> line{pid};
+  constexpr int kMaxBetween = 2;
+  std::array<int, kMaxBetween + 2> line{pid};
   const auto fork = pid > 0 ? read_process(pid) : std::nullopt;
   if (!fork || fork->innermost_pid != 1) return nullptr;
   if (std::any_of(fork->uids.begin(), fork->uids.end(), [this](uint32_t uid) { return uid != init_id_; }))

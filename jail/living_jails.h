@@ -21,12 +21,12 @@ struct LivingJail {
 
 class LivingJails {
  public:
-  static constexpr size_t kMost = 32768;
+  static constexpr size_t kMax = 32768;
 
   // `init_id`: the host id of init in every jail.
   explicit LivingJails(uint32_t init_id) : init_id_(init_id) {}
 
-  // False when kMost jails live. Call it before each add(); it also removes some dead jails from the table.
+  // False when kMax jails live. Call it before each add(); it also removes some dead jails from the table.
   bool has_room();
   // `pidfd` refers to `pid`, which has not been reaped yet, or only a moment ago.
   LivingJail& add(int pid, Fd pidfd, uint32_t runner_id, Role role);

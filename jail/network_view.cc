@@ -103,7 +103,7 @@ Result<> judge_list(int status, nl_cache* list, const char* what, int& count, bo
   for (nl_object* one = ::nl_cache_get_first(list); one; one = ::nl_cache_get_next(one)) {
     auto* object = reinterpret_cast<Object*>(one);
     count++;
-    if (!is_known(object) && view.foreign.size() < kMostForeign) view.foreign.push_back(name_of(object));
+    if (!is_known(object) && view.foreign.size() < kMaxForeign) view.foreign.push_back(name_of(object));
   }
   return {};
 }

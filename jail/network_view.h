@@ -15,10 +15,10 @@ namespace jail {
 struct NetworkView {
   int links = 0, addresses = 0, routes = 0, neighbours = 0, rules = 0;
   // What does not belong to a namespace with lo only, for example "link dummy0" or "route 192.0.2.0/24 in table 254".
-  // At most kMostForeign entries.
+  // At most kMaxForeign entries.
   std::vector<std::string> foreign;
 };
-constexpr size_t kMostForeign = 16;
+constexpr size_t kMaxForeign = 16;
 
 // `netlink`: a socket of the family AF_NETLINK and the protocol NETLINK_ROUTE. No call waits.
 Result<NetworkView> view_network(Fd netlink);

@@ -24,9 +24,9 @@ constexpr auto kForkLimit = 5s;        // usually a millisecond
 constexpr auto kRetryAfter = 1s;       // doubled after each failure, up to kRetryMost
 constexpr auto kRetryMost = 60s;
 constexpr unsigned kWaitingWeight = 1, kRunningWeight = 100;  // cpu.weight
-constexpr uint32_t kMostForks = 2000;  // of one zygote, because its forks share address layout and hash seed
+constexpr uint32_t kMaxForks = 2000;  // of one zygote, because its forks share address layout and hash seed
 constexpr std::chrono::minutes kOldestZygote = 1h;
-constexpr uint32_t kForksBeforeSuccessor = kMostForks * 9 / 10;
+constexpr uint32_t kForksBeforeSuccessor = kMaxForks * 9 / 10;
 constexpr auto kAgeBeforeSuccessor = kOldestZygote * 9 / 10;
 static_assert(kAgeBeforeSuccessor > 50min);
 constexpr double kOftenPerSecond = 10;    // executions of one kind: a zygote costs about as much as five cold starts
@@ -124,7 +124,7 @@ struct Pool::Shelf {
 
   bool forks() const { return !tenant.empty(); }
   bool has_zygote() const {
-    return zygote && zygote->alive() && forked < kMostForks && Monotonic::now() - zygote->ready_at() < kOldestZygote;
+    return zygote && zygote->alive() && forked < kMaxForks && Monotonic::now() - zygote->ready_at() < kOldestZygote;
   }
   uint64_t held() const { return bytes * waiting.size() + (zygote ? usual_bytes(spec.language).zygote : 0); }
   // A zygote near its last fork or its largest age gets a successor before that.

@@ -19,7 +19,7 @@
 namespace jail {
 namespace {
 
-constexpr size_t kMostProcesses = 1024;
+constexpr size_t kMaxProcesses = 1024;
 
 std::string read_text(const Fd& fd) {
   std::string text(8192, '\0');
@@ -45,7 +45,7 @@ uint32_t add_children(int pid, std::vector<int>& found, std::string* second = nu
     std::string text = read_text(fmt::format("{}/{}/children", tasks, entry->d_name));
     const char* at = text.data();
     const char* end = at + text.size();
-    while (at < end && found.size() < kMostProcesses) {
+    while (at < end && found.size() < kMaxProcesses) {
       int child = 0;
       auto [next, error] = std::from_chars(at, end, child);
       if (error != std::errc{}) break;
@@ -101,7 +101,7 @@ uint64_t socket_bytes(int pid) {
   return (used - kFreeSockets) * kSocketBytes;
 }
 
-constexpr size_t kMostSmapsBytes = 1 << 20;  // some 1,300 mappings; what lies behind them counts as the jail's own
+constexpr size_t kMaxSmapsBytes = 1 << 20;  // some 1,300 mappings; what lies behind them counts as the jail's own
 constexpr double kReadValuesEveryMs = 1000;
 
 // Pages of `values` that this process has mapped. If smaps may not be read (the code has another host id), the most
@@ -112,7 +112,7 @@ constexpr double kReadValuesEveryMs = 1000;
 uint64_t mapped_values_of(int pid, const SharedValues& values) {
   const Fd smaps = open_text(fmt::format("/proc/{}/smaps", pid));
   if (!smaps) return values.bytes();
-  std::string text(kMostSmapsBytes, '\0');
+  std::string text(kMaxSmapsBytes, '\0');
   size_t size = 0;
   while (smaps && size < text.size()) {
     const ssize_t n = ::read(smaps.get(), text.data() + size, text.size() - size);

@@ -15,7 +15,7 @@ std::string small_part(const Request& request) {
            {"language", language_name(request.spec.language)},
            {"deadline_ms", request.spec.limits.wall.count()},
            {"workspace", "/workspace"},
-           {"max_message", most_message(request)},
+           {"max_message", max_message(request)},
            {"tools", Json::array()}};
   if (request.session_call > 0) run["session"] = true;
   if (request.values) run["descriptor"] = true;  // a packet with it follows the message
@@ -38,8 +38,8 @@ void append_program(std::string& text, std::string_view code, std::string_view c
 
 }  // namespace
 
-size_t most_message(const Request& request) {
-  return std::min<uint64_t>(request.spec.limits.result_bytes, GuestChannel::kMostUpBytes - kSlack);
+size_t max_message(const Request& request) {
+  return std::min<uint64_t>(request.spec.limits.result_bytes, GuestChannel::kMaxUpBytes - kSlack);
 }
 
 std::string run_message(const Request& request) {

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 constexpr auto kEndAfter = 2ms;
 // Most code that runs on is seen at the first look.
 constexpr std::chrono::milliseconds kLookAfter[] = {kEndAfter, 10ms, 25ms, 25ms, 25ms, 50ms, 50ms};
-constexpr uint32_t kMostStaying = 64;
+constexpr uint32_t kMaxStaying = 64;
 constexpr uint64_t kAtRestUs = 500;  // CPU time that the runner needs to go to sleep after its answer
 
 }  // namespace
@@ -21,7 +21,7 @@ void TeardownQueue::end(std::unique_ptr<Jail> jail, Left left) { tasks_.spawn(en
 
 Task<> TeardownQueue::end_later(std::unique_ptr<Jail> jail, Left left) {
   co_await sleep_for(loop_, kEndAfter);
-  if (left == Left::little && is_crowded_() && staying_ < kMostStaying) {
+  if (left == Left::little && is_crowded_() && staying_ < kMaxStaying) {
     staying_++;
     co_await stay(*jail);
     staying_--;

@@ -13,7 +13,7 @@ namespace jail {
 
 class UnansweredCalls {
  public:
-  static constexpr size_t kMostBytes = 16 << 20;  // without the newest call
+  static constexpr size_t kMaxBytes = 16 << 20;  // without the newest call
 
   // The loop must outlive this object.
   explicit UnansweredCalls(Loop& loop) : loop_(loop) {}
@@ -24,7 +24,7 @@ class UnansweredCalls {
     One(UnansweredCalls& all, size_t bytes) : all_(all), bytes_(bytes) { all_.bytes_ += bytes_; }
     ~One() {
       all_.bytes_ -= bytes_;
-      if (all_.bytes_ <= kMostBytes) all_.wake();
+      if (all_.bytes_ <= kMaxBytes) all_.wake();
     }
     One(const One&) = delete;
 
@@ -33,9 +33,9 @@ class UnansweredCalls {
     size_t bytes_;
   };
 
-  // Waits until the unanswered calls hold at most kMostBytes. One waiter at a time.
+  // Waits until the unanswered calls hold at most kMaxBytes. One waiter at a time.
   Task<> room() {
-    while (bytes_ > kMostBytes && waits_) {
+    while (bytes_ > kMaxBytes && waits_) {
       room_ = std::make_shared<Event>();
       std::shared_ptr<Event> room = room_;
       co_await *room;

@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLongestFrozen = 1h;  // at a time: a frozen program holds its tenant's slot and memory
-constexpr double kPunctualMs = 10;   // if the deadline is later than this, the loop was busy or stopped
+constexpr auto kMaxFrozen = 1h;     // at a time: a frozen program holds its tenant's slot and memory
+constexpr double kPunctualMs = 10;  // if the deadline is later than this, the loop was busy or stopped
 // One turn reads up to half a megabyte of a message. All turns together suffice to parse the largest message.
 constexpr auto kTurn = 5ms;
 constexpr int kTurnsToRead = 30;
@@ -35,7 +35,7 @@ Result<> WallClock::freeze() {
   if (frozen_) return {};
   if (!stands_still()) CHECKED(jail_.cgroup().freeze());
   frozen_ = true;
-  deadline_ = Deadline(loop_, kLongestFrozen, [this] { told_.too_old(); });
+  deadline_ = Deadline(loop_, kMaxFrozen, [this] { told_.too_old(); });
   stand_still();
   return {};
 }

@@ -16,8 +16,8 @@
 namespace policies {
 namespace {
 
-constexpr size_t kMostRules = 100, kMostPorts = 32, kMostPatterns = 64, kMostPatternBytes = 256;
-constexpr size_t kMostRulesBytes = 64 << 10;  // they go to the proxy with each execution
+constexpr size_t kMaxRules = 100, kMaxPorts = 32, kMaxPatterns = 64, kMaxPatternBytes = 256;
+constexpr size_t kMaxRulesBytes = 64 << 10;  // they go to the proxy with each execution
 constexpr uint16_t kPlainPort = 80, kTlsPort = 443;
 constexpr std::string_view kHeaderCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 // Headers of the message itself and of its destination: the proxy writes them.
@@ -36,16 +36,16 @@ std::vector<uint16_t> read_ports(Checked& in) {
     }
   }
   const size_t listed = in.list_or_empty("ports").size();
-  if (listed == 0 || listed > kMostPorts) in.wrong("ports", "a list of 1 to 32 ports");
+  if (listed == 0 || listed > kMaxPorts) in.wrong("ports", "a list of 1 to 32 ports");
   return ports;
 }
 
 void check_patterns(std::string_view key, const std::vector<std::string>& patterns, std::string_view first,
                     Checked& in) {
-  if (in.has(key) && (patterns.empty() || patterns.size() > kMostPatterns))
+  if (in.has(key) && (patterns.empty() || patterns.size() > kMaxPatterns))
     in.wrong(key, "a list of 1 to 64; without the key, all are allowed");
   for (const std::string& pattern : patterns) {
-    if (pattern.empty() || pattern.size() > kMostPatternBytes || first.find(pattern.front()) == first.npos ||
+    if (pattern.empty() || pattern.size() > kMaxPatternBytes || first.find(pattern.front()) == first.npos ||
         std::any_of(pattern.begin(), pattern.end(), [](char c) { return c <= ' ' || c == 0x7f; }))
       in.wrong(key, fmt::format("\"{}\" is not one: at most 256 characters without a space, for example {}",
                                 printable(pattern, 64), key == "paths" ? "\"/v1/*\"" : "\"GET\""));
@@ -200,10 +200,10 @@ EgressRules read_egress_rules(const Json& object, std::vector<Error>& problems, 
   EgressRules egress;
   if (!in.has("rules")) in.wrong("rules", "missing");
   const Json& rules = in.list_or_empty("rules");
-  if (rules.size() > kMostRules) in.wrong("rules", "more than 100 rules");
-  for (size_t i = 0; i < std::min(rules.size(), kMostRules); i++)
+  if (rules.size() > kMaxRules) in.wrong("rules", "more than 100 rules");
+  for (size_t i = 0; i < std::min(rules.size(), kMaxRules); i++)
     egress.rules.push_back(read_egress_rule(rules[i], fmt::format("{}.rules[{}]", path, i), problems));
-  if (dump_json(rules).size() > kMostRulesBytes) in.wrong("rules", "longer than 64 KiB together");
+  if (dump_json(rules).size() > kMaxRulesBytes) in.wrong("rules", "longer than 64 KiB together");
   egress.connections = static_cast<uint32_t>(in.integer("connections", 1, 256));
   egress.bytes_up = static_cast<uint64_t>(in.integer("bytes_up", 0, int64_t{1} << 50));
   egress.bytes_down = static_cast<uint64_t>(in.integer("bytes_down", 0, int64_t{1} << 50));

@@ -10,13 +10,13 @@
 namespace policies {
 namespace {
 
-constexpr size_t kMostHostBytes = 253, kMostLabelBytes = 63;  // RFC 1035, section 2.3.4
+constexpr size_t kMaxHostBytes = 253, kMaxLabelBytes = 63;  // RFC 1035, section 2.3.4
 constexpr size_t kShownBytes = 80;
 
 bool is_host_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_label(std::string_view label) {
-  if (label.empty() || label.size() > kMostLabelBytes || label.front() == '-' || label.back() == '-') return false;
+  if (label.empty() || label.size() > kMaxLabelBytes || label.front() == '-' || label.back() == '-') return false;
   return std::all_of(label.begin(), label.end(),
                      [](char c) { return (c >= 'a' && c <= 'z') || is_host_digit(c) || c == '-' || c == '_'; });
 }
@@ -35,7 +35,7 @@ auto refused(std::string_view text, std::string_view why) {
 }  // namespace
 
 Result<std::string> parse_host_name(std::string_view text) {
-  if (text.size() > kMostHostBytes) return refused(text, "is longer than 253 bytes");
+  if (text.size() > kMaxHostBytes) return refused(text, "is longer than 253 bytes");
   std::string host(text);
   for (char& c : host) {
     const auto byte = static_cast<unsigned char>(c);

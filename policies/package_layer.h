@@ -22,7 +22,7 @@ struct PackageLayer {
 };
 using PackageLayers = std::vector<std::shared_ptr<const PackageLayer>>;
 
-inline constexpr size_t kMostLayers = 8;  // of one policy
+inline constexpr size_t kMaxLayers = 8;  // of one policy
 
 // Finds a layer by name. Errors: not_found, invalid: its files were changed.
 using LayerLookup = std::function<Result<std::shared_ptr<const PackageLayer>>(const std::string& name)>;

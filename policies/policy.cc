@@ -239,7 +239,7 @@ void read_tools(const Json& value, Policy& policy, Checked& in) {
 // Names alone: whether these layers exist is known where the policies are used (supervisor/layers/).
 void read_layers(Policy& policy, Checked& in) {
   policy.layer_names = in.strings_or("layers", {});
-  if (policy.layer_names.size() > kMostLayers) in.wrong("layers", fmt::format("more than {} layers", kMostLayers));
+  if (policy.layer_names.size() > kMaxLayers) in.wrong("layers", fmt::format("more than {} layers", kMaxLayers));
   for (auto at = policy.layer_names.begin(); at != policy.layer_names.end(); ++at) {
     const std::string& name = *at;
     if (!valid_name(name))

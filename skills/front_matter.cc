@@ -13,8 +13,8 @@
 namespace skills {
 namespace {
 
-constexpr size_t kMostBytes = 16 << 10;
-constexpr size_t kMostKeys = 64;  // of each map; the same for items of a list
+constexpr size_t kMaxBytes = 16 << 10;
+constexpr size_t kMaxKeys = 64;  // of each map; the same for items of a list
 
 struct Line {
   size_t number;
@@ -92,7 +92,7 @@ class Reader {
       if (colon == line->text.npos || !is_key(key) || (!rest.empty() && rest[0] != ' '))
         return wrong(line->number, "is not `key: value`");
       if (fields.contains(key)) return wrong(line->number, fmt::format("'{}' is listed twice", key));
-      if (fields.size() == kMostKeys) return wrong(line->number, fmt::format("more than {} keys", kMostKeys));
+      if (fields.size() == kMaxKeys) return wrong(line->number, fmt::format("more than {} keys", kMaxKeys));
       at_++;
       TRY(Json value, value_of(*line, rest));
       fields[std::string(key)] = std::move(value);
@@ -115,7 +115,7 @@ class Reader {
   Result<Json> list(size_t indent) {
     Json items = Json::array();
     for (const Line* line = peek(); line && line->indent == indent && line->text.starts_with("- "); line = peek()) {
-      if (items.size() == kMostKeys) return wrong(line->number, fmt::format("more than {} items", kMostKeys));
+      if (items.size() == kMaxKeys) return wrong(line->number, fmt::format("more than {} items", kMaxKeys));
       at_++;
       std::string_view text = line->text.substr(2);
       text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -216,7 +216,7 @@ Result<FrontMatter> parse_front_matter(std::string_view text) {
   size_t begin = 0;
   for (size_t number = 1;; number++) {
     if (begin >= text.size()) return wrong(number, "the line `---` at its end is missing");
-    if (begin > kMostBytes) return wrong(number, fmt::format("the front matter is longer than {} bytes", kMostBytes));
+    if (begin > kMaxBytes) return wrong(number, fmt::format("the front matter is longer than {} bytes", kMaxBytes));
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = trimmed_end(text.substr(begin, end - begin), kBlanks);
     begin = end + 1;

@@ -13,7 +13,7 @@ namespace skills {
 namespace {
 
 constexpr std::string_view kScheme = "skill://";
-constexpr size_t kMostQuery = 1000;
+constexpr size_t kMaxQuery = 1000;
 
 // Words in lower case: runs of letters, digits and bytes beyond ASCII.
 std::vector<std::string> words_of(std::string_view text) {
@@ -123,17 +123,17 @@ std::vector<Found> Library::all() const {
 std::vector<Found> Library::search(std::string_view query) const { return ranked(query, 1); }
 
 std::vector<Found> Library::fitting(std::string_view query) const {
-  const size_t words = words_of(query.substr(0, kMostQuery)).size();
+  const size_t words = words_of(query.substr(0, kMaxQuery)).size();
   return ranked(query, std::max(words / 3 + 1, std::min<size_t>(words, 2)));
 }
 
-std::vector<Found> Library::ranked(std::string_view query, size_t least_words) const {
-  const auto words = words_of(query.substr(0, kMostQuery));
+std::vector<Found> Library::ranked(std::string_view query, size_t min_words) const {
+  const auto words = words_of(query.substr(0, kMaxQuery));
   std::vector<Found> found = all();
   if (words.empty()) return found;
   std::vector<std::pair<unsigned, Found>> fit;
   for (const Found& one : found)
-    if (const Score sum = score(words, *one.skill); sum.words >= least_words) fit.emplace_back(sum.points, one);
+    if (const Score sum = score(words, *one.skill); sum.words >= min_words) fit.emplace_back(sum.points, one);
   std::stable_sort(fit.begin(), fit.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   found.clear();
   for (const auto& [points, one] : fit) found.push_back(one);

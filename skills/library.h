@@ -60,7 +60,7 @@ class Library {
   Result<std::string> read_code(const Found& found, uint32_t version) const;
 
  private:
-  std::vector<Found> ranked(std::string_view query, size_t least_words) const;
+  std::vector<Found> ranked(std::string_view query, size_t min_words) const;
   const std::shared_ptr<const Shared> shared_;
   const SkillStore& own_;
 };

@@ -16,7 +16,7 @@ Result<> check_name(std::string_view name) {
   auto wrong = [](std::string_view hint) {
     return fail(Code::invalid, "Invalid skill name. Use alphanumeric and underscores only.", std::string(hint));
   };
-  if (name.empty() || name.size() > kMostNameBytes) return wrong("a name has 1 to 64 characters");
+  if (name.empty() || name.size() > kMaxNameBytes) return wrong("a name has 1 to 64 characters");
   const bool good =
       std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
   if (!good) return wrong("as in filter_active_users");
@@ -28,7 +28,7 @@ Result<> check_name(std::string_view name) {
 }
 
 std::string slug_of(std::string_view name) {
-  if (name.size() > kMostNameBytes) return {};
+  if (name.size() > kMaxNameBytes) return {};
   std::string slug;
   for (char c : name) {
     if (is_letter(c) || is_digit(c)) {

@@ -9,7 +9,7 @@
 
 namespace skills {
 
-constexpr size_t kMostNameBytes = 64;
+constexpr size_t kMaxNameBytes = 64;
 
 // Letters, digits and underscores, not beginning with a digit; at least one letter or digit; not of the form __name__.
 // Errors: invalid.

@@ -15,7 +15,7 @@
 namespace skills {
 namespace {
 
-constexpr int kMostDepth = 4;
+constexpr int kMaxDepth = 4;
 constexpr char kHead[] = "SKILL.md";
 
 // SKILL.md first, the rest by path.
@@ -44,7 +44,7 @@ class Collection {
 
  private:
   Result<> add(int directory, const std::string& below, int depth) {
-    if (depth > kMostDepth) return fail(Code::invalid, fmt::format("{} is nested too deep", below));
+    if (depth > kMaxDepth) return fail(Code::invalid, fmt::format("{} is nested too deep", below));
     TRY(RelativePath top, RelativePath::parse("."));
     TRY(Fd folder, open_beneath(directory, top, O_RDONLY | O_DIRECTORY));
     const DirectoryStream entries = stream_of(std::move(folder));
@@ -53,7 +53,7 @@ class Collection {
     while (const dirent* entry = ::readdir(entries.get())) {
       const std::string_view name = entry->d_name;
       if (name == "." || name == "..") continue;
-      if (++entries_ > 2 * kMostFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMostFiles));
+      if (++entries_ > 2 * kMaxFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMaxFiles));
       if (!is_file_name(name)) return wrong_file_name(name);
       TRY(RelativePath path, RelativePath::parse(name));
       TRY(struct stat info, stat_beneath(fd, path));
@@ -71,10 +71,10 @@ class Collection {
   }
 
   Result<> add_file(std::string path, uint64_t size) {
-    if (files_.size() == kMostFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMostFiles));
+    if (files_.size() == kMaxFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMaxFiles));
     bytes_ += size;
-    if (size > kMostSkillBytes || bytes_ > kMostSkillBytes)
-      return fail(Code::exhausted, fmt::format("more than {} bytes", kMostSkillBytes));
+    if (size > kMaxSkillBytes || bytes_ > kMaxSkillBytes)
+      return fail(Code::exhausted, fmt::format("more than {} bytes", kMaxSkillBytes));
     files_.push_back({std::move(path), size, {}});
     return {};
   }
@@ -87,7 +87,7 @@ class Collection {
 Result<std::string> read_bytes(int directory, std::string_view path) {
   TRY(RelativePath relative, RelativePath::parse(path));
   TRY(Fd file, open_regular_beneath(directory, relative, O_RDONLY));
-  return read_whole(file.get(), kMostSkillBytes);
+  return read_whole(file.get(), kMaxSkillBytes);
 }
 
 // The text at `key`; empty if there is no text.
@@ -104,7 +104,7 @@ Result<> check_path(const std::string& path, const FileContents& all) {
     if (!is_file_name(std::string_view(path).substr(at, end - at))) return wrong_file_name(path);
     if (end < path.size() && all.contains(path.substr(0, end)))
       return fail(Code::invalid, fmt::format("{} is a file and a folder", path.substr(0, end)));
-    if (end < path.size() && ++depth > kMostDepth)
+    if (end < path.size() && ++depth > kMaxDepth)
       return fail(Code::invalid, fmt::format("{} is nested too deep", path));
     at = end + 1;
   }
@@ -120,7 +120,7 @@ Result<> understand(Skill& skill) {
     return fail(Code::invalid,
                 fmt::format("the name in SKILL.md is not the name of its folder, which is {}", skill.slug));
   skill.description = text_at(fields, "description");
-  if (skill.description.empty() || skill.description.size() > 4 * kMostDescriptionBytes)
+  if (skill.description.empty() || skill.description.size() > 4 * kMaxDescriptionBytes)
     return fail(Code::invalid, "SKILL.md has no description of 1 to 1024 characters");
   skill.name = text_at(more, "import");
   if (skill.name.empty()) skill.name = name_of(skill.slug);
@@ -160,15 +160,14 @@ Result<> check_draft(const Draft& draft) {
   CHECKED(check_name(draft.name));
   if (draft.language == SkillLanguage::none) return fail(Code::invalid, "a saved skill is Python or JavaScript");
   if (draft.code.empty()) return fail(Code::invalid, "the skill's code is empty", "save at least one function");
-  if (draft.code.size() > kMostCodeBytes)
+  if (draft.code.size() > kMaxCodeBytes)
     return fail(Code::exhausted, fmt::format("the skill's code has {} bytes", draft.code.size()),
-                fmt::format("at most {} bytes are allowed; store data in the workspace", kMostCodeBytes),
-                "skills.code");
+                fmt::format("at most {} bytes are allowed; store data in the workspace", kMaxCodeBytes), "skills.code");
   if (draft.code.find('\0') != std::string::npos || valid_utf8(draft.code) != draft.code)
     return fail(Code::invalid, "the skill's code is not UTF-8 text, or contains a NUL");
-  if (draft.description.size() > kMostDescriptionBytes)
+  if (draft.description.size() > kMaxDescriptionBytes)
     return fail(Code::invalid, fmt::format("the description has {} bytes", draft.description.size()),
-                fmt::format("at most {} bytes are allowed", kMostDescriptionBytes));
+                fmt::format("at most {} bytes are allowed", kMaxDescriptionBytes));
   if (draft.description.find('\0') != std::string::npos || valid_utf8(draft.description) != draft.description)
     return fail(Code::invalid, "the description is not UTF-8 text, or contains a NUL");
   return {};
@@ -207,7 +206,7 @@ Result<Skill> read_skill(int directory, std::string_view slug) {
     TRY(std::string contents, read_bytes(directory, file.path));
     file.size = contents.size();
     bytes += file.size;
-    if (bytes > kMostSkillBytes) return fail(Code::exhausted, fmt::format("more than {} bytes", kMostSkillBytes));
+    if (bytes > kMaxSkillBytes) return fail(Code::exhausted, fmt::format("more than {} bytes", kMaxSkillBytes));
     file.digest = digest_of(contents);
     if (file.path != kHead) continue;
     TRY(FrontMatter head, parse_front_matter(contents));
@@ -246,13 +245,13 @@ Result<WholeSkill> read_whole_skill(int directory, std::string_view slug) {
 Result<WholeSkill> make_whole_skill(std::string_view slug, FileContents contents) {
   WholeSkill whole{{}, std::move(contents)};
   whole.skill.slug = slug;
-  if (whole.contents.size() > kMostFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMostFiles));
+  if (whole.contents.size() > kMaxFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMaxFiles));
   for (const auto& [path, text] : whole.contents) {
     CHECKED(check_path(path, whole.contents));
     whole.skill.files.push_back({path, text.size(), digest_of(text)});
   }
-  if (whole.skill.bytes() > kMostSkillBytes)
-    return fail(Code::exhausted, fmt::format("more than {} bytes", kMostSkillBytes));
+  if (whole.skill.bytes() > kMaxSkillBytes)
+    return fail(Code::exhausted, fmt::format("more than {} bytes", kMaxSkillBytes));
   const auto head = whole.contents.find(kHead);
   if (head == whole.contents.end()) return fail(Code::invalid, "it has no SKILL.md");
   sort_files(whole.skill.files);

@@ -12,10 +12,10 @@
 
 namespace skills {
 
-constexpr size_t kMostFiles = 512;              // of one skill; this limit and the next must be accepted by every host
-constexpr uint64_t kMostSkillBytes = 16 << 20;  // (SEP-2640, SKILL_LIMITS of the official SDK)
-constexpr size_t kMostDescriptionBytes = 1024;
-constexpr size_t kMostCodeBytes = 256 << 10;  // of a saved skill
+constexpr size_t kMaxFiles = 512;              // of one skill; this limit and the next must be accepted by every host
+constexpr uint64_t kMaxSkillBytes = 16 << 20;  // (SEP-2640, SKILL_LIMITS of the official SDK)
+constexpr size_t kMaxDescriptionBytes = 1024;
+constexpr size_t kMaxCodeBytes = 256 << 10;  // of a saved skill
 
 enum class SkillLanguage { none, python, javascript };     // `none`: instructions only, no code
 std::string_view language_name(SkillLanguage language);    // "python"

@@ -17,8 +17,8 @@ namespace skills {
 namespace {
 
 constexpr mode_t kPrivate = 0700;
-constexpr size_t kMostListed = 20'000;
-constexpr size_t kMostProblems = 100;
+constexpr size_t kMaxListed = 20'000;
+constexpr size_t kMaxProblems = 100;
 constexpr char kNew[] = ".new";    // name of a version during its writing
 constexpr char kGone[] = ".gone";  // name of a skill during its removal
 
@@ -33,7 +33,7 @@ Result<std::vector<std::string>> names_in(int directory, const RelativePath& pat
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (names.size() == kMostListed) return fail(Code::exhausted, fmt::format("more than {} entries", kMostListed));
+    if (names.size() == kMaxListed) return fail(Code::exhausted, fmt::format("more than {} entries", kMaxListed));
     names.emplace_back(name);
   }
   std::sort(names.begin(), names.end());
@@ -104,7 +104,7 @@ Result<> SkillStore::load() {
 }
 
 void SkillStore::note(std::string_view name, std::string_view problem) {
-  if (problems_.size() < kMostProblems) problems_.push_back(fmt::format("skill '{}': {}", valid_utf8(name), problem));
+  if (problems_.size() < kMaxProblems) problems_.push_back(fmt::format("skill '{}': {}", valid_utf8(name), problem));
 }
 
 // Reads the newest version that can be read. nullopt: the folder has no version, because the daemon ended during the

@@ -9,7 +9,7 @@
 namespace jail::init {
 namespace {
 
-constexpr int kMostCapabilities = 64;  // the bits of the two words; the kernel knows fewer
+constexpr int kMaxCapabilities = 64;  // the bits of the two words; the kernel knows fewer
 
 int outcome(long result) { return result < 0 ? errno : 0; }
 
@@ -24,7 +24,7 @@ int set_capabilities(uint64_t mask) {
 }
 
 int limit_bounding_set(uint64_t mask) {
-  for (int capability = 0; capability < kMostCapabilities; capability++) {
+  for (int capability = 0; capability < kMaxCapabilities; capability++) {
     const int held = prctl(PR_CAPBSET_READ, capability, 0, 0, 0);
     if (held < 0) return 0;  // the kernel knows no more capabilities
     if (held > 0 && !(mask & bit_of(capability)) && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) return errno;

@@ -18,8 +18,8 @@
 namespace jail::zygote {
 namespace {
 
-constexpr int kMost = 64;      // Node has fifteen
-constexpr int kMostBytes = 8;  // in a pipe: libuv keeps one byte in the pipe that it uses as a lock
+constexpr int kMax = 64;      // Node has fifteen
+constexpr int kMaxBytes = 8;  // in a pipe: libuv keeps one byte in the pipe that it uses as a lock
 
 enum class Kind { epoll, event, pipe, null };
 
@@ -31,7 +31,7 @@ struct Noted {
   int bytes;    // pipe: bytes not read yet
 };
 
-Noted noted[kMost];
+Noted noted[kMax];
 int count = 0;
 
 bool is_null(const struct stat& info) {
@@ -55,7 +55,7 @@ int note(int number) {
   } else if (!is_null(info)) {
     return ENOTSUP;
   }
-  if (count == kMost || it.bytes > kMostBytes) return ENOTSUP;
+  if (count == kMax || it.bytes > kMaxBytes) return ENOTSUP;
   noted[count++] = it;
   return 0;
 }
@@ -83,7 +83,7 @@ int place(int made, int number) {
 int make_pipe(const Noted& reading, const Noted& writing) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | (reading.flags & O_NONBLOCK)) < 0) return errno;
-  const char bytes[kMostBytes]{};
+  const char bytes[kMaxBytes]{};
   if (reading.bytes > 0 && ::write(ends[1], bytes, static_cast<size_t>(reading.bytes)) != reading.bytes) return EIO;
   // Moves the end above all recorded numbers first: its number could be the one that the other end must get.
   int high = ::fcntl(ends[1], F_DUPFD_CLOEXEC, noted[count - 1].number + 1);

@@ -28,7 +28,7 @@
 namespace {
 
 constexpr int kIdleTries = 2000;  // one millisecond each: under emulation a thread may need long to become idle
-constexpr size_t kMostReady = 4096;
+constexpr size_t kMaxReady = 4096;
 
 uv_loop_s* loop = nullptr;
 jmp_buf script;
@@ -140,7 +140,7 @@ napi_value refuse(napi_env env, const char* why) {
 // serve(ready): `ready` is the message to send when the zygote can be forked. The result, in a copy, is a random
 // number.
 napi_value serve(napi_env env, napi_callback_info info) {
-  static char ready[kMostReady];
+  static char ready[kMaxReady];
   static size_t length;
   napi_value text = nullptr;
   size_t given = 1;

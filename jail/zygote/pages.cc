@@ -19,7 +19,7 @@ namespace {
 
 constexpr uintptr_t kPage = 4096;
 constexpr int kProgramLimitMs = 10'000;  // usually a millisecond
-constexpr int kMostRanges = 1024;
+constexpr int kMaxRanges = 1024;
 
 // One word of /proc/PID/pagemap.
 constexpr uint64_t kPresent = uint64_t{1} << 63;
@@ -31,7 +31,7 @@ struct Range {
   bool is_written;
 };
 
-Range ranges[kMostRanges];
+Range ranges[kMaxRanges];
 int range_count = 0;
 
 // Adds the pages of one mapping: pages of its own where it is writable, present ones of a file where it is not.
@@ -50,7 +50,7 @@ void add_mapping(int pagemap, uintptr_t from, uintptr_t to, bool is_writable) {
       Range* last = range_count > 0 ? &ranges[range_count - 1] : nullptr;
       if (last && last->is_written == is_writable && last->start + last->pages * kPage == at) {
         last->pages++;
-      } else if (range_count < kMostRanges) {
+      } else if (range_count < kMaxRanges) {
         ranges[range_count++] = {at, 1, is_writable};
       }
     }

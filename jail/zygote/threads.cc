@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr int kMostThreads = 16;
+constexpr int kMaxThreads = 16;
 constexpr size_t kStackBytes = 8 << 20;  // as large as node's own
 
 struct Thread {
@@ -27,7 +27,7 @@ struct Thread {
   volatile bool waits, revived;
 };
 
-Thread threads[kMostThreads];
+Thread threads[kMaxThreads];
 int count = 0;
 bool in_copy = false;
 
@@ -96,7 +96,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int pthread_create(pthread_t* id, const pthread_attr_t* attributes,
                                                           void* (*start)(void*), void* argument) {
-  if (in_copy || count == kMostThreads) return real_create(id, attributes, start, argument);
+  if (in_copy || count == kMaxThreads) return real_create(id, attributes, start, argument);
   Thread& thread = threads[count];
   void* stack =
       ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

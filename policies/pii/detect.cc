@@ -22,7 +22,7 @@ constexpr int64_t kExpressionMemory = 64 << 20;  // bytes for one RE2 expression
 constexpr size_t kLong = 256;                    // bytes; a longer match without a finding is skipped whole
 // A step of a scan ends after this many bytes, or after this many candidates.
 constexpr size_t kScanWindow = 256 << 10, kLooks = 256;
-constexpr size_t kLongest = 64 << 10;              // bytes behind the window, for shapes that begin in it
+constexpr size_t kMaxShapeBytes = 64 << 10;        // bytes behind the window, for shapes that begin in it
 constexpr int64_t kPolicyPatternMemory = 8 << 20;  // bytes for one RE2 expression of a policy
 constexpr int kMaxProgram = 5000;                  // instructions of a policy's expression: "x{1000}{5}"
 constexpr size_t kMaxPolicyPatterns = 64, kMaxExpression = 2048, kMaxAllowed = 1000;
@@ -221,7 +221,7 @@ std::vector<PiiFinding> PiiDetector::find(std::string_view text, std::span<const
 PiiScan::Step PiiScan::step() {
   const size_t expressions = 2 + detector_.compiled_->customs.size();
   const size_t edge = std::min(at_ + kScanWindow, text_.size());
-  const size_t limit = std::min(edge + kLongest, text_.size());
+  const size_t limit = std::min(edge + kMaxShapeBytes, text_.size());
   last_look_ = looks_ + kLooks;
   if (expression_ < 2) {
     look_for_shapes(edge, limit);

@@ -29,12 +29,12 @@ struct Number {
 };
 
 // Reads digits in groups, from `at` on: one separator between groups, or two if one is a bracket.
-Number read_number(std::string_view text, size_t at, size_t most_digits) {
+Number read_number(std::string_view text, size_t at, size_t max_digits) {
   constexpr std::string_view kMarks = " .-/()";
   Number number{{at, at}, {}, 0, {}};
   size_t i = at;
   while (i < text.size() && i - at < 3 && std::string_view("(+").find(text[i]) != std::string_view::npos) i++;
-  while (i < text.size() && is_digit(text[i]) && number.digits.size() <= most_digits) {
+  while (i < text.size() && is_digit(text[i]) && number.digits.size() <= max_digits) {
     const size_t group = i;
     while (i < text.size() && is_digit(text[i])) number.digits += text[i++];
     number.groups++;
@@ -73,14 +73,14 @@ bool ends(std::string_view text, PiiSpan span) {
 }
 
 Accepted phone_behind(std::string_view text, PiiSpan word, bool weak) {
-  constexpr size_t kMost = 15;
+  constexpr size_t kMax = 15;
   if (!begins_word(text, word)) return {};
   const size_t at = announced_at(text, word.end);
   if (at == text.npos) return {};
-  const Number number = read_number(text, at, kMost);
+  const Number number = read_number(text, at, kMax);
   const size_t digits = number.digits.size();
   const bool international = text[at] == '+' || (text[at] == '(' && text[at + 1] == '+');
-  if (digits < 7 || digits > (international || number.digits.starts_with("0") ? kMost : 13u)) return {};
+  if (digits < 7 || digits > (international || number.digits.starts_with("0") ? kMax : 13u)) return {};
   if (number.groups == 1 && !international && digits < 8) return {};
   if (weak && !international && (digits < 9 || number.groups == 1) && !number.digits.starts_with("00")) return {};
   if (is_date(number) || number.shape.starts_with("1.") || !ends(text, number.span)) return {};

@@ -7,7 +7,7 @@
 namespace agent {
 namespace {
 
-constexpr size_t kMostOutputBytes = 256 << 10;
+constexpr size_t kMaxOutputBytes = 256 << 10;
 constexpr char kInstructions[] =
     "You do a task for a user on a Linux machine. You have no other way to act than the given tools. execute_code runs "
     "your program in a jail and answers its result and what it prints; Python variables stay between calls, and files "
@@ -168,7 +168,7 @@ Task<Result<>> AgentRun::make_calls(const std::vector<ToolRequest>& requests) {
     failed_calls_ = answer.told.is_error ? failed_calls_ + 1 : 0;
     tell_(fmt::format("turn {}: {}: {} after {:.0f} ms", outcome_.turns, call_text(request),
                       answer.told.is_error ? "failed: " + printable(answer.told.text, 160) : "ok", ms_since(begun)));
-    if (outcome_.output.size() < kMostOutputBytes) outcome_.output += answer.printed;
+    if (outcome_.output.size() < kMaxOutputBytes) outcome_.output += answer.printed;
     answers.answers.push_back(std::move(answer.told));
   }
   CO_CHECKED(transcript_.add(std::move(answers)));

@@ -15,7 +15,7 @@
 namespace agent {
 namespace {
 
-constexpr size_t kMostSecretBytes = 8 << 10;
+constexpr size_t kMaxSecretBytes = 8 << 10;
 
 std::string environment(const char* name) {
   const char* value = ::getenv(name);
@@ -68,7 +68,7 @@ Result<std::string> read_key() {
     TRY(key, read_secret_file(file, "the credential llm-api-key"));
   }
   const bool is_plain = std::all_of(key.begin(), key.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
-  if (is_plain && key.size() <= kMostSecretBytes) return key;
+  if (is_plain && key.size() <= kMaxSecretBytes) return key;
   return fail(Code::invalid, "the key of the model's API ($LLM_API_KEY or the credential llm-api-key) is not one word",
               "give the key alone, without quotes");
 }
@@ -123,7 +123,7 @@ std::string without_key(std::string text, const std::string& key) {
 Result<std::string> read_secret_file(const std::string& path, const std::string& name) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return fail_errno(errno, name + ": open '" + path + "'", Code::invalid);
-  auto text = read_whole(file.get(), kMostSecretBytes);
+  auto text = read_whole(file.get(), kMaxSecretBytes);
   if (!text) return tl::unexpected(std::move(text).error().within(name));
   return std::string(trimmed(*text, " \t\r\n"));
 }

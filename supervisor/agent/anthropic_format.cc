@@ -9,7 +9,7 @@
 namespace agent {
 namespace {
 
-constexpr unsigned kMostReplyTokens = 16'000;  // max_tokens of one reply; the API wants a number
+constexpr unsigned kMaxReplyTokens = 16'000;  // max_tokens of one reply; the API wants a number
 
 class AnthropicReader : public ReplyReader {
  public:
@@ -99,7 +99,7 @@ class AnthropicFormat : public ModelFormat {
     for (const ShownTool& tool : tools)
       shown.push_back({{"name", tool.name}, {"description", tool.description}, {"input_schema", tool.schema}});
     return {{"model", model},
-            {"max_tokens", kMostReplyTokens},
+            {"max_tokens", kMaxReplyTokens},
             {"system", instructions},
             {"messages", std::move(all)},
             {"tools", std::move(shown)},

@@ -18,9 +18,9 @@ constexpr std::array<std::string_view, 3> kShownTools = {"execute_code", "search
 constexpr char kExecute[] = "execute_code";
 // The session is this program's. The result of a background execution is a resource, which no shown tool reads.
 constexpr const char* kOwnArguments[] = {"session", "background"};
-constexpr size_t kMostToldBytes = 32 << 10;     // of one answer, for the model
-constexpr size_t kMostPrintedBytes = 64 << 10;  // of one program
-constexpr size_t kMostDescriptionBytes = 200;
+constexpr size_t kMaxToldBytes = 32 << 10;     // of one answer, for the model
+constexpr size_t kMaxPrintedBytes = 64 << 10;  // of one program
+constexpr size_t kMaxDescriptionBytes = 200;
 constexpr auto kPatience = std::chrono::seconds(5);  // for the daemon to end the sessions
 
 std::string cut_text(std::string_view text, size_t most) {
@@ -30,10 +30,10 @@ std::string cut_text(std::string_view text, size_t most) {
 
 // The beginning and the end of a text that is too long for the model.
 std::string told_text(const std::string& text) {
-  if (text.size() <= kMostToldBytes) return text;
-  const std::string begin = cut_text(text, kMostToldBytes * 3 / 4);
-  const std::string end = valid_utf8(std::string_view(text).substr(text.size() - kMostToldBytes / 4));
-  const size_t left_out = text.size() - begin.size() - kMostToldBytes / 4;
+  if (text.size() <= kMaxToldBytes) return text;
+  const std::string begin = cut_text(text, kMaxToldBytes * 3 / 4);
+  const std::string end = valid_utf8(std::string_view(text).substr(text.size() - kMaxToldBytes / 4));
+  const size_t left_out = text.size() - begin.size() - kMaxToldBytes / 4;
   return fmt::format("{}\n[... {} bytes are left out here: print less, or write a file and read parts of it ...]\n{}",
                      begin, left_out, end);
 }
@@ -63,8 +63,8 @@ std::string printed_lines(const Json& answer) {
   std::string printed;
   if (const Json& output = part_of(answer, "output"); output.is_array())
     for (const Json& line : output)
-      if (line.is_string() && printed.size() < kMostPrintedBytes) printed += line.get<std::string>() + '\n';
-  return cut_text(printed, kMostPrintedBytes);
+      if (line.is_string() && printed.size() < kMaxPrintedBytes) printed += line.get<std::string>() + '\n';
+  return cut_text(printed, kMaxPrintedBytes);
 }
 
 Error error_of_answer(const Json& error) {
@@ -132,7 +132,7 @@ Json DaemonTools::meta(const std::string& description) const {
   if (!place_.workspace.empty()) meta["org.warder/workspace"] = place_.workspace;
   if (description.empty()) return meta;
   meta["org.warder/task"] = description;
-  meta["org.warder/session-description"] = cut_text(place_.task, kMostDescriptionBytes);
+  meta["org.warder/session-description"] = cut_text(place_.task, kMaxDescriptionBytes);
   return meta;
 }
 

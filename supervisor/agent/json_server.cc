@@ -14,10 +14,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostBodyBytes = 2 << 20;
-constexpr size_t kMostUnreadBytes = 4 << 20;  // that are read after a refusal, so that the client can read it
-constexpr auto kRequestTime = 30s;            // for a client to send its request, and again to read the answer
-constexpr auto kAcceptPause = 100ms;          // after accept4(2) failed
+constexpr size_t kMaxBodyBytes = 2 << 20;
+constexpr size_t kMaxUnreadBytes = 4 << 20;  // that are read after a refusal, so that the client can read it
+constexpr auto kRequestTime = 30s;           // for a client to send its request, and again to read the answer
+constexpr auto kAcceptPause = 100ms;         // after accept4(2) failed
 
 const char* status_text(int status) {
   switch (status) {
@@ -65,7 +65,7 @@ Task<> watch_hangup(AsyncFd& client, Event& over) {
 Task<> send(Loop& loop, AsyncFd& client, const JsonReply& reply) {
   const std::string bytes = reply_bytes(reply);
   const Deadline limit(loop, kRequestTime, [fd = client.get()] { ::shutdown(fd, SHUT_RDWR); });
-  co_await http::send_reply(client, bytes, kMostUnreadBytes);
+  co_await http::send_reply(client, bytes, kMaxUnreadBytes);
 }
 
 }  // namespace
@@ -74,18 +74,18 @@ JsonReply json_refusal(int status, const std::string& why, std::string headers) 
   return {status, {{"error", why}}, std::move(headers)};
 }
 
-Result<std::unique_ptr<JsonServer>> JsonServer::open(Loop& loop, Fd socket, Host& host, size_t most_connections) {
+Result<std::unique_ptr<JsonServer>> JsonServer::open(Loop& loop, Fd socket, Host& host, size_t max_connections) {
   TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
-  std::unique_ptr<JsonServer> server(new JsonServer(loop, std::move(watched), host, most_connections));
+  std::unique_ptr<JsonServer> server(new JsonServer(loop, std::move(watched), host, max_connections));
   server->accepting_.spawn(server->accept_all());
   return server;
 }
 
-JsonServer::JsonServer(Loop& loop, AsyncFd socket, Host& host, size_t most_connections)
+JsonServer::JsonServer(Loop& loop, AsyncFd socket, Host& host, size_t max_connections)
     : loop_(loop),
       socket_(std::move(socket)),
       host_(host),
-      most_connections_(most_connections),
+      max_connections_(max_connections),
       clients_(loop),
       accepting_(loop) {}
 
@@ -105,7 +105,7 @@ Task<> JsonServer::accept_all() {
       }
       continue;
     }
-    if (clients_.live() < most_connections_) {
+    if (clients_.live() < max_connections_) {
       auto watched = AsyncFd::adopt(loop_, std::move(client));
       if (watched) clients_.spawn(serve(*std::move(watched)));
     }
@@ -115,7 +115,7 @@ Task<> JsonServer::accept_all() {
 }
 
 Task<> JsonServer::serve(AsyncFd client) {
-  http::RequestParser parser({.body_bytes = kMostBodyBytes});
+  http::RequestParser parser({.body_bytes = kMaxBodyBytes});
   JsonReply refusal;
   const Received received = co_await receive(client, parser, refusal);
   if (received == Received::end) co_return;

@@ -34,14 +34,14 @@ class JsonServer {
     virtual Task<JsonReply> respond(http::IncomingRequest request) = 0;
   };
   // `socket` is a listening, non-blocking socket. Loop and host must outlive the server.
-  static Result<std::unique_ptr<JsonServer>> open(Loop& loop, Fd socket, Host& host, size_t most_connections);
+  static Result<std::unique_ptr<JsonServer>> open(Loop& loop, Fd socket, Host& host, size_t max_connections);
   JsonServer(const JsonServer&) = delete;
   JsonServer& operator=(const JsonServer&) = delete;
   // Accepts no more clients. Requests that were read are answered.
   void stop();
 
  private:
-  JsonServer(Loop& loop, AsyncFd socket, Host& host, size_t most_connections);
+  JsonServer(Loop& loop, AsyncFd socket, Host& host, size_t max_connections);
   Task<> accept_all();
   Task<> serve(AsyncFd client);
   enum class Received { request, refusal, end };
@@ -51,7 +51,7 @@ class JsonServer {
   Loop& loop_;
   AsyncFd socket_;
   Host& host_;
-  const size_t most_connections_;
+  const size_t max_connections_;
   Scope clients_, accepting_;  // last: cancelled first
 };
 

@@ -26,7 +26,7 @@ using agent::AgentTranscript;
 using agent::RunEnd;
 
 constexpr int kExitError = 1, kExitUsage = 2, kExitUnavailable = 125;
-constexpr size_t kMostTaskBytes = 1 << 20;
+constexpr size_t kMaxTaskBytes = 1 << 20;
 
 int complain(const Error& error) {
   std::string text = "warder agent: " + error.what + "\n";
@@ -68,11 +68,11 @@ Result<std::string> read_task(const cli::AgentArguments& given) {
   if (!given.file.empty()) {
     const Fd file(given.file == "-" ? ::dup(STDIN_FILENO) : ::open(given.file.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) return fail_errno(errno, "--file: open '" + given.file + "'", Code::invalid);
-    auto read = read_whole(file.get(), kMostTaskBytes);
+    auto read = read_whole(file.get(), kMaxTaskBytes);
     if (!read) return tl::unexpected(std::move(read).error().within("--file"));
     text = *std::move(read);
   }
-  if (text.size() > kMostTaskBytes) return fail(Code::invalid, "the task is longer than 1 MiB");
+  if (text.size() > kMaxTaskBytes) return fail(Code::invalid, "the task is longer than 1 MiB");
   return valid_utf8(trimmed(text, " \t\r\n"));
 }
 

@@ -16,12 +16,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostReplyBytes = 16 << 20;
-constexpr size_t kMostEventBytes = 4 << 20;
-constexpr size_t kMostRefusalBytes = 64 << 10;
-constexpr size_t kMostShownBytes = 400;
-constexpr auto kLongestPause = 60'000ms;
-constexpr auto kLongestAsked = 600'000ms;  // a longer Retry-After ends the run
+constexpr size_t kMaxReplyBytes = 16 << 20;
+constexpr size_t kMaxEventBytes = 4 << 20;
+constexpr size_t kMaxRefusalBytes = 64 << 10;
+constexpr size_t kMaxShownBytes = 400;
+constexpr auto kMaxPause = 60'000ms;
+constexpr auto kMaxAsked = 600'000ms;  // a longer Retry-After ends the run
 
 std::string_view media_type(const http::ReplyHead& head) {
   const std::string_view type = head.header("content-type");
@@ -72,14 +72,14 @@ Task<Result<ModelReply>> ModelClient::ask(const std::string& instructions, const
       co_return tl::unexpected(std::move(error));
     }
     const auto wait = attempt.wait.value_or(pause);
-    if (wait > kLongestAsked) {
+    if (wait > kMaxAsked) {
       error.what += fmt::format("; it asks to wait for {}", seconds_text(wait));
       error.hint = "resume the run later";
       co_return tl::unexpected(std::move(error));
     }
     tell_(fmt::format("{}; asked again in {}", error.what, seconds_text(wait)));
     co_await sleep_for(loop_, wait);
-    pause = std::min(pause * 2, std::chrono::milliseconds(kLongestPause));
+    pause = std::min(pause * 2, std::chrono::milliseconds(kMaxPause));
   }
 }
 
@@ -92,7 +92,7 @@ Task<ModelClient::Attempt> ModelClient::try_once(const std::string& body) {
   request.headers.emplace_back("Accept", "text/event-stream, application/json");
   request.body = body;
   request.limit = 0ms;  // the run has a bound of time
-  request.most_body = kMostReplyBytes;
+  request.max_body = kMaxReplyBytes;
   const auto exchange = client_.start(std::move(request));
   auto head = co_await exchange->head();
   Attempt attempt;
@@ -112,21 +112,21 @@ Task<ModelClient::Attempt> ModelClient::try_once(const std::string& body) {
   }
   if (!attempt.reply) {
     attempt.may_repeat = attempt.reply.error().code == Code::unavailable;
-    attempt.reply.error().what = without_key(printable(attempt.reply.error().what, kMostShownBytes), settings_.key);
+    attempt.reply.error().what = without_key(printable(attempt.reply.error().what, kMaxShownBytes), settings_.key);
   }
   co_return attempt;
 }
 
 Task<ModelClient::Attempt> ModelClient::refused(http::Exchange& exchange, const http::ReplyHead& head) {
   std::string body;
-  while (body.size() < kMostRefusalBytes) {
+  while (body.size() < kMaxRefusalBytes) {
     auto part = co_await exchange.read();
     if (!part || part->empty()) break;  // the status says enough
     body += *part;
   }
   const auto parsed = parse_json(body);
   const std::string said = parsed ? error_text(*parsed) : std::string();
-  const std::string shown = without_key(printable(said.empty() ? body : said, kMostShownBytes), settings_.key);
+  const std::string shown = without_key(printable(said.empty() ? body : said, kMaxShownBytes), settings_.key);
   Attempt attempt;
   attempt.may_repeat = is_temporary(head.status);
   attempt.wait = retry_after(head.header("retry-after"));
@@ -145,7 +145,7 @@ Task<ModelClient::Attempt> ModelClient::refused(http::Exchange& exchange, const 
 Task<Result<ModelReply>> ModelClient::read_stream(http::Exchange& exchange) {
   const auto reader = format_->reader(
       [this](const std::string& name) { tell_(fmt::format("the model writes a call of {}", printable(name, 64))); });
-  http::EventStream events(kMostEventBytes);
+  http::EventStream events(kMaxEventBytes);
   for (;;) {
     auto part = co_await exchange.read();
     if (!part) {
@@ -156,7 +156,7 @@ Task<Result<ModelReply>> ModelClient::read_stream(http::Exchange& exchange) {
     events.feed(*part);
     while (const auto event = events.next()) CO_CHECKED(reader->read_event(event->data));
     if (events.too_large())
-      co_return fail(Code::exhausted, fmt::format("an event of the reply is larger than {} bytes", kMostEventBytes));
+      co_return fail(Code::exhausted, fmt::format("an event of the reply is larger than {} bytes", kMaxEventBytes));
   }
   if (!reader->is_whole()) co_return fail(Code::unavailable, "the model's reply broke off");
   co_return reader->take();

@@ -16,7 +16,7 @@
 
 namespace agent {
 
-inline constexpr size_t kMostRequests = 64;  // calls in one reply
+inline constexpr size_t kMaxRequests = 64;  // calls in one reply
 
 class ReplyReader {
  public:

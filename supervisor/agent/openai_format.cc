@@ -18,8 +18,8 @@ Json arguments_object(const ToolRequest& request) {
 }
 
 Result<ToolRequest*> ReplyReader::begin_request(std::string id, std::string name) {
-  if (reply_.requests.size() >= kMostRequests)
-    return fail(Code::exhausted, "the model asks for more than " + std::to_string(kMostRequests) + " calls at once");
+  if (reply_.requests.size() >= kMaxRequests)
+    return fail(Code::exhausted, "the model asks for more than " + std::to_string(kMaxRequests) + " calls at once");
   if (id.empty()) id = "call_" + std::to_string(reply_.requests.size());
   if (on_request_) on_request_(name);
   reply_.requests.push_back({std::move(id), std::move(name), {}});

@@ -12,9 +12,9 @@
 namespace agent {
 namespace {
 
-constexpr size_t kMostTaskText = 1 << 20;
-constexpr size_t kMostUserName = 128;
-constexpr size_t kMostKept = 64;         // background tasks whose end is known
+constexpr size_t kMaxTaskText = 1 << 20;
+constexpr size_t kMaxUserName = 128;
+constexpr size_t kMaxKept = 64;          // background tasks whose end is known
 constexpr size_t kFreeConnections = 32;  // beside those that wait for a task
 constexpr char kTasks[] = "/task";
 
@@ -48,8 +48,8 @@ Result<TaskOrder> read_order(const std::string& body) {
   if (!parsed) return tl::unexpected(std::move(parsed).error().within("the body"));
   Fields in(*parsed, "");
   TaskOrder order;
-  TRY(order.user, in.string("userId", kMostUserName));
-  TRY(order.text, in.string("task", kMostTaskText));
+  TRY(order.user, in.string("userId", kMaxUserName));
+  TRY(order.text, in.string("task", kMaxTaskText));
   TRY(order.is_background, in.boolean_or("background", false));
   CHECKED(in.done());
   if (order.user.empty()) return fail(Code::invalid, "userId: is empty");
@@ -187,7 +187,7 @@ void TaskServer::keep(TaskPtr task) {
   kept_order_.push_back(task->id);
   const std::string id = task->id;
   kept_.emplace(id, std::move(task));
-  for (auto oldest = kept_order_.begin(); kept_.size() > kMostKept && oldest != kept_order_.end();) {
+  for (auto oldest = kept_order_.begin(); kept_.size() > kMaxKept && oldest != kept_order_.end();) {
     if (running_.count(*oldest) > 0) {
       ++oldest;
       continue;

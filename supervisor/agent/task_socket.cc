@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
 constexpr int kWaitingClients = 64;
-constexpr size_t kFewestTokenBytes = 16;
+constexpr size_t kMinTokenBytes = 16;
 
 // Removes the socket of a server that has ended. Errors: unavailable: a server listens, or the file is no socket.
 Result<> remove_stale_socket(const std::string& path, const sockaddr_un& address) {
@@ -74,7 +74,7 @@ Result<std::string> read_task_token(const std::string& path) {
     return fail(Code::invalid, "--token-file: other users may read '" + path + "'", "chmod 600 " + path);
   TRY(std::string token, read_secret_file(path, "--token-file"));
   const bool is_plain = std::all_of(token.begin(), token.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
-  if (!is_plain || token.size() < kFewestTokenBytes)
+  if (!is_plain || token.size() < kMinTokenBytes)
     return fail(Code::invalid, "--token-file: '" + path + "' has no token of at least 16 visible characters",
                 "openssl rand -hex 32 makes one");
   return token;

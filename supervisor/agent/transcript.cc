@@ -16,8 +16,8 @@
 namespace agent {
 namespace {
 
-constexpr size_t kMostTranscriptBytes = 64 << 20;
-constexpr size_t kLongestSessionName = 64;
+constexpr size_t kMaxTranscriptBytes = 64 << 20;
+constexpr size_t kMaxSessionName = 64;
 constexpr char kInterrupted[] = "the run was interrupted while this call ran; it may have had effects";
 
 constexpr char kResumed[] =
@@ -26,7 +26,7 @@ constexpr char kResumed[] =
 bool is_session_name(const std::string& name) {
   const bool is_plain = std::all_of(
       name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
-  return is_plain && !name.empty() && name.size() <= kLongestSessionName && name[0] != '.';
+  return is_plain && !name.empty() && name.size() <= kMaxSessionName && name[0] != '.';
 }
 
 // Makes the folder of transcripts, for its user alone.
@@ -47,7 +47,7 @@ Result<std::string> transcript_folder() {
 
 Result<Fd> open_transcript(const std::string& session, int flags) {
   if (!is_session_name(session))
-    return fail(Code::invalid, "'" + session.substr(0, kLongestSessionName) + "' is not the name of a run's session",
+    return fail(Code::invalid, "'" + session.substr(0, kMaxSessionName) + "' is not the name of a run's session",
                 "each run prints its session when it begins");
   TRY(const std::string folder, transcript_folder());
   const std::string path = folder + "/" + session + ".jsonl";
@@ -105,7 +105,7 @@ Result<AgentTranscript> AgentTranscript::resume(const std::string& session) {
   AgentTranscript transcript;
   TRY(transcript.file_, open_transcript(session, 0));
   transcript.session_ = session;
-  TRY(const std::string text, read_whole(transcript.file_.get(), kMostTranscriptBytes));
+  TRY(const std::string text, read_whole(transcript.file_.get(), kMaxTranscriptBytes));
   size_t number = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());

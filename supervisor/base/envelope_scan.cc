@@ -2,7 +2,7 @@
 
 namespace {
 
-constexpr size_t kMostKeyBytes = 16;  // longer than each key that the scan knows
+constexpr size_t kMaxKeyBytes = 16;  // longer than each key that the scan knows
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -40,8 +40,8 @@ size_t EnvelopeScan::pass_string(std::string_view part, size_t at) {
 void EnvelopeScan::keep(char c) {
   if (place_ == Place::key) {
     if (c == '\\') doubtful_ = true;
-    if (key_.size() < kMostKeyBytes) key_ += c;
-  } else if (id_.size() < kMostIdBytes) {
+    if (key_.size() < kMaxKeyBytes) key_ += c;
+  } else if (id_.size() < kMaxIdBytes) {
     id_ += c;
   } else {
     doubtful_ = true;

@@ -21,11 +21,11 @@ class EnvelopeScan {
 
   void feed(std::string_view part);
   // The message's kind and id, once the message has ended. Empty in case of doubt: the outermost object is not closed,
-  // brackets do not match, the id occurs twice, the id is no string or number of at most kMostIdBytes, or the message
+  // brackets do not match, the id occurs twice, the id is no string or number of at most kMaxIdBytes, or the message
   // is a notification.
   std::optional<Found> found() const;
 
-  static constexpr size_t kMostIdBytes = 1024;
+  static constexpr size_t kMaxIdBytes = 1024;
 
  private:
   enum class Place { before, key, colon, value, comma, behind, broken };

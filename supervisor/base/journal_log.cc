@@ -28,7 +28,7 @@ struct JournalEntry {
 
 void add_journal_field(std::vector<std::string>& fields, std::string_view name, std::string_view value) {
   std::string field(name);
-  field.append("=").append(value.substr(0, JournalWriter::kLongestValue));
+  field.append("=").append(value.substr(0, JournalWriter::kMaxValue));
   fields.push_back(std::move(field));
 }
 
@@ -89,7 +89,7 @@ JournalWriter::~JournalWriter() {
 
 bool JournalWriter::send(LogLevel level, std::string_view message_id, std::string_view text,
                          const std::vector<LogField>& fields) {
-  JournalEntry entry{level, std::string(text.substr(0, kLongestValue)), {}};
+  JournalEntry entry{level, std::string(text.substr(0, kMaxValue)), {}};
   entry.fields.reserve(fields.size() + 4);
   add_journal_field(entry.fields, "MESSAGE", text);
   add_journal_field(entry.fields, "PRIORITY", std::to_string(static_cast<int>(level)));
@@ -98,7 +98,7 @@ bool JournalWriter::send(LogLevel level, std::string_view message_id, std::strin
   for (const LogField& field : fields)
     if (!field.value.empty()) add_journal_field(entry.fields, field.name, field.value);
   std::lock_guard lock(shared_->mutex);
-  if (!shared_->works || shared_->waiting.size() >= kMostWaiting) return false;
+  if (!shared_->works || shared_->waiting.size() >= kMaxWaiting) return false;
   shared_->waiting.push_back(std::move(entry));
   shared_->changed.notify_one();
   return true;

@@ -24,8 +24,8 @@ void log_fields(LogLevel level, std::string_view message_id, const std::string& 
 // of its own, and the caller never waits. An entry that the journal cannot get is logged by log.h.
 class JournalWriter {
  public:
-  static constexpr size_t kMostWaiting = 1024;   // entries
-  static constexpr size_t kLongestValue = 4096;  // bytes; the rest of a value is dropped
+  static constexpr size_t kMaxWaiting = 1024;  // entries
+  static constexpr size_t kMaxValue = 4096;    // bytes; the rest of a value is dropped
 
   JournalWriter();
   // Waits one second at most for the entries that the journal has not taken yet.

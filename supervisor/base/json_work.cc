@@ -11,7 +11,7 @@
 namespace {
 
 constexpr int kNice = 5;
-constexpr size_t kMostRemembered = 1024;  // owners without jobs, remembered until their budgets are full again
+constexpr size_t kMaxRemembered = 1024;  // owners without jobs, remembered until their budgets are full again
 
 // Lowers the priority of the calling thread. If the kernel refuses, the thread runs at the loop's priority.
 void lower_priority() {
@@ -19,7 +19,7 @@ void lower_priority() {
   (void)lowered;
 }
 
-size_t most_threads() { return std::thread::hardware_concurrency() >= 4 ? 2 : 1; }
+size_t max_threads() { return std::thread::hardware_concurrency() >= 4 ? 2 : 1; }
 
 }  // namespace
 
@@ -140,7 +140,7 @@ JsonWork::Shares::iterator JsonWork::next_ready(Monotonic::time_point now) {
 }
 
 Result<WorkerThread*> JsonWork::idle_thread() {
-  if (idle_.empty() && threads_.size() < most_threads()) {
+  if (idle_.empty() && threads_.size() < max_threads()) {
     TRY(auto thread, WorkerThread::start(loop_));
     idle_.push_back(thread.get());
     threads_.push_back(std::move(thread));
@@ -200,7 +200,7 @@ Task<> JsonWork::work_on(WorkerThread& thread, std::shared_ptr<Job> job) {
 }
 
 void JsonWork::forget_idle(Monotonic::time_point now) {
-  if (shares_.size() < kMostRemembered) return;
+  if (shares_.size() < kMaxRemembered) return;
   for (auto at = shares_.begin(); at != shares_.end();) {
     Share& share = at->second;
     share.refill(now);

@@ -4,9 +4,9 @@
 
 namespace {
 constexpr std::chrono::milliseconds kLookEvery{10};
-constexpr double kBusyFrom = 1.0 / 16;        // an owner that uses more than this part of the loop's time is busy
-constexpr double kNewest = 0.3;               // weight of the newest look in an owner's load
-constexpr std::chrono::seconds kMostDebt{1};  // for one piece of work that took longer than this
+constexpr double kBusyFrom = 1.0 / 16;       // an owner that uses more than this part of the loop's time is busy
+constexpr double kNewest = 0.3;              // weight of the newest look in an owner's load
+constexpr std::chrono::seconds kMaxDebt{1};  // for one piece of work that took longer than this
 }  // namespace
 
 struct LoopOwners {
@@ -45,7 +45,7 @@ LoopShare::Use::~Use() {
 
 void LoopShare::charge(Span spent, Monotonic::time_point now) {
   refill(now);
-  credit_ = std::max<Span>(credit_ - spent, -kMostDebt);
+  credit_ = std::max<Span>(credit_ - spent, -kMaxDebt);
   const uint64_t turn = all_->loop.turn();
   if (turn != turn_) spent_in_turn_ = Span(0);
   turn_ = turn;

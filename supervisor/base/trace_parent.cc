@@ -9,7 +9,7 @@
 namespace {
 
 constexpr size_t kLength = 55;
-constexpr size_t kLongestState = 512, kMostMembers = 32, kLongestPart = 256;
+constexpr size_t kMaxState = 512, kMaxMembers = 32, kMaxPart = 256;
 
 bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
@@ -21,7 +21,7 @@ bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c
 
 // "vendor" or "tenant@vendor".
 bool is_key(std::string_view text) {
-  if (text.empty() || text.size() > kLongestPart || !is_lower_or_digit(text.front())) return false;
+  if (text.empty() || text.size() > kMaxPart || !is_lower_or_digit(text.front())) return false;
   const size_t at = text.find('@');
   if (at != text.npos && (at + 1 == text.size() || text.find('@', at + 1) != text.npos)) return false;
   return std::all_of(text.begin(), text.end(), [](char c) {
@@ -30,7 +30,7 @@ bool is_key(std::string_view text) {
 }
 
 bool is_value(std::string_view text) {
-  if (text.empty() || text.size() > kLongestPart || text.back() == ' ') return false;
+  if (text.empty() || text.size() > kMaxPart || text.back() == ' ') return false;
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != ',' && c != '='; });
 }
 
@@ -58,7 +58,7 @@ TraceParent parse_trace_parent(std::string_view text) {
 }
 
 std::string parse_trace_state(std::string_view text) {
-  if (text.size() > kLongestState) return {};
+  if (text.size() > kMaxState) return {};
   std::set<std::string_view> keys;
   for (std::string_view left = text; !left.empty();) {
     const size_t comma = std::min(left.find(','), left.size());
@@ -68,7 +68,7 @@ std::string parse_trace_state(std::string_view text) {
     const size_t equals = member.find('=');
     if (equals == member.npos || !is_value(member.substr(equals + 1))) return {};
     const std::string_view key = member.substr(0, equals);
-    if (!is_key(key) || !keys.insert(key).second || keys.size() > kMostMembers) return {};
+    if (!is_key(key) || !keys.insert(key).second || keys.size() > kMaxMembers) return {};
   }
   return keys.empty() ? std::string() : std::string(text);
 }

@@ -28,4 +28,4 @@ bool is_large(const Json& value);
 // Whether the loop reads the text faster than it hands the text to a thread.
 bool is_read_quickly(std::string_view text);
 
-constexpr size_t kMostValueBytes = 64 << 20;  // for one message of any sender
+constexpr size_t kMaxValueBytes = 64 << 20;  // for one message of any sender

@@ -15,9 +15,9 @@ using namespace std::chrono_literals;
 constexpr auto kLookEvery = 1s;
 constexpr auto kFresh = 100ms;         // computed properties are reused for this long
 constexpr auto kNewsAfter = 20ms;      // so the signals of a short execution follow its answer, together
-constexpr size_t kMostNews = 1000;     // executions; no signals are sent for further ones
+constexpr size_t kMaxNews = 1000;      // executions; no signals are sent for further ones
 constexpr uint32_t kPrimaryOwner = 1;  // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER of the D-Bus specification
-constexpr size_t kMostTasks = 256;     // calls that wait for the bus, polkit or a reload
+constexpr size_t kMaxTasks = 256;      // calls that wait for the bus, polkit or a reload
 
 std::string encoded(const char* prefix, const std::string& name) {
   char* path = nullptr;
@@ -109,7 +109,7 @@ Result<> BusObjects::begin(std::string reload_problem) {
 }
 
 void BusObjects::answer(MessagePtr call, Task<Result<MessagePtr>> work) {
-  if (tasks_.live() >= kMostTasks) {
+  if (tasks_.live() >= kMaxTasks) {
     sd_bus_reply_method_errorf(call.get(), error_name(Code::exhausted).c_str(), "too many calls wait for an answer");
     return;
   }
@@ -157,7 +157,7 @@ void BusObjects::note(const executions::ExecutionRecordPtr& execution, execution
   if (subscribers_.empty()) return;
   auto known = std::find_if(news_.rbegin(), news_.rend(), [&](const News& n) { return n.execution == execution; });
   if (known == news_.rend()) {
-    if (news_.size() >= kMostNews) return;
+    if (news_.size() >= kMaxNews) return;
     news_.push_back({execution});
     known = news_.rbegin();
   }

@@ -14,7 +14,7 @@ constexpr auto kPersonPatience = 120s;  // a person may have to type a password
 constexpr uint32_t kAskedAtOnce = 16;   // calls of one sender, or questions of one user
 
 constexpr auto kGrantUsed = 60s, kDenialUsed = 10s;  // answers of polkit; one that does not answer counts as a denial
-constexpr size_t kMostKnown = 4096;                  // names on the bus
+constexpr size_t kMaxKnown = 4096;                   // names on the bus
 constexpr size_t kWaitingOfSender = 16;              // calls of one name that wait for the same answer
 
 std::string sender_of(sd_bus_message* call) {
@@ -128,7 +128,7 @@ Task<Result<>> Authority::learn(std::string sender) {
 }
 
 void Authority::forget_oldest() {
-  if (known_.size() <= kMostKnown) return;
+  if (known_.size() <= kMaxKnown) return;
   const auto oldest = std::min_element(known_.begin(), known_.end(), [](const auto& one, const auto& other) {
     return one.second.used < other.second.used;
   });

@@ -13,8 +13,8 @@
 namespace bus {
 namespace {
 
-constexpr uint32_t kMostListed = 5000;  // nodes or homes of one answer
-constexpr size_t kMostPages = 1000;     // of warder-node, for one answer
+constexpr uint32_t kMaxListed = 5000;  // nodes or homes of one answer
+constexpr size_t kMaxPages = 1000;     // of warder-node, for one answer
 
 int get_standing(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
   const auto& services = static_cast<BusObjects*>(data)->services();
@@ -100,7 +100,7 @@ Result<cluster::HomeQuestion> read_home_filter(sd_bus_message* call) {
   return asked;
 }
 
-size_t most_of(uint32_t limit) { return limit == 0 ? kMostListed : std::min(limit, kMostListed); }
+size_t max_of(uint32_t limit) { return limit == 0 ? kMaxListed : std::min(limit, kMaxListed); }
 
 Task<Result<MessagePtr>> listed(MessagePtr call, Json rows, std::string next) {
   CO_TRY(MessagePtr reply, reply_to(call.get()));
@@ -145,9 +145,9 @@ Task<Result<MessagePtr>> BusObjects::list_nodes(MessagePtr call) {
   if (!viewer.sees_all)
     co_return fail(Code::denied, "the nodes of the cluster need the right to see all tenants",
                    "call as root, the daemon's user, or a member of warder-operator");
-  const size_t most = most_of(limit);
+  const size_t most = max_of(limit);
   Json rows = Json::array();
-  for (size_t pages = 0; pages < kMostPages && rows.size() < most; pages++) {
+  for (size_t pages = 0; pages < kMaxPages && rows.size() < most; pages++) {
     CO_TRY(const cluster::NodePage page, co_await services_.cluster.nodes_after(next));
     next = page.next;
     for (const auto& node : page.nodes) {
@@ -174,9 +174,9 @@ Task<Result<MessagePtr>> BusObjects::list_homes(MessagePtr call) {
                      "call as root, the daemon's user, or a member of warder-operator");
     asked.account = viewer.tenant;
   }
-  const size_t most = most_of(limit);
+  const size_t most = max_of(limit);
   Json rows = Json::array();
-  for (size_t pages = 0; pages < kMostPages && rows.size() < most; pages++) {
+  for (size_t pages = 0; pages < kMaxPages && rows.size() < most; pages++) {
     CO_TRY(const cluster::HomePage page, co_await services_.cluster.homes(asked));
     asked.after = page.next;
     for (const auto& home : page.homes) {

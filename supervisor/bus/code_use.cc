@@ -10,7 +10,7 @@
 namespace bus {
 namespace {
 
-constexpr uint32_t kMostUses = 500;  // of each list in an answer
+constexpr uint32_t kMaxUses = 500;  // of each list in an answer
 
 Json to_json(const executions::UseCounts& counts) {
   Json told = {{"Runs", counts.runs},
@@ -57,7 +57,7 @@ Task<Result<MessagePtr>> BusObjects::list_code_use(MessagePtr call) {
   if (*text != '\0') asked = text;
   if (asked && !policies::valid_name(*asked))
     co_return fail(Code::invalid, "tenant: not the name of a tenant", "warder tenants lists them");
-  most = std::min(most == 0 ? kMostUses : most, kMostUses);
+  most = std::min(most == 0 ? kMaxUses : most, kMaxUses);
   MessagePtr asking = share(call.get());
   CO_TRY(const std::string account, co_await readable_records(std::move(asking), std::move(asked)));
   CO_TRY(MessagePtr reply, reply_to(call.get()));

@@ -8,9 +8,9 @@
 namespace bus {
 namespace {
 
-constexpr uint64_t kMostTasksOfOne = 1 << 20;
-constexpr double kMostCpus = 4096;
-constexpr uint64_t kMostWallUsec = 86'400'000'000;  // a day, as execute_code's timeout_seconds
+constexpr uint64_t kMaxTasksOfOne = 1 << 20;
+constexpr double kMaxCpus = 4096;
+constexpr uint64_t kMaxWallUsec = 86'400'000'000;  // a day, as execute_code's timeout_seconds
 
 using executions::ExecutionRecord;
 uint64_t microseconds(double ms) { return ms > 0 ? static_cast<uint64_t>(ms * 1000) : 0; }
@@ -56,7 +56,7 @@ Result<jail::LimitChange> read_change(sd_bus_message* call) {
     const std::string_view key(name);
     uint64_t number = 0;
     if (key == "WallUSec") {
-      if (sd_bus_message_read(call, "v", "t", &number) < 0 || number < 1000 || number > kMostWallUsec)
+      if (sd_bus_message_read(call, "v", "t", &number) < 0 || number < 1000 || number > kMaxWallUsec)
         return bad("WallUSec: not a number (t) of microseconds from 1000 to 86400000000");
       change.wall = std::chrono::milliseconds(number / 1000);
     } else if (key == "MemoryBytes") {
@@ -65,12 +65,12 @@ Result<jail::LimitChange> read_change(sd_bus_message* call) {
       change.memory_bytes = number;
     } else if (key == "Tasks") {
       uint32_t tasks = 0;
-      if (sd_bus_message_read(call, "v", "u", &tasks) < 0 || tasks < policies::kMinTasks || tasks > kMostTasksOfOne)
+      if (sd_bus_message_read(call, "v", "u", &tasks) < 0 || tasks < policies::kMinTasks || tasks > kMaxTasksOfOne)
         return bad("Tasks: not a number (u) from 4 up");
       change.tasks = tasks;
     } else if (key == "CPUs") {
       double cpus = 0;
-      if (sd_bus_message_read(call, "v", "d", &cpus) < 0 || !(cpus >= policies::kMinCpus) || cpus > kMostCpus)
+      if (sd_bus_message_read(call, "v", "d", &cpus) < 0 || !(cpus >= policies::kMinCpus) || cpus > kMaxCpus)
         return bad("CPUs: not a number (d) from 0.01 up");
       change.cpus = cpus;
     } else {

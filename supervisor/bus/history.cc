@@ -14,8 +14,8 @@
 namespace bus {
 namespace {
 
-constexpr uint64_t kMostUsec = std::numeric_limits<int64_t>::max();
-constexpr size_t kMostFilterText = 256;
+constexpr uint64_t kMaxUsec = std::numeric_limits<int64_t>::max();
+constexpr size_t kMaxFilterText = 256;
 
 struct AskedHistory {
   journal::HistoryFilter filter;
@@ -36,7 +36,7 @@ Result<> read_filter_value(sd_bus_message* call, const std::string& key, AskedHi
     const char* text = nullptr;
     if (sd_bus_message_read(call, "v", "s", &text) < 0) return bad_filter(key + " is not a text (s)");
     const std::string value(text);
-    if (value.size() > kMostFilterText) return bad_filter(key + " is too long");
+    if (value.size() > kMaxFilterText) return bad_filter(key + " is too long");
     if (key != "Tenant") {
       *texts[text_key - std::begin(kTextKeys)] = value;
     } else if (policies::valid_name(value)) {
@@ -67,7 +67,7 @@ Result<> read_filter_value(sd_bus_message* call, const std::string& key, AskedHi
   }
   if (key == "SinceUSec" || key == "UntilUSec") {
     uint64_t usec = 0;
-    if (sd_bus_message_read(call, "v", "t", &usec) < 0 || usec > kMostUsec)
+    if (sd_bus_message_read(call, "v", "t", &usec) < 0 || usec > kMaxUsec)
       return bad_filter(key + " is not a number (t) of microseconds since 1970");
     (key == "SinceUSec" ? filter.since_ms : filter.until_ms) = static_cast<int64_t>(usec / 1000);
     return {};

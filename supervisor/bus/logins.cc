@@ -8,16 +8,16 @@
 namespace bus {
 namespace {
 
-constexpr size_t kMostLoginScopes = 64;
+constexpr size_t kMaxLoginScopes = 64;
 
 Result<std::vector<std::string>> read_scopes(sd_bus_message* call) {
   std::vector<std::string> scopes;
   int r = sd_bus_message_enter_container(call, 'a', "s");
   for (const char* one = nullptr; r >= 0 && (r = sd_bus_message_read(call, "s", &one)) > 0;)
-    if (scopes.size() <= kMostLoginScopes) scopes.emplace_back(one);
+    if (scopes.size() <= kMaxLoginScopes) scopes.emplace_back(one);
   if (r >= 0) r = sd_bus_message_exit_container(call);
   if (r < 0) return fail_errno(-r, "read the scopes", Code::invalid);
-  if (scopes.size() > kMostLoginScopes) return fail(Code::invalid, "more than 64 scopes");
+  if (scopes.size() > kMaxLoginScopes) return fail(Code::invalid, "more than 64 scopes");
   return scopes;
 }
 

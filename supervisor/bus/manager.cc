@@ -9,8 +9,8 @@
 namespace bus {
 namespace {
 
-constexpr size_t kMostSubscribers = 512, kMostSubscribersOfUser = 16;
-constexpr uint32_t kMostRead = 256 << 10;  // bytes of output in one answer
+constexpr size_t kMaxSubscribers = 512, kMaxSubscribersOfUser = 16;
+constexpr uint32_t kMaxRead = 256 << 10;  // bytes of output in one answer
 const uint64_t kStartedUsec = static_cast<uint64_t>(journal::now_ms()) * 1000;
 
 template <auto Member>
@@ -323,7 +323,7 @@ Task<Result<MessagePtr>> BusObjects::read_output(MessagePtr call) {
       !execution || execution->stage == executions::Stage::ended;  // before the read: all output was there
   tenants::FileRange range;
   if (keeps(*keeper, id)) {
-    CO_TRY(range, keeper->executions().read(id, stream, offset, std::min(most, kMostRead)));
+    CO_TRY(range, keeper->executions().read(id, stream, offset, std::min(most, kMaxRead)));
   }
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   r = sd_bus_message_append_array(reply.get(), 'y', range.bytes.data(), range.bytes.size());
@@ -398,7 +398,7 @@ Task<Result<MessagePtr>> BusObjects::subscribe(MessagePtr call) {
   made->viewer = authority_.known_view(name).value_or(Viewer{});  // a reload may have changed it meanwhile
   const auto of_user = std::count_if(subscribers_.begin(), subscribers_.end(),
                                      [&](const auto& one) { return one.second->uid == caller->uid; });
-  if (subscribers_.size() >= kMostSubscribers || of_user >= static_cast<ptrdiff_t>(kMostSubscribersOfUser))
+  if (subscribers_.size() >= kMaxSubscribers || of_user >= static_cast<ptrdiff_t>(kMaxSubscribersOfUser))
     co_return fail(Code::exhausted, fmt::format("user {} already has {} subscriptions", caller->uid, of_user),
                    "end a subscription, or share one");
   note_tenants_of(made->viewer);

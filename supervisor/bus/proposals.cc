@@ -22,9 +22,9 @@ using proposals::Proposal;
 using StorePtr = std::shared_ptr<proposals::ProposalStore>;
 using By = policies::ApprovalRules::By;
 
-constexpr size_t kMostDiff = 1 << 20;  // bytes of one answer
-constexpr size_t kMostListedProposals = 10'000;
-constexpr size_t kMostCommitPaths = 1000, kMostPathBytes = 4096;
+constexpr size_t kMaxDiff = 1 << 20;  // bytes of one answer
+constexpr size_t kMaxListedProposals = 10'000;
+constexpr size_t kMaxCommitPaths = 1000, kMaxPathBytes = 4096;
 constexpr std::string_view kShownFolder = "/workspace/";
 
 uint64_t usec_of(int64_t ms) { return static_cast<uint64_t>(std::max<int64_t>(ms, 0)) * 1000; }
@@ -99,11 +99,11 @@ Result<std::vector<std::string>> read_commit_paths(sd_bus_message* call) {
   const char* text = nullptr;
   while (r >= 0 && (r = sd_bus_message_read(call, "s", &text)) > 0) {
     std::string path(text);
-    if (paths.size() == kMostCommitPaths)
-      return fail(Code::invalid, fmt::format("paths: there are more than {}", kMostCommitPaths),
+    if (paths.size() == kMaxCommitPaths)
+      return fail(Code::invalid, fmt::format("paths: there are more than {}", kMaxCommitPaths),
                   "name folders, or no paths to commit all changes");
-    if (path.empty() || path.size() > kMostPathBytes)
-      return fail(Code::invalid, fmt::format("paths: one is empty, or longer than {} bytes", kMostPathBytes),
+    if (path.empty() || path.size() > kMaxPathBytes)
+      return fail(Code::invalid, fmt::format("paths: one is empty, or longer than {} bytes", kMaxPathBytes),
                   "name files and folders of the workspace, for example 'src/main.py'");
     if (path.starts_with(kShownFolder)) path.erase(0, kShownFolder.size());
     paths.push_back(std::move(path));
@@ -234,7 +234,7 @@ Task<Result<MessagePtr>> BusObjects::list_proposals(MessagePtr call) {
       continue;
     }
     for (const Proposal& proposal : (*store)->list())
-      if (all.size() < kMostListedProposals) all.push_back(summary_of(owner->name(), proposal));
+      if (all.size() < kMaxListedProposals) all.push_back(summary_of(owner->name(), proposal));
   }
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   if (int r = append_objects(reply.get(), all); r < 0) co_return fail_errno(-r, "list the proposals");
@@ -247,7 +247,7 @@ Task<Result<MessagePtr>> BusObjects::read_proposal_diff(MessagePtr call) {
     co_return fail_errno(-r, "read the arguments", Code::invalid);
   auto place = co_await proposal_at(share(call.get()), tenant, id, ProposalUse::read);
   if (!place) co_return tl::unexpected<Error>(std::move(place).error());
-  CO_TRY(const std::string diff, co_await place->store->diff(place->proposal.id, kMostDiff));
+  CO_TRY(const std::string diff, co_await place->store->diff(place->proposal.id, kMaxDiff));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = append_object(reply.get(), details_of(place->tenant->name(), place->proposal));
   if (r >= 0) r = append(reply.get(), diff);

@@ -18,7 +18,7 @@ policies::Limits tenant_limits_of(const Seen& s) {
   const auto policy = s.services.members.of(s.tenant.name()).policy;
   return policy ? policy->limits.maximum : policies::Limits{};
 }
-uint32_t most_running_of(const Seen& s) {
+uint32_t max_running_of(const Seen& s) {
   const auto policy = s.services.members.of(s.tenant.name()).policy;
   return policy ? policy->concurrent_executions : 0;
 }
@@ -30,8 +30,8 @@ executions::Counts outcomes_of(const Seen& s) { return s.services.executions.tot
 uint64_t tenant_cpu_of(const Seen& s) { return s.services.executions.totals_of(s.tenant.name()).cpu_us; }
 uint64_t bytes_of(const Seen& s) { return s.tenant.workspace().quota().usage().bytes; }
 uint64_t files_of(const Seen& s) { return s.tenant.workspace().quota().usage().files; }
-uint64_t most_bytes_of(const Seen& s) { return s.tenant.workspace().quota().limits().bytes; }
-uint64_t most_files_of(const Seen& s) { return s.tenant.workspace().quota().limits().files; }
+uint64_t max_bytes_of(const Seen& s) { return s.tenant.workspace().quota().limits().bytes; }
+uint64_t max_files_of(const Seen& s) { return s.tenant.workspace().quota().limits().files; }
 
 // The proposals of the tenant and its named workspaces that wait for a decision, and the bytes that all its proposals
 // hold.
@@ -98,7 +98,7 @@ const sd_bus_vtable kTenantTable[] = {
     SD_BUS_PROPERTY("Name", "s", tenant_property<name_of>, 0, kConst),
     SD_BUS_PROPERTY("Policy", "s", tenant_property<tenant_policy_of>, 0, 0),
     SD_BUS_PROPERTY("Limits", "a{sv}", tenant_property<tenant_limits_of>, 0, 0),
-    SD_BUS_PROPERTY("MostRunning", "u", tenant_property<most_running_of>, 0, 0),
+    SD_BUS_PROPERTY("MostRunning", "u", tenant_property<max_running_of>, 0, 0),
     SD_BUS_PROPERTY("Connections", "u", tenant_property<connections_of>, 0, kAnnounced),
     SD_BUS_PROPERTY("Running", "u", tenant_property<running_of>, 0, kAnnounced),
     SD_BUS_PROPERTY("Waiting", "u", tenant_property<waiting_of>, 0, kAnnounced),
@@ -107,8 +107,8 @@ const sd_bus_vtable kTenantTable[] = {
     SD_BUS_PROPERTY("CPUUsageUSec", "t", tenant_property<tenant_cpu_of>, 0, 0),
     SD_BUS_PROPERTY("WorkspaceBytes", "t", tenant_property<bytes_of>, 0, kAnnounced),
     SD_BUS_PROPERTY("WorkspaceFiles", "t", tenant_property<files_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("QuotaBytes", "t", tenant_property<most_bytes_of>, 0, 0),
-    SD_BUS_PROPERTY("QuotaFiles", "t", tenant_property<most_files_of>, 0, 0),
+    SD_BUS_PROPERTY("QuotaBytes", "t", tenant_property<max_bytes_of>, 0, 0),
+    SD_BUS_PROPERTY("QuotaFiles", "t", tenant_property<max_files_of>, 0, 0),
     SD_BUS_PROPERTY("OpenProposals", "u", tenant_property<open_proposals_of>, 0, 0),
     SD_BUS_PROPERTY("ProposalBytes", "t", tenant_property<proposal_bytes_of>, 0, 0),
     SD_BUS_PROPERTY("Workspaces", "a(stttt)", workspaces_property, 0, 0),

@@ -13,7 +13,7 @@
 namespace calls {
 namespace {
 
-constexpr size_t kMostOfTenant = 64, kMost = 1000;
+constexpr size_t kMaxOfTenant = 64, kMax = 1000;
 
 }  // namespace
 
@@ -80,11 +80,11 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
   if (!closed_.empty()) co_return fail(Code::unavailable, closed_, "call again in some seconds");
   const auto of_tenant = std::count_if(waiting_.begin(), waiting_.end(),
                                        [&](const auto& one) { return one.second->approval.tenant == approval.tenant; });
-  if (of_tenant >= static_cast<ptrdiff_t>(kMostOfTenant))
+  if (of_tenant >= static_cast<ptrdiff_t>(kMaxOfTenant))
     co_return fail(Code::exhausted, fmt::format("{} calls of this tenant wait for an approval already", of_tenant),
                    "wait until some of them are decided", "calls.approval");
-  if (waiting_.size() >= kMost)
-    co_return fail(Code::exhausted, fmt::format("{} calls of all tenants wait for an approval already", kMost),
+  if (waiting_.size() >= kMax)
+    co_return fail(Code::exhausted, fmt::format("{} calls of all tenants wait for an approval already", kMax),
                    "call again later", "calls.approval");
   OneShot<ApprovalVerdict> verdict(loop_, ApprovalVerdict{ApprovalVerdict::Kind::withdrawn, {}, {}});
   auto waiting = std::make_shared<Waiting>();

@@ -11,7 +11,7 @@
 namespace calls {
 namespace {
 
-constexpr size_t kMostArgumentsShown = 16'000;  // characters
+constexpr size_t kMaxArgumentsShown = 16'000;  // characters
 
 // False: the value takes more than `left` characters. Examines no more than about `left` characters of a large value.
 bool may_fit(const Json& value, size_t& left) {
@@ -34,16 +34,16 @@ std::string in_ascii(const Json& value) { return value.dump(-1, ' ', true, Json:
 }  // namespace
 
 Result<std::string> shown_arguments(const Json& arguments) {
-  size_t left = kMostArgumentsShown;
+  size_t left = kMaxArgumentsShown;
   if (may_fit(arguments, left)) {
     std::string text = in_ascii(arguments);
-    if (text.size() <= kMostArgumentsShown) return text;
+    if (text.size() <= kMaxArgumentsShown) return text;
   }
   return fail(
       Code::invalid,
       fmt::format("this call needs an approval, and its arguments have more than the {} characters that a person "
                   "is shown; the arguments are never shown in part",
-                  kMostArgumentsShown),
+                  kMaxArgumentsShown),
       "make several calls with shorter arguments, or pass the name of a file instead of a long "
       "text");
 }

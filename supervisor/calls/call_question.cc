@@ -10,7 +10,7 @@
 namespace calls {
 namespace {
 
-constexpr size_t kMostFormShown = 16'000;  // bytes of a form, with all its fields
+constexpr size_t kMaxFormShown = 16'000;  // bytes of a form, with all its fields
 
 bool asks(const policies::Policy& policy) { return policy.calls.questions == policies::CallRules::Questions::client; }
 
@@ -36,7 +36,7 @@ Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const C
   }
   mcp::ElicitationForm form{question_text(target, shown["message"].get_ref<const std::string&>()),
                             dump_json(shown["schema"])};
-  if (form.message.size() + form.schema.size() > kMostFormShown)
+  if (form.message.size() + form.schema.size() > kMaxFormShown)
     co_return fail(Code::invalid, "the question is too long to be shown");
   co_return form;
 }

@@ -16,7 +16,7 @@
 namespace calls {
 namespace {
 
-constexpr uint32_t kFewestTold = 5;  // lower limits have no warning; the refusal is enough
+constexpr uint32_t kMinTold = 5;  // lower limits have no warning; the refusal is enough
 
 std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view tool, std::string_view server) {
   if (std::string reason = catalog::reason_for_no_tools(catalog); !reason.empty()) return reason;
@@ -165,7 +165,7 @@ void tell_progress(const CallContext& who, const Target& target, const ProgressR
 
 }  // namespace
 
-uint32_t first_call_told(uint32_t limit) { return limit < kFewestTold ? UINT32_MAX : limit - limit / 5; }
+uint32_t first_call_told(uint32_t limit) { return limit < kMinTold ? UINT32_MAX : limit - limit / 5; }
 
 std::string told_of_calls(uint32_t calls, uint32_t limit) {
   if (calls < first_call_told(limit)) return {};

@@ -20,7 +20,7 @@ namespace cli {
 namespace {
 
 constexpr auto kExplainPatience = std::chrono::seconds(3);
-constexpr size_t kMostExplained = 4096;  // bytes
+constexpr size_t kMaxExplained = 4096;  // bytes
 
 constexpr char kProgram[] = "warder-admin";
 
@@ -29,7 +29,7 @@ std::string read_answer(int fd) {
   const auto until = std::chrono::steady_clock::now() + kExplainPatience;
   std::string answer;
   char chunk[1024];
-  while (answer.size() < kMostExplained) {
+  while (answer.size() < kMaxExplained) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
     pollfd polled{fd, POLLIN, 0};

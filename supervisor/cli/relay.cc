@@ -9,10 +9,10 @@
 namespace cli {
 namespace {
 
-constexpr size_t kMaxCalls = 4096;          // remembered; warderd allows no client so many calls at once
-constexpr size_t kMaxIdBytes = 256;         // of an id that is remembered
-constexpr size_t kMaxKeptBytes = 1 << 20;   // of one request that may be sent again
-constexpr size_t kMostKeptBytes = 8 << 20;  // of all requests that may be sent again
+constexpr size_t kMaxCalls = 4096;             // remembered; warderd allows no client so many calls at once
+constexpr size_t kMaxIdBytes = 256;            // of an id that is remembered
+constexpr size_t kMaxKeptCallBytes = 1 << 20;  // of one request that may be sent again
+constexpr size_t kMaxKeptBytes = 8 << 20;      // of all requests that may be sent again
 constexpr size_t kMaxSettings = 256;
 constexpr int kMaxSent = 2;
 
@@ -28,7 +28,7 @@ constexpr std::string_view kTwice =
 constexpr std::string_view kAskLess = "send the request again later, or ask for less data";
 constexpr std::string_view kRefused = "warderd refused the connection";
 constexpr std::string_view kNotRun = "org.warder/not-run";  // of mcp/protocol.h
-constexpr size_t kMostNotRunBytes = 16 << 10;
+constexpr size_t kMaxNotRunBytes = 16 << 10;
 
 // Why the daemon did not run a request, and the daemon's words about it.
 struct NotRun {
@@ -37,7 +37,7 @@ struct NotRun {
 };
 // nullopt: the request of this answer may have run.
 std::optional<NotRun> read_not_run(std::string_view answer) {
-  if (answer.size() > kMostNotRunBytes || answer.find(kNotRun) == answer.npos) return {};
+  if (answer.size() > kMaxNotRunBytes || answer.find(kNotRun) == answer.npos) return {};
   const auto parsed = parse_json(answer);
   if (!parsed || !parsed->is_object()) return {};
   const auto text = [](const Json& object, std::string_view key) {
@@ -117,7 +117,7 @@ void Relay::note(std::string_view message, const Envelope& envelope) {
     if (const auto call = calls_.find(id); call != calls_.end()) forget(call);
     drop_held(id);
   }
-  if (envelope.kind != MessageKind::request || envelope.modern() || message.size() > kMaxKeptBytes) return;
+  if (envelope.kind != MessageKind::request || envelope.modern() || message.size() > kMaxKeptCallBytes) return;
   if (envelope.method == "initialize") {
     initialize_ = message;
     greeted_ = initialized_ = false;
@@ -142,7 +142,7 @@ void Relay::track(std::string_view message, const Envelope& envelope) {
   call.repeats = repeats_of(envelope.method);
   const auto id = canonical_id(envelope.id);
   if (const auto other = calls_.find(id); other != calls_.end()) forget(other);
-  if (message.size() <= kMaxKeptBytes && kept_bytes_ + message.size() <= kMostKeptBytes) call.line = message;
+  if (message.size() <= kMaxKeptCallBytes && kept_bytes_ + message.size() <= kMaxKeptBytes) call.line = message;
   if (envelope.method == "subscriptions/listen") call.wants_tools_changed = wants_tools_changed(message);
   kept_bytes_ += call.line.size();
   calls_.emplace(id, std::move(call));

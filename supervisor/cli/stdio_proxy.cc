@@ -26,8 +26,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kFirstDelay = 20ms;  // between attempts to connect; doubled up to kLongestDelay
-constexpr auto kLongestDelay = 1s;
+constexpr auto kFirstDelay = 20ms;  // between attempts to connect; doubled up to kMaxDelay
+constexpr auto kMaxDelay = 1s;
 constexpr auto kGrace = 2s;      // how long requests wait for a daemon that was connected before
 constexpr auto kLastWords = 1s;  // how long the proxy waits for answers after the end of its input
 
@@ -128,7 +128,7 @@ void StdioProxy::try_to_connect() {
   const Error& error = connected.error();
   const auto now = Monotonic::now();
   retry_at_ = now + delay_;
-  delay_ = std::min<std::chrono::milliseconds>(delay_ * 2, kLongestDelay);
+  delay_ = std::min<std::chrono::milliseconds>(delay_ * 2, kMaxDelay);
   trouble_ = {error.what, error.hint};
   if (give_up_at_ && now < *give_up_at_) return;
   give_up();
@@ -159,7 +159,7 @@ void StdioProxy::lose_connection() {
   if (daemon_spoke_) {
     delay_ = kFirstDelay;
   } else {
-    delay_ = std::min<std::chrono::milliseconds>(delay_ * 2, kLongestDelay);
+    delay_ = std::min<std::chrono::milliseconds>(delay_ * 2, kMaxDelay);
   }
   give_up_at_ = refused_since_.value_or(now) + kGrace;
   trouble_ = {"warderd at '" + socket_.path + "' closed the connection", "start it again with: " + start_hint(socket_)};

@@ -258,7 +258,7 @@ class OptionsReader {
     if (!range) return {};
     Fields fields(*range, "id_range");
     TRY(const int64_t first, fields.integer("first", 65536, 0x7ffe'ffff));
-    TRY(const int64_t count, fields.integer("count", jail::IdRange::kLeast, 1 << 24));
+    TRY(const int64_t count, fields.integer("count", jail::IdRange::kMin, 1 << 24));
     CHECKED(fields.done());
     options_.ids = jail::IdRange{static_cast<uint32_t>(first), static_cast<uint32_t>(count)};
     return {};

@@ -20,9 +20,9 @@ namespace {
 
 using Algorithm = JsonWebKey::Algorithm;
 
-constexpr size_t kMostJwksBytes = 256 << 10, kMostKeys = 100, kMostKeyId = 256;
-constexpr size_t kLeastRsaBytes = 256, kMostRsaBytes = 512;  // 2048 to 4096 bits: the time of one check is bounded
-constexpr size_t kMostExponentBytes = 4;
+constexpr size_t kMaxJwksBytes = 256 << 10, kMaxKeys = 100, kMaxKeyId = 256;
+constexpr size_t kMinRsaBytes = 256, kMaxRsaBytes = 512;  // 2048 to 4096 bits: the time of one check is bounded
+constexpr size_t kMaxExponentBytes = 4;
 constexpr size_t kCoordinateBytes = 32;  // P-256
 
 // Texts of DER (X.690), as far as a public key and a signature need them.
@@ -132,9 +132,9 @@ Result<std::shared_ptr<const JsonWebKey>> read_ec_key(const Json& key, std::stri
 Result<std::shared_ptr<const JsonWebKey>> read_rsa_key(const Json& key, std::string id, const std::string& path) {
   TRY(const std::string n, bytes_of(key, "n", path));
   TRY(const std::string e, bytes_of(key, "e", path));
-  if (n.size() < kLeastRsaBytes || n.size() > kMostRsaBytes || static_cast<unsigned char>(n.front()) < 128)
+  if (n.size() < kMinRsaBytes || n.size() > kMaxRsaBytes || static_cast<unsigned char>(n.front()) < 128)
     return fail(Code::invalid, path + ".n: not 2048 to 4096 bits");
-  if (e.size() > kMostExponentBytes || e.front() == '\0' || (e.back() & 1) == 0 || (e.size() == 1 && e.front() < 3))
+  if (e.size() > kMaxExponentBytes || e.front() == '\0' || (e.back() & 1) == 0 || (e.size() == 1 && e.front() < 3))
     return fail(Code::invalid, path + ".e: not an odd number from 3 to 4294967295");
   return libcrypto_key(std::move(id), Algorithm::rs256,
                        der_public_key(kRsaAlgorithm, der(0x30, der_integer(n) + der_integer(e))), path);
@@ -144,7 +144,7 @@ Result<std::shared_ptr<const JsonWebKey>> read_rsa_key(const Json& key, std::str
 Result<std::shared_ptr<const JsonWebKey>> read_key(const Json& key, const std::string& path) {
   if (!key.is_object()) return fail(Code::invalid, path + ": not an object");
   std::string id = text_of(key, "kid");
-  if (id.size() > kMostKeyId) return fail(Code::invalid, path + ".kid: longer than 256 bytes");
+  if (id.size() > kMaxKeyId) return fail(Code::invalid, path + ".kid: longer than 256 bytes");
   const std::string type = text_of(key, "kty"), curve = text_of(key, "crv"), use = text_of(key, "use");
   const std::string algorithm = text_of(key, "alg");
   const auto is_for = [&](Algorithm one) { return algorithm.empty() || algorithm == algorithm_name(one); };
@@ -193,8 +193,8 @@ Result<std::string> from_base64url(std::string_view text) {
 Result<JsonWebKeys> read_jwks(std::string_view text) {
   TRY(const Json document, parse_json(text, 8));
   const auto list = document.is_object() ? document.find("keys") : document.end();
-  if (list == document.end() || !list->is_array() || list->size() > kMostKeys)
-    return fail(Code::invalid, fmt::format("keys: not a list of at most {} keys", kMostKeys));
+  if (list == document.end() || !list->is_array() || list->size() > kMaxKeys)
+    return fail(Code::invalid, fmt::format("keys: not a list of at most {} keys", kMaxKeys));
   JsonWebKeys keys;
   std::set<std::string> ids;
   for (size_t i = 0; i < list->size(); i++) {
@@ -215,7 +215,7 @@ bool has_key(const JsonWebKeys& keys, std::string_view fingerprint) {
 Result<JsonWebKeys> read_jwks_file(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open " + path, Code::invalid);
-  TRY(const std::string text, read_whole(file.get(), kMostJwksBytes));
+  TRY(const std::string text, read_whole(file.get(), kMaxJwksBytes));
   auto keys = read_jwks(text);
   if (!keys) return tl::unexpected<Error>(std::move(keys).error().within(path));
   return keys;

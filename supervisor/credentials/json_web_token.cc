@@ -15,8 +15,8 @@ namespace {
 using Refused = tl::unexpected<std::string_view>;
 
 constexpr std::chrono::seconds kClockSkew{60};
-constexpr size_t kMostDepth = 8, kMostAudiences = 32, kMostSubject = 128, kMostClaim = 32;
-constexpr double kMostTime = 253'402'300'799;  // the end of the year 9999
+constexpr size_t kMaxDepth = 8, kMaxAudiences = 32, kMaxSubject = 128, kMaxClaim = 32;
+constexpr double kMaxTime = 253'402'300'799;  // the end of the year 9999
 
 // Counts keys, for has_key_twice(). Values are not looked at.
 struct KeyCounter : nlohmann::json_sax<Json> {
@@ -30,7 +30,7 @@ struct KeyCounter : nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return true; }
   bool begin() {
     open.emplace_back();
-    return open.size() <= kMostDepth;
+    return open.size() <= kMaxDepth;
   }
   bool end() {
     open.pop_back();
@@ -56,7 +56,7 @@ bool is_text(const Json* value, std::string_view text) {
 std::optional<Json> read_part(std::string_view part) {
   const auto bytes = from_base64url(part);
   if (!bytes || has_key_twice(*bytes)) return {};
-  auto parsed = parse_json(*bytes, kMostDepth);
+  auto parsed = parse_json(*bytes, kMaxDepth);
   if (!parsed || !parsed->is_object()) return {};
   return *std::move(parsed);
 }
@@ -90,7 +90,7 @@ const JsonWebKey* key_for(const Json& header, const JsonWebKeys& keys, std::stri
 
 bool is_for(const Json* audience, const std::string& own) {
   if (is_text(audience, own)) return true;
-  if (!audience || !audience->is_array() || audience->size() > kMostAudiences) return false;
+  if (!audience || !audience->is_array() || audience->size() > kMaxAudiences) return false;
   if (!std::all_of(audience->begin(), audience->end(), [](const Json& one) { return one.is_string(); })) return false;
   return std::any_of(audience->begin(), audience->end(), [&own](const Json& one) { return is_text(&one, own); });
 }
@@ -99,7 +99,7 @@ bool is_for(const Json* audience, const std::string& own) {
 std::optional<double> time_of(const Json* value) {
   if (!value || !value->is_number()) return {};
   const auto seconds = value->get<double>();
-  if (!std::isfinite(seconds) || seconds < 0 || seconds > kMostTime) return {};
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > kMaxTime) return {};
   return seconds;
 }
 
@@ -122,7 +122,7 @@ std::string claim_of(const Json& claims, const std::string& name) {
   if (!value || !value->is_string()) return {};
   const auto& text = value->get_ref<const std::string&>();
   const bool fits =
-      text.size() <= kMostClaim && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == text.npos;
+      text.size() <= kMaxClaim && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == text.npos;
   return fits ? text : std::string();
 }
 
@@ -164,7 +164,7 @@ bool looks_like_jwt(std::string_view text) {
 }
 
 tl::expected<JwtClaims, std::string_view> verify_jwt(const JwtSettings& settings, std::string_view text, WallTime now) {
-  if (text.size() > kMostJwtBytes) return Refused("it is longer than 8192 bytes");
+  if (text.size() > kMaxJwtBytes) return Refused("it is longer than 8192 bytes");
   const size_t first = text.find('.');
   const size_t second = first == text.npos ? text.npos : text.find('.', first + 1);
   if (second == text.npos || text.find('.', second + 1) != text.npos) return Refused("it has not three parts");
@@ -187,7 +187,7 @@ tl::expected<JwtClaims, std::string_view> verify_jwt(const JwtSettings& settings
                  WallTime(std::chrono::seconds(expires)) + kClockSkew, key->fingerprint()};
   const bool is_printable =
       std::all_of(read.subject.begin(), read.subject.end(), [](char c) { return c > 32 && c < 127; });
-  if (read.subject.empty() || read.subject.size() > kMostSubject || !is_printable)
+  if (read.subject.empty() || read.subject.size() > kMaxSubject || !is_printable)
     return Refused("its subject is not 1 to 128 printable characters");
   return read;
 }

@@ -37,7 +37,7 @@ bool is_resource_url(std::string_view url);
 std::string metadata_url(const JwtSettings& settings);
 std::string metadata_text(const JwtSettings& settings);
 
-inline constexpr size_t kMostJwtBytes = 8192;
+inline constexpr size_t kMaxJwtBytes = 8192;
 
 // Whether the text has the form of a JWT: three parts with dots between them. Tokens "wrd_..." have not.
 bool looks_like_jwt(std::string_view text);

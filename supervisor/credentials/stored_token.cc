@@ -21,9 +21,9 @@ namespace credentials {
 namespace {
 
 constexpr char kCredential[] = "warder.tokens";
-constexpr size_t kMostCredentialBytes = 1 << 20;
-constexpr size_t kMostTokens = 10'000;
-constexpr size_t kMostNameBytes = 48;  // "token-NAME" is the name of a tenant, of at most 64
+constexpr size_t kMaxCredentialBytes = 1 << 20;
+constexpr size_t kMaxTokens = 10'000;
+constexpr size_t kMaxNameBytes = 48;  // "token-NAME" is the name of a tenant, of at most 64
 
 Result<> read_time(Fields& in, const char* key, std::optional<WallTime>& into) {
   if (!in.find(key)) return {};
@@ -45,7 +45,7 @@ int number_at(std::string_view text, size_t at, size_t digits) {
 
 }  // namespace
 
-bool is_token_name(std::string_view name) { return name.size() <= kMostNameBytes && policies::valid_name(name); }
+bool is_token_name(std::string_view name) { return name.size() <= kMaxNameBytes && policies::valid_name(name); }
 
 Result<StoredToken> read_token(const std::string& name, const Json& entry, const std::string& path) {
   StoredToken token;
@@ -53,7 +53,7 @@ Result<StoredToken> read_token(const std::string& name, const Json& entry, const
   if (!is_token_name(name))
     return fail(Code::invalid,
                 fmt::format("{}: the name is not 1 to {} of a-z, 0-9, _, . and -, or starts with a dot",
-                            printable(path, 80), kMostNameBytes),
+                            printable(path, 80), kMaxNameBytes),
                 "choose another name");
   Fields in(entry, path);
   TRY(token.hash, in.string("hash", 256));
@@ -74,8 +74,7 @@ Result<StoredToken> read_token(const std::string& name, const Json& entry, const
 
 Result<std::vector<StoredToken>> read_tokens(const Json& entries, const std::string& path) {
   if (!entries.is_object()) return fail(Code::invalid, path + ": not an object of tokens by name");
-  if (entries.size() > kMostTokens)
-    return fail(Code::invalid, fmt::format("{}: more than {} tokens", path, kMostTokens));
+  if (entries.size() > kMaxTokens) return fail(Code::invalid, fmt::format("{}: more than {} tokens", path, kMaxTokens));
   std::vector<StoredToken> all;
   std::set<std::string> hashes;
   for (const auto& [name, entry] : entries.items()) {
@@ -94,7 +93,7 @@ Result<std::vector<StoredToken>> load_token_credential(const std::string& creden
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file && errno == ENOENT) return {};
   if (!file) return fail_errno(errno, fmt::format("open the credential {}", kCredential));
-  TRY(const std::string text, read_whole(file.get(), kMostCredentialBytes));
+  TRY(const std::string text, read_whole(file.get(), kMaxCredentialBytes));
   const auto parsed = parse_json(text);
   if (!parsed) return tl::unexpected<Error>(Error(parsed.error()).within(fmt::format("credential {}", kCredential)));
   return read_tokens(*parsed, kCredential);

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kLookUsed = 1s;
 constexpr auto kExamineLimit = 2s;
-constexpr size_t kMostPoliciesShown = 1000;
+constexpr size_t kMaxPoliciesShown = 1000;
 
 std::optional<uint64_t> microseconds(const std::optional<double>& ms) {
   return ms && *ms >= 0 ? std::optional(static_cast<uint64_t>(*ms * 1000)) : std::nullopt;
@@ -65,8 +65,8 @@ Result<> DaemonParts::join_cluster() {
                           .vault_keys = [this](const std::string& tenant) { return prepared_.key.of_vault(tenant); },
                           .close = [this](const tenants::TenantId& id) { close_data_of(id); }}));
   cluster_->link().tell_load_of([this] {
-    return cluster::NodeLoad{admission_.running(), static_cast<uint32_t>(admission_.waiting()),
-                             admission_.most_in_all(), controls_.draining()};
+    return cluster::NodeLoad{admission_.running(), static_cast<uint32_t>(admission_.waiting()), admission_.max_in_all(),
+                             controls_.draining()};
   });
   admission_.on_change([this] {
     if (cluster_) cluster_->link().load_changed();
@@ -143,7 +143,7 @@ std::vector<cluster::FarExecution> DaemonParts::shown_executions(const cluster::
   std::vector<cluster::FarExecution> shown;
   for (const auto& record : executions_.all()) {
     if (record->stage == executions::Stage::ended || (order && !order->sees(record->tenant.account))) continue;
-    if (shown.size() == cluster::kMostLookRows)
+    if (shown.size() == cluster::kMaxLookRows)
       left_out++;
     else
       shown.push_back(far_execution(*record));
@@ -155,7 +155,7 @@ std::vector<cluster::FarPolicy> DaemonParts::shared_policies() const {
   std::vector<cluster::FarPolicy> shared;
   for (const auto& name : prepared_.policies.names()) {
     const auto policy = prepared_.policies.find(name);
-    if (!policy || !policy->cluster.is_home_shared || shared.size() == kMostPoliciesShown) continue;
+    if (!policy || !policy->cluster.is_home_shared || shared.size() == kMaxPoliciesShown) continue;
     shared.push_back({name, policy->hash, kWarderVersion, members_.user_accounts_with(name)});
   }
   return shared;

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr uint32_t kMostExecutions = 128;    // of all tenants at once; each tenant's limit is in its policy
+constexpr uint32_t kMaxExecutions = 128;     // of all tenants at once; each tenant's limit is in its policy
 constexpr size_t kStubsBeforeReady = 2'000;  // tools: stubs of a larger catalog are written after the start
 constexpr auto kLastSpansLimit = 1s;         // to send the last spans to the collector
 constexpr auto kThesaurusAfter = 10s;        // without tools to find: sooner for a search
@@ -110,7 +110,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
             controls_.show_trouble(trouble ? trouble->what : std::string());
           }),
       proposals_(loop),
-      admission_(loop, kMostExecutions),
+      admission_(loop, kMaxExecutions),
       executions_(loop),
       busiest_tenants_(executions_),
       approvals_(loop),

@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr rlim_t kLeast = 256;  // for a few executions and connections at once
+constexpr rlim_t kMin = 256;  // for a few executions and connections at once
 // 128 executions with 12 descriptors each (pipes, sockets, process, cgroup, output), 1024 connections with 2 each, and
 // 512 for waiting jails, tenants and the daemon.
 constexpr rlim_t kEnough = 128 * 12 + 1024 * 2 + 512;
@@ -40,8 +40,8 @@ Result<std::string> raise_open_files(const policies::Store& policies) {
   own.rlim_cur = own.rlim_max;
   if (::setrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "setrlimit RLIMIT_NOFILE");
   const std::string limit = said(own);
-  if (own.rlim_max < kLeast)
-    return fail(Code::unavailable, fmt::format("{}, and the daemon needs at least {}", limit, kLeast), kRaise);
+  if (own.rlim_max < kMin)
+    return fail(Code::unavailable, fmt::format("{}, and the daemon needs at least {}", limit, kMin), kRaise);
   CHECKED(check_open_files(policies));
   if (own.rlim_max >= kEnough) return std::string();
   return fmt::format(

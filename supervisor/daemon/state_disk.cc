@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr auto kLookEvery = 1s;
 constexpr size_t kTriedBytes = 256 << 10;  // larger than most transactions of the journal
 constexpr auto kSoonAgain = 10min;         // trouble that begins within this time counts as the same trouble
-constexpr std::chrono::seconds kMostQuiet = 5min;
+constexpr std::chrono::seconds kMaxQuiet = 5min;
 
 // Opens a file without a name. If the file system does not support O_TMPFILE, opens a file and unlinks it at once.
 Fd make_file(const std::string& folder) {
@@ -101,7 +101,7 @@ Task<int> StateDisk::try_to_write() {
 void StateDisk::begin(int error) {
   const auto now = Monotonic::now();
   const bool again = ended_at_ && now - *ended_at_ < kSoonAgain;
-  quiet_ = again ? std::min(std::max(2 * quiet_, 2s), kMostQuiet) : 0s;
+  quiet_ = again ? std::min(std::max(2 * quiet_, 2s), kMaxQuiet) : 0s;
   began_at_ = now;
   trouble_ = Trouble{
       fmt::format("the state folder's disk takes no writes ({}: {})", state_, std::generic_category().message(error)),

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kLoadingSlice = 20ms;  // of building, between two checks whether the daemon ends
 constexpr auto kSettle = 200ms;       // wait after a change: files often change together
-constexpr unsigned kMostReaders = 4;  // threads, when the daemon starts
+constexpr unsigned kMaxReaders = 4;   // threads, when the daemon starts
 constexpr size_t kProblemsLogged = 20;
 constexpr size_t kMaxWatches = 4096;  // of fs.inotify.max_user_watches; changes of further folders need a SIGHUP
 
@@ -28,7 +28,7 @@ Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folde
   const bool has_folder = !discovery->folder_.empty();
   catalog::CatalogBuilder builder;
   if (has_folder) {
-    const unsigned others = std::clamp(std::thread::hardware_concurrency(), 1u, kMostReaders) - 1;
+    const unsigned others = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxReaders) - 1;
     TRY(builder, catalog::CatalogBuilder::begin(discovery->folder_, others));
   }
   builder.call_only_servers(std::move(servers));

@@ -11,10 +11,10 @@
 namespace doctor {
 namespace {
 
-constexpr size_t kMostNamed = 10;  // nodes in one text
+constexpr size_t kMaxNamed = 10;  // nodes in one text
 
 std::string some_of(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMostNamed);
+  const size_t shown = std::min(names.size(), kMaxNamed);
   std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "));
   if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
   return text;

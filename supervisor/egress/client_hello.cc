@@ -9,9 +9,9 @@ namespace {
 constexpr uint8_t kHandshakeRecord = 22, kClientHello = 1, kHostName = 0;
 constexpr uint16_t kServerNameExtension = 0;
 constexpr size_t kRecordHead = 5, kMessageHead = 4;
-constexpr size_t kMostRecordBytes = 16'384;  // of plain text, RFC 8446, section 5.1
-constexpr size_t kMostRecords = 64;
-constexpr size_t kMostNameBytes = 255;
+constexpr size_t kMaxRecordBytes = 16'384;  // of plain text, RFC 8446, section 5.1
+constexpr size_t kMaxRecords = 64;
+constexpr size_t kMaxNameBytes = 255;
 
 // Reads numbers and parts from the front of a text; false once it was too short.
 class ByteReader {
@@ -51,7 +51,7 @@ std::optional<std::string_view> host_name_in(std::string_view extension) {
   const size_t type = list.number(1);
   const std::string_view name = list.counted(2);
   // One name: with two, the server could take the other one.
-  if (!list.is_good() || !list.is_empty() || type != kHostName || name.empty() || name.size() > kMostNameBytes)
+  if (!list.is_good() || !list.is_empty() || type != kHostName || name.empty() || name.size() > kMaxNameBytes)
     return std::nullopt;
   return name;
 }
@@ -81,16 +81,16 @@ bool ClientHelloReader::take_records() {
     if (record_.size() < kRecordHead) return true;
     ByteReader head(std::string_view(record_).substr(3, 2));
     const size_t size = head.number(2);
-    if (size == 0 || size > kMostRecordBytes) return stop(State::malformed);
+    if (size == 0 || size > kMaxRecordBytes) return stop(State::malformed);
     if (record_.size() < kRecordHead + size) return true;
-    if (++records_ > kMostRecords || message_.size() + size > kMostHelloBytes) return stop(State::too_long);
+    if (++records_ > kMaxRecords || message_.size() + size > kMaxHelloBytes) return stop(State::too_long);
     message_.append(record_, kRecordHead, size);
     record_.erase(0, kRecordHead + size);
     if (static_cast<uint8_t>(message_[0]) != kClientHello) return stop(State::malformed);
     if (message_.size() >= kMessageHead) {
       ByteReader head_of_message(std::string_view(message_).substr(1, 3));
       const size_t length = head_of_message.number(3);
-      if (length > kMostHelloBytes) return stop(State::too_long);
+      if (length > kMaxHelloBytes) return stop(State::too_long);
       if (message_.size() >= kMessageHead + length) return true;  // whole
     }
   }
@@ -101,7 +101,7 @@ ClientHelloReader::State ClientHelloReader::read_message() {
   if (message_.size() < kMessageHead) return State::more;
   ByteReader length(std::string_view(message_).substr(1, 3));
   const size_t size = length.number(3);
-  if (size > kMostHelloBytes) return State::too_long;
+  if (size > kMaxHelloBytes) return State::too_long;
   if (message_.size() < kMessageHead + size) return State::more;
   ByteReader hello(std::string_view(message_).substr(kMessageHead, size));
   hello.part(2 + 32);  // version, random

@@ -1,6 +1,6 @@
 // ClientHelloReader: finds the server's name (SNI) in the first bytes of a TLS connection, RFC 8446, section 4.1.2 and
 // RFC 6066, section 3, so that a tunnel goes to the host that it was opened for.
-// Source: hostile code in a jail. Bounded: the first message has at most kMostHelloBytes, in at most kMostRecords
+// Source: hostile code in a jail. Bounded: the first message has at most kMaxHelloBytes, in at most kMaxRecords
 // records. The bytes are not decrypted. With Encrypted Client Hello, the name is the outer one. Used by: the proxy's
 // tunnels.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace egress {
 
-inline constexpr size_t kMostHelloBytes = 64 << 10;
+inline constexpr size_t kMaxHelloBytes = 64 << 10;
 
 class ClientHelloReader {
  public:

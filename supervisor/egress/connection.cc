@@ -29,18 +29,18 @@ using policies::Verdict;
 
 constexpr auto kHeadTime = 30s;     // for a client to send a head, also the first message of TLS
 constexpr auto kConnectTime = 10s;  // to find a host's address, and again to connect
-constexpr size_t kMostHeadBytes = 16 << 10;
-constexpr size_t kMostBodyBytes = 16 << 20;       // of a plain request; tunnels have no such bound
-constexpr uint64_t kMostBodiesBytes = 256 << 20;  // of all jails
-constexpr size_t kMostReplyBytes = size_t{1} << 40;
-constexpr size_t kMostUnreadBytes = 1 << 20;  // that are read after a refusal, so that the client can read it
+constexpr size_t kMaxHeadBytes = 16 << 10;
+constexpr size_t kMaxBodyBytes = 16 << 20;       // of a plain request; tunnels have no such bound
+constexpr uint64_t kMaxBodiesBytes = 256 << 20;  // of all jails
+constexpr size_t kMaxReplyBytes = size_t{1} << 40;
+constexpr size_t kMaxUnreadBytes = 1 << 20;  // that are read after a refusal, so that the client can read it
 constexpr size_t kReadBytes = 16 << 10;
 constexpr size_t kShownTargetBytes = 100;  // of a target that is not understood
 constexpr size_t kReceivedInTurn = 1 << 20;
-constexpr size_t kMostReceivedBytes = 3 * kMostBodyBytes;  // of one request, with the framing of chunks
-constexpr uint64_t kMostRequests = 20'000;                 // of one program; further ones are refused
+constexpr size_t kMaxReceivedBytes = 3 * kMaxBodyBytes;  // of one request, with the framing of chunks
+constexpr uint64_t kMaxRequests = 20'000;                // of one program; further ones are refused
 
-constexpr http::RequestLimits kLimits{kMostHeadBytes, 100, kMostBodyBytes, http::RequestLimits::Role::proxy};
+constexpr http::RequestLimits kLimits{kMaxHeadBytes, 100, kMaxBodyBytes, http::RequestLimits::Role::proxy};
 
 const char* text_of_status(int status) {
   switch (status) {
@@ -64,7 +64,7 @@ const char* text_of_status(int status) {
 // BodyRoom: bytes for the body of a plain request, of all jails together, from before it is read until it was sent.
 class BodyRoom {
  public:
-  explicit BodyRoom(uint64_t bytes) : bytes_(used() + bytes <= kMostBodiesBytes ? bytes : 0), fits_(bytes_ == bytes) {
+  explicit BodyRoom(uint64_t bytes) : bytes_(used() + bytes <= kMaxBodiesBytes ? bytes : 0), fits_(bytes_ == bytes) {
     used() += bytes_;
   }
   ~BodyRoom() { used() -= bytes_; }
@@ -163,7 +163,7 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
       in_this_turn = 0;
       co_await next_turn(loop_);
     }
-    if (bytes > kMostReceivedBytes) co_return Got::end;  // chunks of single bytes
+    if (bytes > kMaxReceivedBytes) co_return Got::end;  // chunks of single bytes
     while (!unread_.empty()) {
       const size_t taken = parser.feed(unread_);
       unread_.erase(0, taken);
@@ -194,7 +194,7 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
 Task<bool> EgressConnection::serve_one(RequestParser& parser) {
   const Got first = co_await receive(parser, false);
   if (first == Got::end) co_return false;
-  if (++counts_.requests > kMostRequests) {
+  if (++counts_.requests > kMaxRequests) {
     counts_.denied++;
     const Error error = error_of_budget("egress: 20,000 requests of one program");
     co_await refuse(403, error);
@@ -226,7 +226,7 @@ Task<bool> EgressConnection::serve_one(RequestParser& parser) {
   }
   const bool has_body = parser.state() == RequestParser::State::body;
   const size_t announced = parser.request().body_bytes_announced;
-  const BodyRoom room(!has_body ? 0 : announced ? announced : kMostBodyBytes);
+  const BodyRoom room(!has_body ? 0 : announced ? announced : kMaxBodyBytes);
   if (!room.fits()) {
     const Error error = error_of_room();
     co_await refuse(503, error);
@@ -415,7 +415,7 @@ Task<bool> EgressConnection::forward(Way way, http::IncomingRequest request) {
   asked.body = std::move(request.body);
   asked.connect = kConnectTime;
   asked.limit = settings_.rules.seconds;
-  asked.most_body = kMostReplyBytes;
+  asked.max_body = kMaxReplyBytes;
   asked.only_once = true;
   const auto exchange = https_->start(std::move(asked));
   auto head = co_await exchange->head();
@@ -476,7 +476,7 @@ Task<> EgressConnection::refuse(int status, const Error& error) {
       "close\r\n\r\n{}",
       status, text_of_status(status), text.size(), text);
   const Deadline limit(loop_, kHeadTime, [fd = client_.get()] { ::shutdown(fd, SHUT_RDWR); });
-  co_await http::send_reply(client_, reply, kMostUnreadBytes);
+  co_await http::send_reply(client_, reply, kMaxUnreadBytes);
 }
 
 }  // namespace egress

@@ -40,18 +40,18 @@ Json audit_shape(const EgressEntry& entry) {
 }
 
 Result<EgressEntry> read_entry(const Json& packet) {
-  constexpr size_t kMostText = 32 << 10;
+  constexpr size_t kMaxText = 32 << 10;
   Fields in(packet, "event");
   EgressEntry entry;
-  TRY(entry.method, in.string("method", kMostText));
-  TRY(entry.host, in.string("host", kMostText));
+  TRY(entry.method, in.string("method", kMaxText));
+  TRY(entry.host, in.string("host", kMaxText));
   TRY(const int64_t port, in.integer("port", 0, UINT16_MAX));
   entry.port = static_cast<uint16_t>(port);
-  TRY(entry.path, in.string("path", kMostText));
-  TRY(entry.verdict, in.string("verdict", kMostText));
-  TRY(entry.rule, in.string("rule", kMostText));
-  TRY(entry.cause, in.string("cause", kMostText));
-  TRY(entry.address, in.string("address", kMostText));
+  TRY(entry.path, in.string("path", kMaxText));
+  TRY(entry.verdict, in.string("verdict", kMaxText));
+  TRY(entry.rule, in.string("rule", kMaxText));
+  TRY(entry.cause, in.string("cause", kMaxText));
+  TRY(entry.address, in.string("address", kMaxText));
   return entry;
 }
 

@@ -27,12 +27,12 @@ constexpr auto kTotalsTime = 1s;
 Result<std::string> read_secret(const std::string& file, const std::string& rule) {
   const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!opened) return fail_errno(errno, fmt::format("{}: open the secret '{}'", rule, file), Code::unavailable);
-  auto text = read_whole(opened.get(), kMostSecretBytes);
+  auto text = read_whole(opened.get(), kMaxSecretBytes);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(rule));
   std::string value(trimmed(*text, "\r\n"));
-  if (value.size() < kFewestSecretBytes || value.find_first_of(std::string_view("\r\n\0", 3)) != value.npos)
+  if (value.size() < kMinSecretBytes || value.find_first_of(std::string_view("\r\n\0", 3)) != value.npos)
     return fail(Code::unavailable, fmt::format("{}: the secret in '{}' is not one line of at least {} bytes", rule,
-                                               file, kFewestSecretBytes));
+                                               file, kMinSecretBytes));
   return value;
 }
 
@@ -165,7 +165,7 @@ Task<Result<Secrets>> EgressLink::read_secrets(const policies::EgressRules& rule
   CO_CHECKED(co_await disk_.run(job));
   size_t bytes = 0;
   for (const std::string& secret : *secrets) bytes += secret.size();
-  if (bytes > kMostSecretBytes)
+  if (bytes > kMaxSecretBytes)
     co_return fail(Code::unavailable, "the secrets of the policy's egress are too long together");
   co_return std::move(*secrets);
 }

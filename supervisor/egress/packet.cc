@@ -12,8 +12,8 @@
 namespace egress {
 namespace {
 
-constexpr size_t kMostDescriptors = 4;  // that a wrong packet may bring; they are closed
-constexpr int kMostDepth = 8;
+constexpr size_t kMaxDescriptors = 4;  // that a wrong packet may bring; they are closed
+constexpr int kMaxDepth = 8;
 
 constexpr auto kGone = "the other end has gone";
 
@@ -42,7 +42,7 @@ Result<> send_text(int socket, std::string_view text, int descriptor) {
 
 Result<std::string> text_of_packet(const Json& body) {
   std::string text = dump_json(body);
-  if (text.size() > kMostPacketBytes) return fail(Code::internal, "the packet is too long");
+  if (text.size() > kMaxPacketBytes) return fail(Code::internal, "the packet is too long");
   return text;
 }
 
@@ -80,9 +80,9 @@ Task<Result<>> send_packet(AsyncFd& socket, Json body, int descriptor) {
 
 Task<Result<Packet>> receive_packet(AsyncFd& socket) {
   for (;;) {
-    std::string text(kMostPacketBytes, '\0');
+    std::string text(kMaxPacketBytes, '\0');
     iovec part{text.data(), text.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> control{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -100,7 +100,7 @@ Task<Result<Packet>> receive_packet(AsyncFd& socket) {
     packet.descriptor = take_descriptor(message);
     if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) co_return fail(Code::internal, "the packet is too long");
     text.resize(static_cast<size_t>(got));
-    CO_TRY(packet.body, parse_json(text, kMostDepth));
+    CO_TRY(packet.body, parse_json(text, kMaxDepth));
     if (!packet.body.is_object()) co_return fail(Code::internal, "the packet is no JSON object");
     co_return packet;
   }

@@ -11,7 +11,7 @@
 
 namespace egress {
 
-inline constexpr size_t kMostPacketBytes = 160 << 10;  // fits into the default size of a socket's buffer, 208 KiB
+inline constexpr size_t kMaxPacketBytes = 160 << 10;  // fits into the default size of a socket's buffer, 208 KiB
 
 struct Packet {
   Json body;

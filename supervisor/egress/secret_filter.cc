@@ -46,7 +46,7 @@ SecretFilter::SecretFilter(std::string_view value) {
     }
   }
   for (const std::string& text : plain) {
-    if (text.size() < kFewestSecretBytes) continue;
+    if (text.size() < kMinSecretBytes) continue;
     for (std::string form : {text, json_encoded(text), percent_encoded(text)})
       if (std::find(secrets_.begin(), secrets_.end(), form) == secrets_.end()) secrets_.push_back(std::move(form));
   }

@@ -5,7 +5,7 @@
 
 namespace egress {
 
-inline constexpr size_t kFewestSecretBytes = 8;  // hiding shorter ones would hide parts of ordinary words
-inline constexpr size_t kMostSecretBytes = 16 << 10;
+inline constexpr size_t kMinSecretBytes = 8;  // hiding shorter ones would hide parts of ordinary words
+inline constexpr size_t kMaxSecretBytes = 16 << 10;
 
 }  // namespace egress

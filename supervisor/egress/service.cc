@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kClientPause = 100ms;  // after accept4(2) failed
-constexpr size_t kMostClients = 16, kMostJails = 20'000;
+constexpr size_t kMaxClients = 16, kMaxJails = 20'000;
 
 // One warderd.
 class EgressClient {
@@ -94,11 +94,11 @@ class EgressClient {
       return fail(Code::invalid, "an order to open a jail has not one secret for each rule");
     for (size_t i = 0; i < settings.secrets.size(); i++) {
       const std::string& secret = settings.secrets[i];
-      if (secret.empty() != !settings.rules.rules[i].secret || secret.size() > kMostSecretBytes ||
-          (!secret.empty() && secret.size() < kFewestSecretBytes))
+      if (secret.empty() != !settings.rules.rules[i].secret || secret.size() > kMaxSecretBytes ||
+          (!secret.empty() && secret.size() < kMinSecretBytes))
         return fail(Code::invalid, fmt::format("the secret of rule {} has a wrong length", i));
     }
-    if (jails_.size() >= kMostJails) return fail(Code::exhausted, "too many open jails");
+    if (jails_.size() >= kMaxJails) return fail(Code::exhausted, "too many open jails");
     const auto [place, is_new] = jails_.try_emplace(static_cast<uint64_t>(number));
     if (!is_new) return fail(Code::invalid, fmt::format("jail {} is open already", number));
     place->second = std::make_unique<OpenJail>(*this, static_cast<uint64_t>(number));
@@ -174,7 +174,7 @@ Task<> EgressService::accept_all() {
     Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client) {
       auto watched = AsyncFd::adopt(loop_, std::move(client));
-      if (watched && clients_.live() < kMostClients) clients_.spawn(serve(*std::move(watched)));
+      if (watched && clients_.live() < kMaxClients) clients_.spawn(serve(*std::move(watched)));
       co_await next_turn(loop_);
     } else if (errno == EAGAIN) {
       co_await socket_.readable();

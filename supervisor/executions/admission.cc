@@ -39,13 +39,13 @@ void Admission::forget_unused(const Place& place) {
 
 // The line with the next turn, of the lines that may run an execution now.
 std::optional<Admission::Place> Admission::next() {
-  if (running_ >= most_in_all_) return {};
+  if (running_ >= max_in_all_) return {};
   for (auto tenant = tenants_.begin(); tenant != tenants_.end(); ++tenant) {
     if (tenant->waiting == 0) continue;
     for (auto line = tenant->lines.begin(); line != tenant->lines.end(); ++line) {
       if (line->waiting.empty()) continue;
       const Waiting& first = *line->waiting.front();
-      if (tenant->running < first.most && line->running < first.most_of_connection) return Place{tenant, line};
+      if (tenant->running < first.most && line->running < first.max_of_connection) return Place{tenant, line};
     }
   }
   return {};
@@ -71,14 +71,14 @@ struct Admission::LineGuard {
 Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Policy& policy, std::string name) {
   if (closed_) co_return tl::unexpected<Error>(*closed_);
   const Place place = place_of(asker);
-  const uint32_t most = policy.queued_executions, most_of_line = most - most / 4;
-  const bool is_free = running_ < most_in_all_ && place.tenant->running < policy.concurrent_executions &&
+  const uint32_t most = policy.queued_executions, max_of_line = most - most / 4;
+  const bool is_free = running_ < max_in_all_ && place.tenant->running < policy.concurrent_executions &&
                        place.line->running < policy.requests_in_flight;
   if (is_free && place.line->waiting.empty() && !next()) {
     count(place);
     co_return Permit(*this, std::move(asker));
   }
-  if (place.tenant->waiting >= most || place.line->waiting.size() >= most_of_line) {
+  if (place.tenant->waiting >= most || place.line->waiting.size() >= max_of_line) {
     auto full =
         fail(Code::exhausted,
              fmt::format("tenant '{}' runs {} executions and {} more wait, {} of this connection; this call did "
@@ -96,7 +96,7 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
   waiting->decided = decision.resolver();
   waiting->name = std::move(name);
   waiting->most = policy.concurrent_executions;
-  waiting->most_of_connection = policy.requests_in_flight;
+  waiting->max_of_connection = policy.requests_in_flight;
   place.tenant->waiting++;
   place.line->waiting.push_back(waiting);
   note_change();

@@ -19,7 +19,7 @@ namespace executions {
 
 class Admission {
  public:
-  Admission(Loop& loop, uint32_t most_in_all) : loop_(loop), most_in_all_(most_in_all) {}
+  Admission(Loop& loop, uint32_t max_in_all) : loop_(loop), max_in_all_(max_in_all) {}
 
   struct Asker {
     std::string tenant;
@@ -53,7 +53,7 @@ class Admission {
   // `changed` is called when the number of running or waiting executions has changed, from within calls of this class:
   // it must only note it.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
-  uint32_t most_in_all() const { return most_in_all_; }
+  uint32_t max_in_all() const { return max_in_all_; }
   bool is_closed() const { return closed_.has_value(); }
 
   uint32_t running() const { return running_; }
@@ -63,7 +63,7 @@ class Admission {
  private:
   struct Waiting {
     Asker asker;
-    uint32_t most = 0, most_of_connection = 0;
+    uint32_t most = 0, max_of_connection = 0;
     std::string name;
     OneShot<Result<Permit>>::Resolver decided;
     bool is_in_line = true;
@@ -98,7 +98,7 @@ class Admission {
   void refuse(const std::shared_ptr<Waiting>& waiting, Error why);
 
   Loop& loop_;
-  uint32_t most_in_all_;
+  uint32_t max_in_all_;
   uint32_t running_ = 0;
   std::list<Tenant> tenants_;  // with running or waiting executions, in the order of their turns, the next one first
   std::map<std::string, std::list<Tenant>::iterator, std::less<>> by_name_;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostGone = 64;  // ends of one tenant's sessions that are stored for their next calls
+constexpr size_t kMaxGone = 64;  // ends of one tenant's sessions that are stored for their next calls
 constexpr auto kTendEvery = 1s;
 constexpr auto kSettledEvery = 10ms;
 
@@ -128,7 +128,7 @@ void Sessions::bury(std::shared_ptr<Entry> entry, std::string why) {
 
 void Sessions::note_gone(Gone gone) {
   auto of_tenant = [&gone](const Gone& one) { return one.key.tenant == gone.key.tenant; };
-  if (static_cast<size_t>(std::count_if(gone_.begin(), gone_.end(), of_tenant)) >= kMostGone)
+  if (static_cast<size_t>(std::count_if(gone_.begin(), gone_.end(), of_tenant)) >= kMaxGone)
     gone_.erase(std::find_if(gone_.begin(), gone_.end(), of_tenant));
   gone_.push_back(std::move(gone));
 }

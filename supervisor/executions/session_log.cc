@@ -10,8 +10,8 @@
 namespace executions {
 namespace {
 
-constexpr size_t kMostCommentBytes = 200;
-constexpr size_t kMostStateFiles = 100;  // of one task
+constexpr size_t kMaxCommentBytes = 200;
+constexpr size_t kMaxStateFiles = 100;  // of one task
 
 // The comment in the first line of code: "# Save the state\n..." gives "Save the state". Empty: the code begins without
 // a comment.
@@ -28,7 +28,7 @@ std::string_view comment_at_begin(std::string_view code) {
   if (!code.starts_with('#') && !code.starts_with("//")) return {};
   std::string_view line = code.substr(0, code.find_first_of("\r\n"));
   trim(line, "#/ \t");
-  line = line.substr(0, kMostCommentBytes);
+  line = line.substr(0, kMaxCommentBytes);
   return line.substr(0, whole_utf8_prefix(line));
 }
 
@@ -61,7 +61,7 @@ void log_session_task(tenants::Tenant& tenant, const SessionLogEntry& task) {
   if (task.changes) {
     for (const auto* list : {&task.changes->created, &task.changes->modified}) {
       for (const std::string& path : list->paths)
-        if (entry.state_files.size() < kMostStateFiles) entry.state_files.push_back("/workspace/" + path);
+        if (entry.state_files.size() < kMaxStateFiles) entry.state_files.push_back("/workspace/" + path);
     }
   }
   complain(tenant, task.session, tenant.sessions().add(task.session, entry));

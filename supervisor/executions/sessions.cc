@@ -10,8 +10,8 @@
 namespace executions {
 namespace {
 
-constexpr size_t kMostInAll = 64;  // sessions of all tenants; the policy limits the sessions of one tenant
-constexpr size_t kMostWaiting = 1000;
+constexpr size_t kMaxInAll = 64;  // sessions of all tenants; the policy limits the sessions of one tenant
+constexpr size_t kMaxWaiting = 1000;
 
 constexpr char kRule[] = "sessions.max";
 // One node runs JavaScript and TypeScript in turn.
@@ -37,7 +37,7 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, Place place) 
     if (found == entries_.end()) co_return Result<>{};
     auto entry = found->second;
     if (!entry->busy && (is_next || entry->waiting.empty())) co_return Result<>{};
-    if (entry->waiting.size() >= kMostWaiting)
+    if (entry->waiting.size() >= kMaxWaiting)
       co_return fail(Code::exhausted,
                      fmt::format("{} calls wait for session '{}' already", entry->waiting.size(), key.name),
                      "wait until some of them end, or use another session", "session");
@@ -101,7 +101,7 @@ Result<> Sessions::check_room(const Ask& ask) const {
         Code::exhausted, fmt::format("{} sessions are open: {}", count, names),
         "use one of these sessions, or end one: call with its name as session, empty code and reset_session true",
         kRule);
-  if (entries_.size() >= kMostInAll)
+  if (entries_.size() >= kMaxInAll)
     return fail(Code::exhausted, fmt::format("{} sessions are open on this machine", entries_.size()),
                 "try again later, or call without a session", "session");
   return {};

@@ -8,7 +8,7 @@ uint64_t counted(int64_t us) { return us < 0 ? 0 : static_cast<uint64_t>(us); }
 // Without a measured execution there are no times: their names are absent.
 Counts told(const journal::Quantiles& times) {
   if (times.executions == 0) return {{"of", 0}};
-  return {{"max", counted(times.most_us)},
+  return {{"max", counted(times.max_us)},
           {"of", times.executions},
           {"p50", counted(times.p50_us)},
           {"p90", counted(times.p90_us)},

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kFirstClassUsec = 250;
 constexpr int64_t kMinute = 60;
-constexpr uint32_t kLongestStep = 86'400;
+constexpr uint32_t kMaxStep = 86'400;
 constexpr size_t kOther = kOutcomeKinds - 1;
 
 size_t outcome_index(std::string_view outcome) {
@@ -134,7 +134,7 @@ void Timeline::close(int64_t second, const TimelineState& state) {
 }
 
 Result<TimelineRange> Timeline::read(const Asked& asked, int64_t epoch) const {
-  if (asked.step == 0 || asked.step > kLongestStep || (asked.step > kMinute && asked.step % kMinute != 0))
+  if (asked.step == 0 || asked.step > kMaxStep || (asked.step > kMinute && asked.step % kMinute != 0))
     return fail(Code::invalid, "step: " + std::to_string(asked.step) + " is not a step of the timeline, in seconds",
                 "give 1 to 60, or a multiple of 60 up to 86400");
   TimelineRange range;

@@ -58,18 +58,18 @@ struct TimelineBin {
   AnswerHistogram<Count> answers{};
 };
 
-// BinRing: the newest kMost bins. Oldest first.
-template <class Bin, size_t kMost>
+// BinRing: the newest kMax bins. Oldest first.
+template <class Bin, size_t kMax>
 class BinRing {
  public:
-  static constexpr size_t kBytes = sizeof(Bin) * kMost;
-  BinRing() { bins_.reserve(kMost); }
+  static constexpr size_t kBytes = sizeof(Bin) * kMax;
+  BinRing() { bins_.reserve(kMax); }
   void push(const Bin& bin) {
-    if (bins_.size() < kMost) {
+    if (bins_.size() < kMax) {
       bins_.push_back(bin);
     } else {
       bins_[oldest_] = bin;
-      oldest_ = (oldest_ + 1) % kMost;
+      oldest_ = (oldest_ + 1) % kMax;
     }
   }
   template <class Fn>

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr auto kFirstCount = 20ms;
 constexpr auto kCountEvery = 100ms;
 constexpr auto kLookEvery = 25ms;  // at an index: before the kernel has more changes than it remembers
-constexpr uint64_t kLeastOfAFile = 1 << 20;
+constexpr uint64_t kMinOfAFile = 1 << 20;
 
 tenants::Changes unknown_changes() {
   tenants::Changes changes;
@@ -42,7 +42,7 @@ bool WorkspaceGuard::is_over(const tenants::Usage& usage) const {
 }
 
 bool WorkspaceGuard::is_over(const proposals::StagedUsage& usage) const {
-  return usage.bytes > most_staged_.bytes || usage.files > most_staged_.files;
+  return usage.bytes > max_staged_.bytes || usage.files > max_staged_.files;
 }
 
 Task<Result<>> WorkspaceGuard::admit(uint64_t file_bytes) {
@@ -55,8 +55,8 @@ Task<Result<>> WorkspaceGuard::admit(uint64_t file_bytes) {
     co_return tl::unexpected<Error>(std::move(within).error());
   const tenants::QuotaLimits left = quota.remaining();
   most_ = {usage.bytes + left.bytes, usage.files + left.files};
-  most_staged_ = left;
-  file_bytes_ = within ? std::max(quota.remaining().bytes + usage.largest, kLeastOfAFile) : 1;
+  max_staged_ = left;
+  file_bytes_ = within ? std::max(quota.remaining().bytes + usage.largest, kMinOfAFile) : 1;
   if (file_bytes_ >= file_bytes) {
     file_bytes_ = file_bytes;
   } else {

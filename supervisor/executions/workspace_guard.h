@@ -88,8 +88,8 @@ class WorkspaceGuard {
   std::shared_ptr<tenants::Tenant> tenant_;
   Room room_ = Room::enough;
   uint64_t file_bytes_ = 0;
-  tenants::QuotaLimits most_;         // the quota, or the size at the beginning where that is more
-  tenants::QuotaLimits most_staged_;  // of a staged workspace: what was left at the beginning
+  tenants::QuotaLimits most_;        // the quota, or the size at the beginning where that is more
+  tenants::QuotaLimits max_staged_;  // of a staged workspace: what was left at the beginning
   bool is_over_quota_ = false;
   bool is_finished_ = false;
   std::optional<tenants::WorkspaceBefore> before_;

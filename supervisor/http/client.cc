@@ -17,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kLongestUrl = 8 << 10;
+constexpr size_t kMaxUrl = 8 << 10;
 constexpr auto kAddressesKept = 60s;
-constexpr size_t kMostKnown = 256;
+constexpr size_t kMaxKnown = 256;
 constexpr long kIdleConnections = 16;
 
 bool is_token(std::string_view text) {
@@ -35,7 +35,7 @@ Result<UrlParts> parse_url(std::string_view url) {
   auto refuse = [](const char* why) {
     return fail(Code::invalid, fmt::format("the URL {}", why), "http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH");
   };
-  if (url.size() > kLongestUrl) return refuse("is longer than 8 kB");
+  if (url.size() > kMaxUrl) return refuse("is longer than 8 kB");
   if (std::any_of(url.begin(), url.end(), [](unsigned char c) { return c <= ' ' || c >= 0x7f || c == '\\'; }))
     return refuse("holds a character that must be written as %XX");
   UrlParts place;
@@ -187,7 +187,7 @@ const std::vector<std::string>* HttpClient::Core::known(const std::string& host)
 }
 
 void HttpClient::Core::remember(const std::string& host, std::vector<std::string> addresses) {
-  if (known_.size() >= kMostKnown) known_.clear();
+  if (known_.size() >= kMaxKnown) known_.clear();
   known_[host] = Known{std::move(addresses), Monotonic::now() + kAddressesKept};
 }
 

@@ -30,8 +30,8 @@ struct ClientRequest {
   std::string body;
   std::chrono::milliseconds connect{10'000};  // limit for finding the address of the host, and again for connecting
   std::chrono::milliseconds limit{30'000};    // limit for the connection, the request and the reply; 0: no limit
-  size_t most_head = 64 << 10;                // bytes of the reply's headers
-  size_t most_body = 1 << 20;                 // bytes of the reply's body
+  size_t max_head = 64 << 10;                 // bytes of the reply's headers
+  size_t max_body = 1 << 20;                  // bytes of the reply's body
   // The body is sent once at most. Otherwise libcurl repeats a request, also a POST, when a kept connection ends before
   // the first byte of the reply.
   bool only_once = false;

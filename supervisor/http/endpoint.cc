@@ -14,9 +14,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostClients = 16;
-constexpr size_t kMostWithEnding = 32;  // with those that were disconnected and are gone a turn later
-constexpr size_t kMostUnread = 64 << 10;
+constexpr size_t kMaxClients = 16;
+constexpr size_t kMaxWithEnding = 32;  // with those that were disconnected and are gone a turn later
+constexpr size_t kMaxUnread = 64 << 10;
 constexpr auto kPatience = 5s;      // limit for a client to send its request, and again to read the answer
 constexpr auto kExhausted = 100ms;  // pause after accept4(2) failed
 
@@ -91,7 +91,7 @@ Task<> Endpoint::accept_all() {
       continue;
     }
     const size_t live = clients_.live();
-    if (live < kMostClients || (live < kMostWithEnding && end_oldest())) {
+    if (live < kMaxClients || (live < kMaxWithEnding && end_oldest())) {
       auto watched = AsyncFd::adopt(loop_, std::move(client));
       if (watched) clients_.spawn(serve(*std::move(watched)));
     }
@@ -108,7 +108,7 @@ Task<> Endpoint::serve(AsyncFd client) {
   Deadline limit(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RD); });
   std::string request;
   char chunk[1024];
-  while (!is_whole(request) && request.size() < kLongestRequest) {
+  while (!is_whole(request) && request.size() < kMaxRequest) {
     const ssize_t got = ::recv(client.get(), chunk, sizeof chunk, 0);
     if (got > 0) {
       request.append(chunk, static_cast<size_t>(got));
@@ -123,7 +123,7 @@ Task<> Endpoint::serve(AsyncFd client) {
   const std::string answered = co_await answer(request);
   waiting.emplace(*this, number, client.get());
   limit = Deadline(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RDWR); });
-  co_await send_reply(client, answered, kMostUnread);
+  co_await send_reply(client, answered, kMaxUnread);
 }
 
 }  // namespace http

@@ -11,7 +11,7 @@ constexpr std::string_view kMark = "\xEF\xBB\xBF";  // byte order mark, only at 
 // An id goes into the header Last-Event-ID: visible ASCII and inner spaces.
 bool is_usable_id(std::string_view id) {
   const bool plain = std::all_of(id.begin(), id.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f; });
-  return plain && id.size() <= EventStream::kLongestId && !id.starts_with(' ') && !id.ends_with(' ');
+  return plain && id.size() <= EventStream::kMaxId && !id.starts_with(' ') && !id.ends_with(' ');
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ std::optional<EventStream::Event> EventStream::next() {
     const size_t end = bytes_.find_first_of("\r\n", scanned_);
     if (end == bytes_.npos) {
       scanned_ = bytes_.size();
-      too_large_ = bytes_.size() - begin_ > most_bytes_;
+      too_large_ = bytes_.size() - begin_ > max_bytes_;
       return {};
     }
     std::string_view line = std::string_view(bytes_).substr(begin_, end - begin_);
@@ -66,7 +66,7 @@ std::optional<EventStream::Event> EventStream::read_line(std::string_view line) 
     if (has_data_) event_.data += '\n';
     has_data_ = true;
     event_.data += value;
-    if (event_.data.size() > most_bytes_) too_large_ = true;
+    if (event_.data.size() > max_bytes_) too_large_ = true;
     return {};
   }
   noise_ += line.size() + 1;

@@ -14,7 +14,7 @@ inline constexpr char kEventStreamType[] = "text/event-stream";
 
 class EventStream {
  public:
-  explicit EventStream(size_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit EventStream(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   struct Event {
     std::string type;  // "message" where the stream names no type
@@ -28,9 +28,9 @@ class EventStream {
   // Bytes of lines other than "data" since the last call, for example comments and unknown fields.
   size_t take_noise() { return std::exchange(noise_, 0); }
   // The `id` of the last whole event, also of an event without data. Empty: no event had an id, or the last one is
-  // longer than kLongestId, or holds a character that no header can carry: then nothing can be asked for after it.
+  // longer than kMaxId, or holds a character that no header can carry: then nothing can be asked for after it.
   const std::string& last_id() const { return last_id_; }
-  static constexpr size_t kLongestId = 1024;  // bytes
+  static constexpr size_t kMaxId = 1024;  // bytes
   // Whether a whole event had the field `id`, usable or not.
   bool has_ids() const { return has_ids_; }
   // The stream's `retry` field: milliseconds to wait before the stream is opened again.
@@ -39,7 +39,7 @@ class EventStream {
  private:
   std::optional<Event> read_line(std::string_view line);
 
-  size_t most_bytes_;
+  size_t max_bytes_;
   std::string bytes_;
   size_t begin_ = 0, scanned_ = 0;
   bool after_return_ = false;  // the last line ended with "\r": a "\n" after it belongs to the same line end

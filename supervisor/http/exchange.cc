@@ -11,7 +11,7 @@
 namespace http {
 namespace {
 
-constexpr size_t kMostUnread = 256 << 10;
+constexpr size_t kMaxUnread = 256 << 10;
 constexpr const char* kNetwork =
     "the daemon has only the network interface lo; give the service a network by `systemctl edit warder.service`, with "
     "PrivateNetwork=no and IPAddressAllow= below [Service]: see units/README.md";
@@ -145,7 +145,7 @@ Result<> Exchange::State::add_headers() {
 size_t Exchange::State::on_header(char* data, size_t, size_t bytes, void* self) {
   State& state = *static_cast<State*>(self);
   state.head_bytes_ += bytes;
-  if (state.head_bytes_ > state.request_.most_head) {
+  if (state.head_bytes_ > state.request_.max_head) {
     state.head_too_large_ = true;
     return 0;
   }
@@ -177,11 +177,11 @@ void Exchange::State::note_header(std::string_view line) {
 
 size_t Exchange::State::on_body(char* data, size_t, size_t bytes, void* self) {
   State& state = *static_cast<State*>(self);
-  if (!state.unread.empty() && state.unread.size() + bytes > kMostUnread) {
+  if (!state.unread.empty() && state.unread.size() + bytes > kMaxUnread) {
     state.paused_ = true;
     return CURL_WRITEFUNC_PAUSE;
   }
-  if (bytes > state.request_.most_body - state.body_bytes_) {
+  if (bytes > state.request_.max_body - state.body_bytes_) {
     state.body_too_large_ = true;
     return 0;
   }
@@ -212,9 +212,9 @@ void Exchange::State::finished(CURLcode code) {
     return notify();
   }
   if (head_too_large_)
-    return end({Code::exhausted, 0, fmt::format("the reply has more than {} bytes of headers", request_.most_head)});
+    return end({Code::exhausted, 0, fmt::format("the reply has more than {} bytes of headers", request_.max_head)});
   if (body_too_large_)
-    return end({Code::exhausted, 0, fmt::format("the reply is larger than {} bytes", request_.most_body)});
+    return end({Code::exhausted, 0, fmt::format("the reply is larger than {} bytes", request_.max_body)});
   const std::string why = printable(reason_[0] != 0 ? reason_ : core_.curl.easy_strerror(code));
   Error error{Code::unavailable, 0, why};
   const bool unreached = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||

@@ -51,7 +51,7 @@ std::optional<size_t> body_size(std::string_view headers) {
   const std::string_view text = value_of("content-length", headers);
   size_t size = 0;
   const auto [parsed, wrong] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (text.empty() || wrong != std::errc() || parsed != text.data() + text.size() || size > kLongestRequest)
+  if (text.empty() || wrong != std::errc() || parsed != text.data() + text.size() || size > kMaxRequest)
     return std::nullopt;
   return size;
 }

@@ -8,7 +8,7 @@
 
 namespace http {
 
-inline constexpr size_t kLongestRequest = 8 << 10;  // headers and body together
+inline constexpr size_t kMaxRequest = 8 << 10;  // headers and body together
 
 struct HttpRequest {        // the parts are not decoded
   std::string_view method;  // GET, HEAD, or POST where the server takes it

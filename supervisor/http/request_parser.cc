@@ -11,9 +11,9 @@ namespace {
 namespace beast = boost::beast;
 
 constexpr std::array<std::string_view, 7> kMethods = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"};
-constexpr size_t kMostLengthDigits = 15;  // of Content-Length
-constexpr size_t kMostHostBytes = 255;
-constexpr size_t kMostSizeDigits = 15;  // of a chunk's size
+constexpr size_t kMaxLengthDigits = 15;  // of Content-Length
+constexpr size_t kMaxHostBytes = 255;
+constexpr size_t kMaxSizeDigits = 15;  // of a chunk's size
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
@@ -36,7 +36,7 @@ bool is_digits(std::string_view text) {
 
 // The characters of a host name, an address and a port.
 bool is_host(std::string_view text) {
-  return text.size() <= kMostHostBytes && std::all_of(text.begin(), text.end(), [](char c) {
+  return text.size() <= kMaxHostBytes && std::all_of(text.begin(), text.end(), [](char c) {
            const char l = lower(c);
            return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') ||
                   std::string_view("-._:[]").find(c) != std::string_view::npos;
@@ -240,7 +240,7 @@ bool RequestParser::check_framing() {
   if (lengths + encodings > 1) {
     refuse(400, "the length of the request is given twice");
   } else if (const auto* length = request_.field("content-length");
-             length && (!is_digits(*length) || length->size() > kMostLengthDigits)) {
+             length && (!is_digits(*length) || length->size() > kMaxLengthDigits)) {
     refuse(400, "the Content-Length is not a number");
   } else if (const auto* encoding = request_.field("transfer-encoding")) {
     if (request_.is_http_1_0) {
@@ -283,7 +283,7 @@ void RequestParser::take_framing(char c) {
   };
   switch (place_) {
     case Place::size:
-      if (const int digit = hex_digit(c); digit >= 0 && digits_ < kMostSizeDigits) {
+      if (const int digit = hex_digit(c); digit >= 0 && digits_ < kMaxSizeDigits) {
         left_ = left_ * 16 + static_cast<size_t>(digit);
         digits_++;
       } else if (c == ';') {

@@ -13,7 +13,7 @@
 namespace http {
 namespace {
 
-constexpr size_t kLongestName = 253;
+constexpr size_t kMaxName = 253;
 // A question is sent twice, and ends after 2 + 4 s with one name server. So where the server answers about one family
 // of addresses only, these addresses are found before the usual limit of a request.
 constexpr int kFirstWaitMs = 2000, kTries = 2;
@@ -24,7 +24,7 @@ bool is_address(const std::string& text) {
 }
 
 bool is_name(std::string_view host) {
-  return !host.empty() && host.size() <= kLongestName && host.front() != '-' &&
+  return !host.empty() && host.size() <= kMaxName && host.front() != '-' &&
          host.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._") == host.npos;
 }
 
@@ -107,7 +107,7 @@ class NameLookup {
     for (const ares_addrinfo_node* node = found ? found->nodes : nullptr; node; node = node->ai_next) {
       std::string text = address_text(node->ai_addr);
       auto& all = lookup.addresses;
-      if (!text.empty() && all.size() < kMostAddresses && std::find(all.begin(), all.end(), text) == all.end())
+      if (!text.empty() && all.size() < kMaxAddresses && std::find(all.begin(), all.end(), text) == all.end())
         all.push_back(std::move(text));
     }
     if (found) ::ares_freeaddrinfo(found);

@@ -13,7 +13,7 @@
 
 namespace http {
 
-inline constexpr size_t kMostAddresses = 8;
+inline constexpr size_t kMaxAddresses = 8;
 
 // unused: a name is looked up as it is, without the search domains of /etc/resolv.conf.
 enum class SearchDomains { used, unused };

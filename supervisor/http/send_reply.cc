@@ -8,7 +8,7 @@
 
 namespace http {
 
-Task<> send_reply(AsyncFd& client, std::string_view bytes, size_t most_unread) {
+Task<> send_reply(AsyncFd& client, std::string_view bytes, size_t max_unread) {
   for (std::string_view left = bytes; !left.empty();) {
     const ssize_t sent = ::send(client.get(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
@@ -21,7 +21,7 @@ Task<> send_reply(AsyncFd& client, std::string_view bytes, size_t most_unread) {
   }
   ::shutdown(client.get(), SHUT_WR);
   std::array<char, 4096> dropped;
-  for (size_t more = most_unread; more > 0;) {
+  for (size_t more = max_unread; more > 0;) {
     const ssize_t got = ::recv(client.get(), dropped.data(), std::min(more, dropped.size()), MSG_DONTWAIT);
     if (got > 0) {
       more -= static_cast<size_t>(got);

@@ -9,9 +9,9 @@
 
 namespace http {
 
-// Sends all of `bytes`, and ends the output. Then reads up to `most_unread` bytes until the client closes: a TCP socket
+// Sends all of `bytes`, and ends the output. Then reads up to `max_unread` bytes until the client closes: a TCP socket
 // that is closed with unread bytes resets the connection, and the client may lose the reply. Client and bytes must
 // outlive the task.
-Task<> send_reply(AsyncFd& client, std::string_view bytes, size_t most_unread);
+Task<> send_reply(AsyncFd& client, std::string_view bytes, size_t max_unread);
 
 }  // namespace http

@@ -13,8 +13,8 @@ namespace {
 
 using chain::Link;
 
-constexpr size_t kMostMembers = 32;  // members named in a shape
-constexpr size_t kMostShape = 8192, kMostName = 640;
+constexpr size_t kMaxMembers = 32;  // members named in a shape
+constexpr size_t kMaxShape = 8192, kMaxName = 640;
 // Entries that a share may add in one window before its repeats are counted by subject, and then by action.
 constexpr int64_t kWholeEach = 600, kSubjectsEach = 100;
 
@@ -203,9 +203,9 @@ std::string account_of(const AuditEntry& entry) {
 
 void bound_sizes(AuditEntry& entry) {
   for (std::string* name : {&entry.tenant, &entry.action, &entry.subject, &entry.principal})
-    if (name->size() > kMostName) name->resize(whole_utf8_prefix(std::string_view(*name).substr(0, kMostName)));
+    if (name->size() > kMaxName) name->resize(whole_utf8_prefix(std::string_view(*name).substr(0, kMaxName)));
   for (std::string* text : {&entry.shape, &entry.same})
-    if (text->size() > kMostShape) *text = fmt::format(R"({{"...":{}}})", text->size());
+    if (text->size() > kMaxShape) *text = fmt::format(R"({{"...":{}}})", text->size());
 }
 
 std::string shape_of(const Json& arguments) {
@@ -213,7 +213,7 @@ std::string shape_of(const Json& arguments) {
   if (!arguments.is_object()) return dump_json(shape);
   size_t more = 0;
   for (const auto& [name, value] : arguments.items()) {
-    if (shape.size() == kMostMembers) {
+    if (shape.size() == kMaxMembers) {
       more++;
       continue;
     }

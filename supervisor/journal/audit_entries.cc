@@ -31,7 +31,7 @@ constexpr const char* kAccountKindEntries[] = {ENTRIES_OF_KIND("?3") "ORDER BY n
 constexpr char kExecutionEntries[] = ENTRY_COLUMNS "WHERE execution=? ORDER BY number";
 
 constexpr std::string_view kAuditKindNames[] = {"call", "refusal", "approval", "own"};
-constexpr int kMostShapeDepth = 8;
+constexpr int kMaxShapeDepth = 8;
 
 ChainEntry chain_entry_of(const Statement& row) {
   return {row.integer(0), row.integer(9), row.blob(8), chain::entry_of(row)};
@@ -114,7 +114,7 @@ std::string utc_time(int64_t ms) {
 
 Json to_json(const ChainEntry& line) {
   const AuditEntry& entry = line.entry;
-  auto details = parse_json(entry.shape, kMostShapeDepth);
+  auto details = parse_json(entry.shape, kMaxShapeDepth);
   return {{"number", line.number},
           {"hash", chain::hexadecimal(line.hash)},
           {"version", line.version},

@@ -83,7 +83,7 @@ class Sweep {
   }
 
   Result<> forget_older_than(int64_t oldest_ms);
-  Result<> forget_beyond(AuditKind kind, uint64_t most_entries, uint64_t most_bytes);
+  Result<> forget_beyond(AuditKind kind, uint64_t max_entries, uint64_t max_bytes);
   // Records the removed entries in the shares, the sums and the chain.
   Result<uint64_t> finish();
 
@@ -165,14 +165,14 @@ Result<> Sweep::forget_older_than(int64_t oldest_ms) {
   return {};
 }
 
-Result<> Sweep::forget_beyond(AuditKind kind, uint64_t most_entries, uint64_t most_bytes) {
+Result<> Sweep::forget_beyond(AuditKind kind, uint64_t max_entries, uint64_t max_bytes) {
   while (has_room()) {
     int64_t entries_over = 0, bytes_over = 0;
     {
       TRY(Statement sums, database_->prepare("SELECT entries, bytes FROM audit_sums WHERE kind=?"));
       TRY(bool row, sums.bind(static_cast<int64_t>(kind)).step());
       if (!row) return fail(Code::internal, "the audit has lost its sums");
-      entries_over = sums.integer(0) - stored(most_entries), bytes_over = sums.integer(1) - stored(most_bytes);
+      entries_over = sums.integer(0) - stored(max_entries), bytes_over = sums.integer(1) - stored(max_bytes);
     }
     if (entries_over <= 0 && bytes_over <= 0) return {};
     const bool by_bytes = entries_over <= 0;

@@ -148,7 +148,7 @@ Result<Quantiles> read_quantiles(Database& database, const std::string& tenant, 
   quantiles.p50_us = at(50);
   quantiles.p90_us = at(90);
   quantiles.p99_us = at(99);
-  quantiles.most_us = times.back();
+  quantiles.max_us = times.back();
   return quantiles;
 }
 

@@ -82,7 +82,7 @@ struct Totals {
 };
 struct Quantiles {
   uint64_t executions = 0;  // the newest executions, at most kNewest, that were measured
-  int64_t p50_us = 0, p90_us = 0, p99_us = 0, most_us = 0;
+  int64_t p50_us = 0, p90_us = 0, p99_us = 0, max_us = 0;
 };
 constexpr int kNewest = 1000;
 

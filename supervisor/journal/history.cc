@@ -11,8 +11,8 @@
 namespace journal {
 namespace {
 
-constexpr size_t kMostIdBytes = 64, kIdsTold = 5;
-constexpr int kMostFilesDepth = 3;
+constexpr size_t kMaxIdBytes = 64, kIdsTold = 5;
+constexpr int kMaxFilesDepth = 3;
 
 // A page goes down the index by time from a place in it: the time and the number of the last row before. The place is
 // not stable against a clock that was set back; then a row may be seen twice, or not at all.
@@ -96,11 +96,11 @@ Result<> check_prefix(const std::string& prefix) {
   const bool good = std::all_of(prefix.begin(), prefix.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   });
-  if (!good || prefix.size() > kMostIdBytes)
+  if (!good || prefix.size() > kMaxIdBytes)
     return fail(Code::invalid, "this is not an execution id", "warder history lists them");
-  if (prefix.size() < kLeastIdPrefix)
+  if (prefix.size() < kMinIdPrefix)
     return fail(Code::invalid, fmt::format("'{}' is too short for an execution id", prefix),
-                fmt::format("give its first {} characters or more", kLeastIdPrefix));
+                fmt::format("give its first {} characters or more", kMinIdPrefix));
   return {};
 }
 
@@ -210,7 +210,7 @@ Json to_json(const ExecutionStory& story) {
     members["Start"] = valid_utf8(story.details->start);
     members["Message"] = valid_utf8(story.details->message);
     members["Receipt"] = valid_utf8(story.details->receipt);
-    auto files = parse_json(story.details->files.empty() ? "{}" : story.details->files, kMostFilesDepth);
+    auto files = parse_json(story.details->files.empty() ? "{}" : story.details->files, kMaxFilesDepth);
     members["Files"] = files && files->is_object() ? *std::move(files) : Json::object();
   }
   members["Calls"] = Json::array();

@@ -19,7 +19,7 @@ constexpr uint32_t kHistoryRows = 1'000;       // rows of one page, at most
 constexpr uint32_t kHistoryExamined = 10'000;  // rows that one page reads: a page may have few rows, and a next one
 constexpr size_t kStoryEntries = 200;          // audit entries of one execution
 constexpr size_t kStoryEntryBytes = 128 << 10;
-constexpr size_t kLeastIdPrefix = 4;  // characters
+constexpr size_t kMinIdPrefix = 4;  // characters
 
 struct HistoryFilter {
   std::string account = {};   // tenant, with all its workspaces; empty: all tenants

@@ -188,7 +188,7 @@ void Journal::audit(AuditEntry entry) {
   if (++records_ >= kSweepEvery) sweep();
   if (oldest_waiting_ && Writer::is_done(oldest_waiting_)) write_left_out();
   Backlog& own = backlogs_[{account_of(entry), entry.kind}];
-  if (own.queued < kMostWaitingEach && queue_entry(entry, Writer::Promise::open)) {
+  if (own.queued < kMaxWaitingEach && queue_entry(entry, Writer::Promise::open)) {
     own.queued++;
     if (!oldest_waiting_) oldest_waiting_ = waiting_;
     return;

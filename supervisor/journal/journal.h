@@ -13,7 +13,7 @@
 // limits, in steps of at most 500 rows of each table, with pauses between the steps. Tenants share the limits: the
 // tenant with most rows loses its oldest (audit.h). The sweep also checks that the open files are still those on the
 // disk (own_files.h). The queue of one tenant is bounded while the disk stands still: audit entries beyond
-// kMostWaitingEach are only counted, and the count is written when the disk works again. So no tenant fills the queue
+// kMaxWaitingEach are only counted, and the count is written when the disk works again. So no tenant fills the queue
 // that all tenants share.
 //
 // Errors: those of the file system. A damaged or foreign file is renamed, and a new one is made.
@@ -45,7 +45,7 @@ struct Settings {
   std::chrono::hours oldest{90 * 24};        // age of rows and entries
   std::chrono::milliseconds sweep_every{5'000};
 };
-constexpr uint64_t kMostWaitingEach = 2'000;  // entries of a tenant's, of each kind
+constexpr uint64_t kMaxWaitingEach = 2'000;  // entries of a tenant's, of each kind
 
 int64_t now_ms();  // since 1970
 

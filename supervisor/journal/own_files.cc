@@ -15,7 +15,7 @@ namespace journal {
 namespace {
 
 constexpr char kList[] = "/in-use";
-constexpr size_t kMostList = 4096;  // bytes
+constexpr size_t kMaxList = 4096;  // bytes
 
 std::string what_happened(bool there, const std::string& path) {
   return there ? path + " was replaced while the daemon runs: the daemon writes to the old file"
@@ -85,7 +85,7 @@ std::string trouble_of_daemon(const std::string& file) {
   const std::string_view name = std::string_view(file).substr(slash == file.npos ? 0 : slash + 1);
   const Fd list(::open((folder + kList).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!list || !is_locked(list.get())) return {};
-  std::string text(kMostList, '\0');
+  std::string text(kMaxList, '\0');
   const ssize_t got = ::pread(list.get(), text.data(), text.size(), 0);
   text.resize(got < 0 ? 0 : static_cast<size_t>(got));
   for (std::string_view rest = text; !rest.empty();) {

@@ -7,7 +7,7 @@ namespace journal {
 namespace {
 
 constexpr char kTable[] = "CREATE TABLE applied(last INTEGER NOT NULL); INSERT INTO applied VALUES(0);";
-constexpr int kMostDepth = 3;
+constexpr int kMaxDepth = 3;
 constexpr size_t kBegunMembers = 6, kEndedMembers = 11, kAuditMembers = 7;  // members in the first release
 
 // The members of each kind, in the order in which they are written and read.
@@ -89,7 +89,7 @@ std::string to_line(const Record& record) {
 }
 
 std::optional<Record> from_line(std::string_view line) {
-  auto parsed = parse_json(line, kMostDepth);
+  auto parsed = parse_json(line, kMaxDepth);
   if (!parsed || !parsed->is_object()) return std::nullopt;
   try {
     Record record;

@@ -140,13 +140,13 @@ StoredStep step_of(const Statement& row) {
 }
 
 Result<std::vector<StoredStep>> read_steps(Database& database, const WorkflowId& id, uint32_t first, uint32_t most,
-                                           uint64_t most_bytes) {
+                                           uint64_t max_bytes) {
   TRY(Statement rows, database.prepare("SELECT position, name, state, attempts, execution, ended_ms, value "
                                        "FROM workflow_steps WHERE tenant=? AND workflow=? AND position>=? "
                                        "ORDER BY position LIMIT ?"));
   rows.bind(id.tenant).bind(id.name).bind(first).bind(most);
   std::vector<StoredStep> all;
-  for (uint64_t bytes = 0; bytes < most_bytes;) {
+  for (uint64_t bytes = 0; bytes < max_bytes;) {
     TRY(bool row, rows.step());
     if (!row) break;
     all.push_back(step_of(rows));
@@ -254,10 +254,10 @@ Task<Result<uint64_t>> WorkflowRows::put(WorkflowId id, StoredStep step, int64_t
 }
 
 Task<Result<std::vector<StoredStep>>> WorkflowRows::steps(WorkflowId id, uint32_t first, uint32_t most,
-                                                          uint64_t most_bytes) {
+                                                          uint64_t max_bytes) {
   return answer_of<std::vector<StoredStep>>(journal_, Side::read,
-                                            [id = std::move(id), first, most, most_bytes](Database& database) {
-                                              return read_steps(database, id, first, most, most_bytes);
+                                            [id = std::move(id), first, most, max_bytes](Database& database) {
+                                              return read_steps(database, id, first, most, max_bytes);
                                             });
 }
 

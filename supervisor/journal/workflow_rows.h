@@ -16,7 +16,7 @@ class WorkflowRows : public workflows::WorkflowDisk {
   Task<Result<uint64_t>> put(workflows::WorkflowId id, workflows::StoredStep step, int64_t expires_ms,
                              workflows::WorkflowLimits limits) override;
   Task<Result<std::vector<workflows::StoredStep>>> steps(workflows::WorkflowId id, uint32_t first, uint32_t most,
-                                                         uint64_t most_bytes) override;
+                                                         uint64_t max_bytes) override;
   Task<Result<std::vector<StepHead>>> heads(workflows::WorkflowId id, uint32_t first, uint32_t most) override;
   Task<Result<std::optional<workflows::StoredWorkflow>>> find(workflows::WorkflowId id) override;
   Task<Result<std::vector<Listed>>> list(std::string tenant) override;

@@ -81,7 +81,7 @@ Writer::Ticket Writer::queue(Work work, When when, Promise promise) {
   auto ticket = std::make_shared<Pending>();
   ticket->work = std::move(work);
   ticket->promise = promise;
-  if (promise == Promise::open && queued_.size() >= kMostWaiting) {
+  if (promise == Promise::open && queued_.size() >= kMaxWaiting) {
     ticket->work = nullptr;
     ticket->result =
         fail(Code::exhausted, "the journal is behind", "try again later; the state folder's disk is slow or full");

@@ -43,7 +43,7 @@ class Writer {
   // soon: within kSoon, together with later work; now: at once, with all work before it.
   enum class When { now, soon };
   enum class Promise { open, made };  // made: the work was acknowledged already
-  // Queues work; never waits. Open work is refused (exhausted) while kMostWaiting pieces are queued, because
+  // Queues work; never waits. Open work is refused (exhausted) while kMaxWaiting pieces are queued, because
   // the disk is too slow. Promised work is never refused: its owner bounds it.
   Ticket queue(Work work, When when = When::now, Promise promise = Promise::open);
   // Whether the work of that ticket, and all work before it, is committed or has failed.
@@ -85,7 +85,7 @@ class Writer {
   Scope tasks_;                    // last: cancelled first
 };
 
-constexpr size_t kMostWaiting = 20'000;
+constexpr size_t kMaxWaiting = 20'000;
 constexpr std::chrono::milliseconds kSoon{20};
 
 }  // namespace journal

@@ -15,9 +15,9 @@ namespace mcp {
 
 namespace {
 
-constexpr size_t kMostProblems = 5;
-constexpr size_t kMostMeantBytes = 1 << 20;  // a longer JSON text is not converted to a value
-constexpr size_t kMostWordBytes = 64;        // a longer text is not compared with enum values, true and false
+constexpr size_t kMaxProblems = 5;
+constexpr size_t kMaxMeantBytes = 1 << 20;  // a longer JSON text is not converted to a value
+constexpr size_t kMaxWordBytes = 64;        // a longer text is not compared with enum values, true and false
 
 bool has_type(const Json& value, std::string_view type) {
   if (type == "string") return value.is_string();
@@ -147,9 +147,9 @@ std::optional<Json> list_in(const Json& schema, std::string_view text) {
 // The value that a text means; nullopt where the meaning is not certain.
 std::optional<Json> meaning_of(const Json& schema, const std::map<std::string, std::string, std::less<>>* words,
                                const std::string& text) {
-  const std::string small = in_small_letters(std::string_view(text).substr(0, kMostWordBytes + 1));
+  const std::string small = in_small_letters(std::string_view(text).substr(0, kMaxWordBytes + 1));
   if (schema.contains("enum")) {
-    if (small.size() > kMostWordBytes || is_in_enum(schema, text)) return {};
+    if (small.size() > kMaxWordBytes || is_in_enum(schema, text)) return {};
     if (is_in_enum(schema, small)) return Json(small);
     if (words == nullptr) return {};
     const auto word = words->find(small);
@@ -158,7 +158,7 @@ std::optional<Json> meaning_of(const Json& schema, const std::map<std::string, s
   }
   const auto types = types_of(schema);
   if (types.empty() || std::find(types.begin(), types.end(), "string") != types.end()) return {};
-  if (text.size() > kMostMeantBytes) return {};
+  if (text.size() > kMaxMeantBytes) return {};
   auto value = parse_json(small == "true" || small == "false" ? small : text);
   if (value && !value->is_null() && has_one_type(*value, types)) return *std::move(value);
   return types == std::vector<std::string>{"array"} ? list_in(schema, text) : std::nullopt;
@@ -177,13 +177,13 @@ std::vector<std::string> words_of(std::string_view name) {
 
 // How similar two names are: the number of letters in words that they share. 0: not similar.
 size_t likeness(std::string_view one, std::string_view other) {
-  constexpr size_t kLeast = 3;  // letters
+  constexpr size_t kMin = 3;  // letters
   size_t shared = 0;
   for (const std::string& left : words_of(one)) {
     for (const std::string& right : words_of(other)) {
       const std::string_view shorter = left.size() < right.size() ? left : right;
       const std::string_view longer = left.size() < right.size() ? right : left;
-      if (shorter.size() >= kLeast && longer.starts_with(shorter)) shared += shorter.size();
+      if (shorter.size() >= kMin && longer.starts_with(shorter)) shared += shorter.size();
     }
   }
   return shared;
@@ -242,7 +242,7 @@ std::optional<std::string> find_problems(const Json& schema, const Json& argumen
   const auto extra = schema.find("additionalProperties");
   const bool closed = found != schema.end() && (extra == schema.end() || *extra == false);
   for (const auto& [name, value] : arguments.items()) {
-    if (problems.size() >= kMostProblems) break;
+    if (problems.size() >= kMaxProblems) break;
     const auto property = properties.find(name);
     if (property == properties.end()) {
       if (!closed) continue;

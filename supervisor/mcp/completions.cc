@@ -7,7 +7,7 @@ namespace mcp {
 
 namespace {
 
-constexpr size_t kMostCompletions = 100;  // the specification's limit
+constexpr size_t kMaxCompletions = 100;  // the specification's limit
 
 tl::expected<CompletionRequest, RpcError> read_request(const Json& params) {
   static const Json nothing = Json::object();
@@ -47,8 +47,8 @@ Task<Answer> Completions::complete(RequestContext& context, Json params, const s
   co_await prepare_redaction(context.response_filter, *found);
   auto hidden = co_await redact_answer(context.response_filter, *found);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
-  const bool has_more = found->values.size() > kMostCompletions || found->total.value_or(0) > found->values.size();
-  if (found->values.size() > kMostCompletions) found->values.resize(kMostCompletions);
+  const bool has_more = found->values.size() > kMaxCompletions || found->total.value_or(0) > found->values.size();
+  if (found->values.size() > kMaxCompletions) found->values.resize(kMaxCompletions);
   Json completion = {{"values", found->values}};
   if (found->total) completion["total"] = *found->total;
   completion["hasMore"] = has_more;

@@ -128,7 +128,7 @@ ToolResult shortened(ToolResult result, size_t bytes, size_t kept) {
   return shorter;
 }
 
-size_t least_size(const ToolResult& result) {
+size_t min_size(const ToolResult& result) {
   size_t bytes = 0;
   for (const Block& block : result.content) bytes += std::visit(BlockSize{}, block);
   return bytes;

@@ -65,7 +65,7 @@ ToolResult not_run_while_draining();
 ToolResult shortened(ToolResult result, size_t bytes, size_t kept);
 
 // The least number of bytes that the result needs on the wire.
-size_t least_size(const ToolResult& result);
+size_t min_size(const ToolResult& result);
 // Appends content, structuredContent and isError. A kind of content that the version lacks becomes text: a link becomes
 // its name and uri, audio its type and size.
 void append_tool_result(std::string& members, const ToolResult& result, Version version);

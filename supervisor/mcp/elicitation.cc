@@ -87,7 +87,7 @@ std::optional<Elicited> read_elicited(const Json& result, ElicitationForm::Kind 
 
 std::optional<std::string> Elicitations::add(const std::shared_ptr<Elicitation>& question) {
   std::erase_if(open_, [](const auto& one) { return one.second.expired(); });
-  if (open_.size() >= kMost) return {};
+  if (open_.size() >= kMax) return {};
   const std::string key = "warder-asks-" + random_hex(16);
   open_.emplace(key, question);
   return key;

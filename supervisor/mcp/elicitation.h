@@ -72,12 +72,12 @@ std::string elicitation_members(const ElicitationForm& form, Version version);
 // A client's answer to a question of this kind; nullopt when `result` is no answer.
 std::optional<Elicited> read_elicited(const Json& result, ElicitationForm::Kind kind = ElicitationForm::Kind::form);
 
-// The open questions of one conversation, by wire id or key: at most kMost, each answered once.
+// The open questions of one conversation, by wire id or key: at most kMax, each answered once.
 class Elicitations {
  public:
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMax = 64;
   // Returns a new key. The key is random, so it is unique also among the keys of an earlier daemon on the same
-  // connection. nullopt: kMost questions are open.
+  // connection. nullopt: kMax questions are open.
   std::optional<std::string> add(const std::shared_ptr<Elicitation>& question);
   std::shared_ptr<Elicitation> find(const std::string& key) const;
   // Removes the question and returns it; nullptr when it is not open.

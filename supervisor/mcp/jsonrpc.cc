@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxIdBytes = 1024;
 constexpr size_t kCountFrom = 512 << 10;  // bytes; the values of a shorter line take too little memory to count
-constexpr double kMostExact = 1LL << 53;  // a larger floating-point number may differ from the integer that was written
+constexpr double kMaxExact = 1LL << 53;   // a larger floating-point number may differ from the integer that was written
 
 tl::unexpected<Refusal> refuse(std::optional<RequestId> id, ErrorCode code, std::string message) {
   return tl::unexpected(Refusal{std::move(id), RpcError{code, std::move(message), {}}});
@@ -32,7 +32,7 @@ bool is_integer(const Json& value) {
   if (value.is_number_integer()) return true;
   if (!value.is_number_float()) return false;
   const double number = value.get<double>();
-  return std::trunc(number) == number && std::abs(number) <= kMostExact;
+  return std::trunc(number) == number && std::abs(number) <= kMaxExact;
 }
 
 }  // namespace
@@ -65,14 +65,14 @@ std::optional<RequestId> RequestId::from_text(std::string_view raw) {
   return id;
 }
 
-tl::expected<Json, Refusal> parse_line(std::string_view line, size_t most_bytes) {
+tl::expected<Json, Refusal> parse_line(std::string_view line, size_t max_bytes) {
   constexpr auto too_much = ErrorCode::invalid_request;
   if (line.size() > kCountFrom) {
-    if (const size_t bytes = value_bytes(line); bytes > most_bytes) {
+    if (const size_t bytes = value_bytes(line); bytes > max_bytes) {
       return refuse(certain_id(line), too_much,
                     fmt::format("Invalid Request: its values would take {} MiB of memory, {} are allowed; send it in "
                                 "parts, or as one string",
-                                bytes >> 20, most_bytes >> 20));
+                                bytes >> 20, max_bytes >> 20));
     }
   }
   auto value = parse_json(line);

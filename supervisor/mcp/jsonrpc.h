@@ -67,8 +67,8 @@ struct Refusal {
 };
 
 // Parses one line as JSON. Errors: parse_error; invalid_request for nesting beyond 64, or if the values would take more
-// than `most_bytes` of memory. An error names the request where its id is certain (EnvelopeScan).
-tl::expected<Json, Refusal> parse_line(std::string_view line, size_t most_bytes = kMostValueBytes);
+// than `max_bytes` of memory. An error names the request where its id is certain (EnvelopeScan).
+tl::expected<Json, Refusal> parse_line(std::string_view line, size_t max_bytes = kMaxValueBytes);
 // Reads one envelope. `line` is its text, or empty for a message in an array. Errors: invalid_request.
 tl::expected<Message, Refusal> read_message(Json&& value, std::string_view line = {});
 

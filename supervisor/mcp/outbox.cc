@@ -11,7 +11,7 @@ namespace mcp {
 
 namespace {
 constexpr size_t kJoinBytes = 16 << 10;   // small lines share a buffer of up to this size
-constexpr size_t kMostParts = 16;         // buffers in one sendmsg()
+constexpr size_t kMaxParts = 16;          // buffers in one sendmsg()
 constexpr size_t kTurnBytes = 512 << 10;  // most bytes written in one turn of the loop, even to a fast reader
 }  // namespace
 
@@ -104,10 +104,10 @@ void Outbox::write() {
 }
 
 bool Outbox::write_some(size_t most) {
-  std::array<iovec, kMostParts> parts;
+  std::array<iovec, kMaxParts> parts;
   size_t count = 0;
   for (const Piece& piece : queue_) {
-    if (count == kMostParts || most == 0) break;
+    if (count == kMaxParts || most == 0) break;
     const std::string_view rest = piece.bytes().substr(count == 0 ? head_sent_ : 0, most);
     most -= rest.size();
     parts[count++] = {const_cast<char*>(rest.data()), rest.size()};  // sendmsg(2) only reads them

@@ -15,8 +15,8 @@ namespace mcp {
 namespace {
 
 constexpr char kFormat[8] = {'w', 'a', 'r', 'd', 'e', 'r', '-', '1'};
-constexpr size_t kMostTextBytes = 1 << 20;  // the ids of a connection's requests are at most 256 KiB
-constexpr size_t kMostRestBytes = 64 << 20;
+constexpr size_t kMaxTextBytes = 1 << 20;  // the ids of a connection's requests are at most 256 KiB
+constexpr size_t kMaxRestBytes = 64 << 20;
 
 bool read_all(int fd, void* to, size_t bytes, off_t at) {
   auto* out = static_cast<char*>(to);
@@ -66,7 +66,7 @@ Result<ConnectionRecord::Read> ConnectionRecord::read() const {
   if (::fstat(file_.get(), &file) < 0 || !S_ISREG(file.st_mode)) return broken("is not a regular file");
   if (!read_all(file_.get(), &header, sizeof header, 0)) return broken("is empty");
   if (std::memcmp(header.format, kFormat, sizeof kFormat) != 0) return broken("is of another version");
-  if (header.text_bytes > kMostTextBytes || header.rest_bytes > kMostRestBytes) return broken("is too long");
+  if (header.text_bytes > kMaxTextBytes || header.rest_bytes > kMaxRestBytes) return broken("is too long");
   std::string text(header.text_bytes, '\0');
   Read found;
   found.busy = header.busy;
@@ -91,7 +91,7 @@ void ConnectionRecord::write(std::string_view handshake, std::string_view ids) {
   text.reserve(handshake.size() + ids.size() + 32);
   text.append(R"({"handshake":)").append(handshake.empty() ? "null" : handshake);
   text.append(R"(,"calls":[)").append(ids).append("]}");
-  if (text.size() > kMostTextBytes) return make_invalid();
+  if (text.size() > kMaxTextBytes) return make_invalid();
   text_bytes_ = static_cast<uint32_t>(text.size());
   Header header{{}, busy_, text_bytes_, 0};
   std::memcpy(header.format, kFormat, sizeof kFormat);

@@ -7,15 +7,15 @@ namespace mcp {
 namespace {
 
 constexpr size_t kShownText = 2048;  // Claude Code cuts descriptions and instructions here
-constexpr size_t kMostParameters = 6;
-constexpr size_t kMostNameBytes = 48;  // Cursor allows 60 for server and tool together
+constexpr size_t kMaxParameters = 6;
+constexpr size_t kMaxNameBytes = 48;  // Cursor allows 60 for server and tool together
 
 }  // namespace
 
 std::vector<std::string> portability_problems(const ToolDefinition& tool) {
   std::vector<std::string> problems;
   auto add = [&](std::string text) { problems.push_back(tool.name + ": " + std::move(text)); };
-  if (tool.name.size() > kMostNameBytes) add(fmt::format("the name is longer than {} bytes", kMostNameBytes));
+  if (tool.name.size() > kMaxNameBytes) add(fmt::format("the name is longer than {} bytes", kMaxNameBytes));
   if (tool.description.empty()) add("has no description");
   if (tool.description.size() > kShownText) add(fmt::format("the description is longer than {}", kShownText));
   if (tool.output_schema && tool.output_schema->value("type", "") != "object") {
@@ -37,7 +37,7 @@ std::vector<std::string> portability_problems(const ToolDefinition& tool) {
   check(schema, "the input schema");
   const auto properties = schema.find("properties");
   if (properties == schema.end()) return problems;
-  if (properties->size() > kMostParameters) add(fmt::format("takes more than {} parameters", kMostParameters));
+  if (properties->size() > kMaxParameters) add(fmt::format("takes more than {} parameters", kMaxParameters));
   for (const auto& [name, property] : properties->items()) {
     check(property, "'" + name + "'");
     if (property.contains("type") && !property["type"].is_string()) add(fmt::format("'{}' has a list of types", name));

@@ -11,7 +11,7 @@ namespace mcp {
 
 namespace {
 
-constexpr size_t kLeastBase64 = 16;           // characters; a shorter text is a word, not base64
+constexpr size_t kMinBase64 = 16;             // characters; a shorter text is a word, not base64
 constexpr int64_t kLongNumber = 100'000'000;  // a smaller number is no card, account or telephone number
 
 Result<> redact_json(ResponseFilter& texts, Json& value);
@@ -24,7 +24,7 @@ Result<> redact_string(ResponseFilter& texts, std::string& text) {
 
 // Redacts text in base64, a form in which files can be read. Bytes that are not UTF-8, for example a picture, stay.
 Result<> redact_base64(ResponseFilter& texts, std::string& encoded) {
-  if (encoded.size() < kLeastBase64 || encoded.size() % 4 != 0) return {};
+  if (encoded.size() < kMinBase64 || encoded.size() % 4 != 0) return {};
   const auto bytes = from_base64(encoded);
   if (!bytes || valid_utf8(*bytes) != *bytes) return {};
   TRY(const std::string cleaned, texts.redact(*bytes));

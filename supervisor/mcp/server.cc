@@ -306,10 +306,10 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   auto made = co_await tool_result(context, std::move(params));
   if (!made) co_return tl::unexpected(std::move(made).error());
   ToolResult& result = *made;
-  size_t needed = least_size(result);
+  size_t needed = min_size(result);
   if (!context.task.empty()) {
     const size_t most = task_calls_->store().limits().result_bytes;
-    if (needed > most / 2) result = shortened(std::move(result), needed, most / 16), needed = least_size(result);
+    if (needed > most / 2) result = shortened(std::move(result), needed, most / 16), needed = min_size(result);
     if (context.era() == Era::legacy) result.meta.merge(related_task(context.task));
   }
   context.made(needed * copies_of_answer(context.response_filter));
@@ -321,7 +321,7 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
       failed.meta = std::move(result.meta);
       result = std::move(failed);
     }
-    needed = least_size(result);
+    needed = min_size(result);
   }
   std::string members;
   if (needed <= max_bytes && json_work_ && needed > JsonWork::kSmall) {

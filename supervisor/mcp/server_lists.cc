@@ -9,7 +9,7 @@ namespace mcp {
 
 namespace {
 
-constexpr size_t kMostLists = 256;
+constexpr size_t kMaxLists = 256;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ std::string Server::list_members(Method method, Version version, const std::stri
 }
 
 const std::string& Server::cached(Method method, Version version, std::string choice) {
-  if (cache_.size() > kMostLists) cache_.clear();  // so many choices come from changes of policies
+  if (cache_.size() > kMaxLists) cache_.clear();  // so many choices come from changes of policies
   std::string& members = cache_[{method, version, choice}];
   if (members.empty()) members = list_members(method, version, choice);
   return members;

@@ -9,7 +9,7 @@ namespace mcp {
 
 namespace {
 
-constexpr size_t kMostUriBytes = 4096;
+constexpr size_t kMaxUriBytes = 4096;
 constexpr std::chrono::seconds kQuiet{1};  // between two messages about one list
 
 constexpr std::pair<const char*, Changed> kLists[] = {{"toolsListChanged", Changed::tools},
@@ -70,11 +70,11 @@ void Subscriptions::Interest::list_changed(Changed what) {
 }
 
 tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const Json& uri) {
-  if (!uri.is_string() || uri.get_ref<const std::string&>().size() > kMostUriBytes)
+  if (!uri.is_string() || uri.get_ref<const std::string&>().size() > kMaxUriBytes)
     return refuse(ErrorCode::invalid_params, "Invalid params: a resource's uri must be a string of at most 4096 bytes");
-  if (wishes.uris.size() >= kMostSubscribedUris && !wishes.uris.contains(uri.get_ref<const std::string&>())) {
+  if (wishes.uris.size() >= kMaxSubscribedUris && !wishes.uris.contains(uri.get_ref<const std::string&>())) {
     return refuse(ErrorCode::invalid_params,
-                  fmt::format("Invalid params: more than {} resources in one subscription", kMostSubscribedUris));
+                  fmt::format("Invalid params: more than {} resources in one subscription", kMaxSubscribedUris));
   }
   wishes.uris.insert(uri.get<std::string>());
   return {};
@@ -91,9 +91,9 @@ tl::expected<void, RpcError> read_task_ids(const Json& filter, std::set<std::str
       return refuse(ErrorCode::invalid_params, "Invalid params: taskIds must be an array of strings");
     ids.insert(id.get<std::string>());
   }
-  if (ids.size() <= kMostSubscribedTasks) return {};
+  if (ids.size() <= kMaxSubscribedTasks) return {};
   return refuse(ErrorCode::invalid_params,
-                fmt::format("Invalid params: more than {} tasks in one subscription", kMostSubscribedTasks));
+                fmt::format("Invalid params: more than {} tasks in one subscription", kMaxSubscribedTasks));
 }
 
 }  // namespace

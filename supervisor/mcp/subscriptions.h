@@ -20,8 +20,8 @@
 namespace mcp {
 
 enum class Changed { tools, prompts, resources };  // the list that changed
-constexpr size_t kMostSubscribedUris = 256;        // in one subscription
-constexpr size_t kMostSubscribedTasks = 256;       // in one subscription
+constexpr size_t kMaxSubscribedUris = 256;         // in one subscription
+constexpr size_t kMaxSubscribedTasks = 256;        // in one subscription
 
 // Selects the connections to notify of a change, by their user data; an empty function: all connections.
 using Concerned = std::function<bool(const std::shared_ptr<ConnectionUser>& user)>;
@@ -100,7 +100,7 @@ class Subscriptions {
 tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& told);
 // The members of the notification that acknowledges the wishes.
 std::string wishes_members(const Subscriptions::Wishes& wishes);
-// Errors: invalid_params, the URI is no string, has more than 4096 bytes, or is one more than kMostSubscribedUris.
+// Errors: invalid_params, the URI is no string, has more than 4096 bytes, or is one more than kMaxSubscribedUris.
 tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const Json& uri);
 
 }  // namespace mcp

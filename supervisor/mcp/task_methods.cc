@@ -67,8 +67,8 @@ tl::expected<std::optional<int64_t>, RpcError> Server::asked_task_ttl(const Json
   const double ms = ttl->is_number() ? ttl->get<double>() : -1;
   if (!(ms >= 0))
     return refuse(ErrorCode::invalid_params, "Invalid params: task.ttl must be a number of milliseconds, 0 or more");
-  constexpr double kMostMs = 1e12;
-  return static_cast<int64_t>(std::min(ms, kMostMs));  // brought into the limits by the store
+  constexpr double kMaxMs = 1e12;
+  return static_cast<int64_t>(std::min(ms, kMaxMs));  // brought into the limits by the store
 }
 
 Task<Answer> Server::task_method(Method method, RequestContext& context, Json params) {

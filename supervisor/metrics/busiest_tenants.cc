@@ -10,7 +10,7 @@ using executions::ExecutionRecord;
 using Days = std::chrono::duration<double, std::ratio<86'400>>;
 
 constexpr std::string_view kEndsAtLimit[] = {"timeout", "cpu_time", "memory", "pids", "output"};
-constexpr double kMostDays = 1000;       // 2 to the power of it still fits a double
+constexpr double kMaxDays = 1000;        // 2 to the power of it still fits a double
 constexpr double kClearlyBusier = 1.25;  // times the least busy tenant, and kMoreRuns executions of now
 constexpr double kMoreRuns = 5;
 
@@ -47,7 +47,7 @@ void BusiestTenants::note(const ExecutionRecord& execution) {
   auto [place, is_new] = known_.try_emplace(name);
   KnownTenant& tenant = place->second;
   // Old scores are not reduced; those of later executions grow instead.
-  const double weight = std::exp2(std::min(Days(now_() - started_).count(), kMostDays));
+  const double weight = std::exp2(std::min(Days(now_() - started_).count(), kMaxDays));
   tenant.score += weight;
   if (!tenant.is_named && name != kOtherTenants && gets_name(tenant, weight)) {
     tenant.is_named = true;

@@ -46,7 +46,7 @@ void add_workspaces(OpenMetricsText& text, const FleetNumbers& fleet) {
 }
 
 void add_servers(OpenMetricsText& text, const FleetNumbers& fleet) {
-  const auto end = fleet.servers.begin() + static_cast<ptrdiff_t>(std::min(fleet.servers.size(), kMostServers));
+  const auto end = fleet.servers.begin() + static_cast<ptrdiff_t>(std::min(fleet.servers.size(), kMaxServers));
   const auto each = [&](auto fn) { std::for_each(fleet.servers.begin(), end, fn); };
   text.family("warder_upstream_calls", "counter", "",
               "Calls of upstream servers' tools: ok, error (the tool's own answer), failed (no answer), refused (by "

@@ -79,8 +79,8 @@ struct FleetNumbers {
   std::vector<std::pair<std::string_view, uint64_t>> quota_refusals;     // writes, by limit
 };
 
-// The text of these numbers. At most kMostServers servers have names of their own; the others are left out.
-inline constexpr size_t kMostServers = 200;
+// The text of these numbers. At most kMaxServers servers have names of their own; the others are left out.
+inline constexpr size_t kMaxServers = 200;
 void add_fleet(OpenMetricsText& text, const FleetNumbers& fleet);
 
 }  // namespace metrics

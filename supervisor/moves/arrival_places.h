@@ -12,7 +12,7 @@ namespace moves {
 
 class ArrivalPlaces {
  public:
-  static constexpr size_t kMostInAll = 4, kMostOfNode = 2;
+  static constexpr size_t kMaxInAll = 4, kMaxOfNode = 2;
 
   // One arrival, from its beginning to its end. The ArrivalPlaces must outlive it.
   class Place {

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kGoLimit = 15s;
 constexpr auto kTakenLimit = 600s;  // the other node unpacks; a lost connection is noticed earlier
-constexpr int kMostOpens = 4;       // a node refuses orders for some seconds after its start
+constexpr int kMaxOpens = 4;        // a node refuses orders for some seconds after its start
 constexpr auto kOpenAgain = 2s;
 constexpr auto kAskAgain = 1s;
 
@@ -99,7 +99,7 @@ Task<Result<PackedHome>> HomeMover::pack(tenants::TenantId id, uint64_t epoch, c
 Task<Result<>> HomeMover::send(const PackedHome& packed, std::string node, cluster::Push push) {
   const std::string tenant = push.id.text();
   Result<AsyncFd> opened = fail(Code::unavailable, "");
-  for (int tries = 0; tries < kMostOpens && !opened; tries++) {
+  for (int tries = 0; tries < kMaxOpens && !opened; tries++) {
     if (tries > 0) co_await sleep_for(services_.loop, kOpenAgain);
     opened = co_await services_.link.open_push(node, push);
   }

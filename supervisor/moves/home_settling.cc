@@ -12,13 +12,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLookEvery = 20ms;
-constexpr size_t kMostNamed = 3;  // ids in an error
+constexpr size_t kMaxNamed = 3;  // ids in an error
 constexpr policies::StagingRules kKeepProposals{};
 
 std::vector<std::string> living_in(const MoveServices& services, const tenants::TenantId& id) {
   std::vector<std::string> living;
   services.executions.each_living([&](const executions::ExecutionRecord& one) {
-    if (one.tenant == id && living.size() < kMostNamed) living.push_back(one.id);
+    if (one.tenant == id && living.size() < kMaxNamed) living.push_back(one.id);
   });
   return living;
 }

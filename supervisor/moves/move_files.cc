@@ -28,10 +28,10 @@ namespace {
 
 constexpr std::string_view kMovesFolder = ".moves", kLeaving = "leaving.", kArriving = "arriving.", kTrash = "trash.";
 constexpr char kOutputs[] = "executions";  // folder of a workspace: output, by id of the execution
-constexpr size_t kMostMark = 4096;         // bytes
+constexpr size_t kMaxMark = 4096;          // bytes
 constexpr unsigned kTrashSlice = 500;
-constexpr uint64_t kMostTrash = 10'000'000'000ull;  // operations: no jail adds files any longer
-constexpr uint64_t kBesideBytes = 1 << 30;          // logs of sessions, skills, vault
+constexpr uint64_t kMaxTrash = 10'000'000'000ull;  // operations: no jail adds files any longer
+constexpr uint64_t kBesideBytes = 1 << 30;         // logs of sessions, skills, vault
 constexpr uint64_t kBesideEntries = 200'000;
 // Of the daemon's work at this moment, or of proposals, which name files by inode.
 const std::array<const char*, 2> kOfThisNode = {"unfinished", "staging"};
@@ -82,7 +82,7 @@ Result<> write_mark(int folder, const std::string& name, const std::string& text
   return {};
 }
 
-Result<std::string> read_mark(int folder, const std::string& name, size_t most = kMostMark) {
+Result<std::string> read_mark(int folder, const std::string& name, size_t most = kMaxMark) {
   TRY(const Fd file, open_regular_beneath(folder, RelativePath::known(name), O_RDONLY));
   return read_whole(file.get(), most);
 }
@@ -371,7 +371,7 @@ Result<std::string> MoveFiles::place(const Arrived& arrived) const {
   }
   CHECKED(bring_back_outputs(tenants_, from + "old/", to));
   CHECKED(sync_whole(tenants_));
-  return read_mark(inside.get(), "records.jsonl", cluster::kMostRecords);
+  return read_mark(inside.get(), "records.jsonl", cluster::kMaxRecords);
 }
 
 Result<std::string> MoveFiles::give_up(const std::string& folder_name) const {
@@ -383,7 +383,7 @@ Result<std::string> MoveFiles::give_up(const std::string& folder_name) const {
 
 Result<> MoveFiles::empty_trash(const std::string& trash, const Stop& stop) const {
   TRY(const Fd moves, folder());
-  TRY(TreeRemoval removal, TreeRemoval::begin(moves.get(), RelativePath::known(trash), kMostTrash));
+  TRY(TreeRemoval removal, TreeRemoval::begin(moves.get(), RelativePath::known(trash), kMaxTrash));
   for (;;) {
     TRY(const bool gone, removal.step(kTrashSlice));
     if (gone) return {};

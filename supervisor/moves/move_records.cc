@@ -13,19 +13,19 @@
 namespace moves {
 namespace {
 
-constexpr size_t kMostWritten = 48 << 20;  // bytes; JSON escapes may make a line longer than its values
+constexpr size_t kMaxWritten = 48 << 20;  // bytes; JSON escapes may make a line longer than its values
 constexpr uint32_t kStepsOfRead = 256;
 constexpr uint64_t kBytesOfRead = 1 << 20;  // written as JSON in one turn of the loop
-constexpr size_t kMostText = 2 << 20;       // bytes of a result or of a step's value
-constexpr size_t kMostLines = 200'000;
+constexpr size_t kMaxText = 2 << 20;        // bytes of a result or of a step's value
+constexpr size_t kMaxLines = 200'000;
 constexpr int kResultDepth = 2 * kMaxJsonDepth;  // the value of a tool is nested in its result
-constexpr int64_t kMostTime = int64_t{1} << 53;
+constexpr int64_t kMaxTime = int64_t{1} << 53;
 constexpr workflows::WorkflowLimits kWideLimits{100'000, 1'000'000, uint64_t{1} << 50, std::chrono::hours(24 * 365)};
 
 Result<> add_line(std::string& text, const Json& line) {
   text += dump_json(line);
   text += '\n';
-  if (text.size() <= kMostWritten) return {};
+  if (text.size() <= kMaxWritten) return {};
   return fail(Code::exhausted, "the stored results of the workspace are too large for a move",
               "wait until they expire, or remove workflows: warder workflow rm");
 }
@@ -54,12 +54,12 @@ Result<MoveRecords::Read::Ended> read_ended(Fields& in, const std::string& tenan
   const auto known_state = tasks::find_state(state);
   if (!known_kind || !known_state || !tasks::is_ended(*known_state)) return fail(Code::invalid, "an unknown state");
   task.kind = *known_kind, task.state = *known_state;
-  TRY(task.created_ms, in.integer("created_ms", 0, kMostTime));
-  TRY(task.updated_ms, in.integer("updated_ms", 0, kMostTime));
-  TRY(task.ttl_ms, in.integer("ttl_ms", 0, kMostTime));
+  TRY(task.created_ms, in.integer("created_ms", 0, kMaxTime));
+  TRY(task.updated_ms, in.integer("updated_ms", 0, kMaxTime));
+  TRY(task.ttl_ms, in.integer("ttl_ms", 0, kMaxTime));
   TRY(task.is_error, in.boolean_or("is_error", false));
   TRY(task.digest, in.string_or("digest", "", 256));
-  TRY(ended.result, in.string("result", kMostText));
+  TRY(ended.result, in.string("result", kMaxText));
   CHECKED(in.done());
   if (!is_named) CHECKED(check_call_result(task, ended.result));
   return ended;
@@ -71,9 +71,9 @@ Result<MoveRecords::Read::Flow> read_flow(Fields& in) {
   CHECKED(workflows::check_workflow_name(flow.name));
   TRY(flow.workflow.run, in.string("run", 128));
   TRY(flow.workflow.execution, in.string("execution", 128));
-  TRY(flow.workflow.created_ms, in.integer("created_ms", 0, kMostTime));
-  TRY(flow.workflow.updated_ms, in.integer("updated_ms", 0, kMostTime));
-  TRY(flow.workflow.expires_ms, in.integer("expires_ms", 0, kMostTime));
+  TRY(flow.workflow.created_ms, in.integer("created_ms", 0, kMaxTime));
+  TRY(flow.workflow.updated_ms, in.integer("updated_ms", 0, kMaxTime));
+  TRY(flow.workflow.expires_ms, in.integer("expires_ms", 0, kMaxTime));
   CHECKED(in.done());
   return flow;
 }
@@ -88,11 +88,11 @@ Result<workflows::StoredStep> read_step(Fields& in) {
   const auto known = workflows::find_state(state);
   if (!known) return fail(Code::invalid, "an unknown state");
   step.state = *known;
-  TRY(step.value, in.string("value", kMostText));
+  TRY(step.value, in.string("value", kMaxText));
   TRY(const int64_t attempts, in.integer("attempts", 0, UINT32_MAX));
   step.attempts = static_cast<uint32_t>(attempts);
   TRY(step.execution, in.string("execution", 128));
-  TRY(step.ended_ms, in.integer("ended_ms", 0, kMostTime));
+  TRY(step.ended_ms, in.integer("ended_ms", 0, kMaxTime));
   CHECKED(in.done());
   return step;
 }
@@ -190,7 +190,7 @@ Result<MoveRecords::Read> MoveRecords::read(const std::string& text, const std::
   size_t number = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    if (++number > kMostLines) return fail(Code::invalid, "the snapshot has too many records");
+    if (++number > kMaxLines) return fail(Code::invalid, "the snapshot has too many records");
     const auto read = read_line(records, text.substr(at, end - at), tenant);
     if (!read)
       return fail(Code::invalid, fmt::format("the snapshot is refused: line {} of its records: {}", number,

@@ -14,7 +14,7 @@
 namespace moves {
 namespace {
 
-constexpr int64_t kMostOffered = int64_t{1} << 50;  // bytes
+constexpr int64_t kMaxOffered = int64_t{1} << 50;  // bytes
 
 std::string shown_text(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -35,7 +35,7 @@ Json write_offer(const SnapshotOffer& offer) {
 Result<SnapshotOffer> read_offer(const Json& message) {
   Fields in(message, "snapshot");
   SnapshotOffer offer;
-  TRY(const int64_t bytes, in.integer("bytes", 1, kMostOffered));
+  TRY(const int64_t bytes, in.integer("bytes", 1, kMaxOffered));
   offer.bytes = static_cast<uint64_t>(bytes);
   TRY(offer.sha256, in.string("sha256", 64));
   TRY(const std::string seal, in.string("vault", 64));
@@ -69,7 +69,7 @@ Task<Result<>> send_message(Loop& loop, AsyncFd& socket, Json message) {
 }
 
 Task<Result<Json>> read_message(Loop& loop, AsyncFd& socket, const char* name, std::chrono::milliseconds limit) {
-  auto line = co_await cluster::read_first_line(loop, socket, cluster::kMostLine, limit);
+  auto line = co_await cluster::read_first_line(loop, socket, cluster::kMaxLine, limit);
   if (!line) co_return fail(Code::unavailable, "the connection to the other node ended: " + line.error().what);
   CO_TRY(const Json message, parse_json(*line));
   if (message.is_object() && message.size() == 1) {

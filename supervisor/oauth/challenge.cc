@@ -8,7 +8,7 @@
 namespace oauth {
 namespace {
 
-constexpr size_t kMostChallenge = 8 << 10, kMostSplitScopes = 64;
+constexpr size_t kMaxChallenge = 8 << 10, kMaxSplitScopes = 64;
 
 bool is_token_char(unsigned char c) {
   return std::isalnum(c) || std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
@@ -86,7 +86,7 @@ std::optional<Challenge> read_bearer(std::string_view text) {
 
 std::optional<Challenge> bearer_challenge(const http::ReplyHead& head) {
   for (const auto& [name, value] : head.headers) {
-    if (name != "www-authenticate" || value.size() > kMostChallenge) continue;
+    if (name != "www-authenticate" || value.size() > kMaxChallenge) continue;
     if (auto challenge = read_bearer(value)) return challenge;
   }
   return {};
@@ -94,7 +94,7 @@ std::optional<Challenge> bearer_challenge(const http::ReplyHead& head) {
 
 std::vector<std::string> split_scopes(std::string_view text) {
   std::vector<std::string> scopes;
-  while (!(text = trimmed(text)).empty() && scopes.size() < kMostSplitScopes) {
+  while (!(text = trimmed(text)).empty() && scopes.size() < kMaxSplitScopes) {
     const std::string_view one = text.substr(0, text.find(' '));
     if (is_scope(one) && std::find(scopes.begin(), scopes.end(), one) == scopes.end()) scopes.emplace_back(one);
     text.remove_prefix(one.size());

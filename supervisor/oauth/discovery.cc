@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kRequestLimit = 15s;
-constexpr size_t kMostMetadataHead = 32 << 10;
+constexpr size_t kMaxMetadataHead = 32 << 10;
 
 // What a client asks that knows nothing about the server.
 constexpr const char* kProbe =
@@ -96,8 +96,8 @@ http::ClientRequest request_to(const TokenTarget& target, std::string url) {
   what.url = std::move(url);
   what.authorities = target.authorities;
   what.limit = kRequestLimit;
-  what.most_head = kMostMetadataHead;
-  what.most_body = kMostMetadata;
+  what.max_head = kMaxMetadataHead;
+  what.max_body = kMaxMetadata;
   return what;
 }
 

@@ -11,7 +11,7 @@
 namespace oauth {
 namespace {
 
-constexpr size_t kMostSecretBytes = 64 << 10;
+constexpr size_t kMaxSecretBytes = 64 << 10;
 
 struct ReadLogins {
   std::map<LoginName, Tokens> all;
@@ -100,7 +100,7 @@ Task<Result<std::string>> LoginBook::read_secret(std::string path) {
   auto text = std::make_shared<std::string>();
   const WorkerThread::Job job = [text, path]() -> Result<> {
     Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    auto read = fd ? read_whole(fd.get(), kMostSecretBytes) : Result<std::string>(fail_errno(errno, "open"));
+    auto read = fd ? read_whole(fd.get(), kMaxSecretBytes) : Result<std::string>(fail_errno(errno, "open"));
     if (!read)
       return fail(Code::unavailable,
                   fmt::format("the client secret cannot be read from {}: {}", path, read.error().what),

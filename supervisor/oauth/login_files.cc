@@ -14,7 +14,7 @@ constexpr char kLogins[] = "logins", kEverybody[] = "everybody", kTenant[] = "te
 constexpr std::string_view kMagicLogin = "warder login 1\n";
 constexpr size_t kNonceBytes = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
 constexpr size_t kTagBytes = crypto_aead_xchacha20poly1305_ietf_ABYTES;
-constexpr size_t kMostFileBytes = 512 << 10, kMostLogins = 10'000;
+constexpr size_t kMaxFileBytes = 512 << 10, kMaxLogins = 10'000;
 
 const unsigned char* as_bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 unsigned char* as_bytes(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
@@ -65,13 +65,13 @@ Result<std::vector<std::string>> names_in(int folder, const RelativePath& path) 
   const DirectoryStream stream = stream_of(*std::move(opened));
   if (!stream) return fail_errno(errno, "read the folder of logins");
   while (const dirent* entry = ::readdir(stream.get()))
-    if (entry->d_name[0] != '.' && names.size() < kMostLogins) names.emplace_back(entry->d_name);
+    if (entry->d_name[0] != '.' && names.size() < kMaxLogins) names.emplace_back(entry->d_name);
   return names;
 }
 
 Result<Tokens> read_file(int folder, const RelativePath& path, const LoginName& name, const SealKey& key) {
   TRY(const Fd file, open_regular_beneath(folder, path, O_RDONLY));
-  TRY(const std::string sealed, read_whole(file.get(), kMostFileBytes));
+  TRY(const std::string sealed, read_whole(file.get(), kMaxFileBytes));
   TRY(std::string text, unseal(sealed, name, key));
   auto tokens = parse_tokens(text);
   sodium_memzero(text.data(), text.size());
@@ -94,7 +94,7 @@ Result<std::map<LoginName, Tokens>> LoginFiles::read_all(std::vector<std::string
     for (const auto& file : *files) {
       const auto owner = owner_of(file);
       auto path = RelativePath::parse(folder->text() + "/" + file);
-      if (!owner || !path || all.size() >= kMostLogins) continue;
+      if (!owner || !path || all.size() >= kMaxLogins) continue;
       const LoginName name(server, *owner);
       auto tokens = read_file(folder_, *path, name, key_);
       if (tokens)

@@ -16,9 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLoginLimit = 10min;  // between begin() and finish()
-constexpr size_t kMostPending = 256, kMostPendingOfOwner = 8;
+constexpr size_t kMaxPending = 256, kMaxPendingOfOwner = 8;
 constexpr size_t kRandomBytes = 32;
-constexpr size_t kLongestRedirect = 16 << 10;
+constexpr size_t kMaxRedirect = 16 << 10;
 
 std::string base64url(const unsigned char* bytes, size_t size) {
   std::string text(sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_URLSAFE_NO_PADDING), '\0');
@@ -67,7 +67,7 @@ struct Logins::Pending {
 
   // The code, if the redirect belongs to this login.
   Result<std::string> code_of(const std::string& redirected) const {
-    if (redirected.size() > kLongestRedirect || !redirected.starts_with(redirect + "?"))
+    if (redirected.size() > kMaxRedirect || !redirected.starts_with(redirect + "?"))
       return fail(Code::invalid, "this is not the redirect of that login",
                   "give the whole URL of the page: " + redirect);
     TRY(const auto query, read_query(redirected));
@@ -115,7 +115,7 @@ Result<> Logins::take_place(const std::string& id, std::shared_ptr<Pending> pend
   std::erase_if(pending_, [now](const auto& one) { return now - one.second->since > kLoginLimit; });
   const auto of_owner = std::count_if(pending_.begin(), pending_.end(),
                                       [&](const auto& one) { return one.second->owner == pending->owner; });
-  if (static_cast<size_t>(of_owner) >= kMostPendingOfOwner || pending_.size() >= kMostPending)
+  if (static_cast<size_t>(of_owner) >= kMaxPendingOfOwner || pending_.size() >= kMaxPending)
     return fail(Code::exhausted, "too many logins were begun and not finished",
                 "finish one of them, or log out, or try again in 10 minutes");
   pending_.emplace(id, std::move(pending));

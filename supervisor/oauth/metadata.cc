@@ -13,7 +13,7 @@ namespace oauth {
 namespace {
 
 constexpr int kMetadataDepth = 8;
-constexpr size_t kMostListed = 64;
+constexpr size_t kMaxListed = 64;
 
 Result<Json> read_document(std::string_view text) {
   auto document = parse_json(text, kMetadataDepth);
@@ -31,7 +31,7 @@ std::vector<std::string> texts_in(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_array()) return all;
   for (const Json& one : *found)
-    if (one.is_string() && all.size() < kMostListed) all.push_back(one.get<std::string>());
+    if (one.is_string() && all.size() < kMaxListed) all.push_back(one.get<std::string>());
   return all;
 }
 

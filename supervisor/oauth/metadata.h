@@ -14,7 +14,7 @@
 
 namespace oauth {
 
-constexpr size_t kMostMetadata = 256 << 10;  // bytes of one document
+constexpr size_t kMaxMetadata = 256 << 10;  // bytes of one document
 inline constexpr const char* kOfflineAccess = "offline_access";
 
 struct ProtectedResource {

@@ -9,7 +9,7 @@
 namespace oauth {
 namespace {
 
-constexpr size_t kMostScopes = 64, kLongestScope = 256, kLongestClient = 1024;
+constexpr size_t kMaxScopes = 64, kMaxScope = 256, kMaxClient = 1024;
 
 // Facts: draft-ietf-oauth-client-id-metadata-document, section 2.
 Result<> check_client_document(const std::string& url, const std::string& key) {
@@ -25,7 +25,7 @@ Result<> check_client_document(const std::string& url, const std::string& key) {
 }  // namespace
 
 bool is_scope(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestScope && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+  return !text.empty() && text.size() <= kMaxScope && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return c > ' ' && c < 0x7f && c != '"' && c != '\\';
   });
 }
@@ -35,7 +35,7 @@ Result<OAuthSettings> read_settings(const Json& object, const std::string& path)
   OAuthSettings settings;
   TRY(const std::string grant, in.one_of("grant", {"authorization_code", "client_credentials"}));
   if (grant == "client_credentials") settings.grant = OAuthSettings::Grant::client_credentials;
-  TRY(settings.client_id, in.string_or("client_id", "", kLongestClient));
+  TRY(settings.client_id, in.string_or("client_id", "", kMaxClient));
   TRY(settings.client_secret, in.string_or("client_secret", ""));
   TRY(settings.scopes, in.strings_or("scopes", {}));
   TRY(settings.issuer, in.string_or("issuer", ""));
@@ -43,7 +43,7 @@ Result<OAuthSettings> read_settings(const Json& object, const std::string& path)
   if (!std::all_of(settings.client_id.begin(), settings.client_id.end(),
                    [](unsigned char c) { return c >= ' ' && c < 0x7f; }))
     return fail(Code::invalid, path + ".client_id: has a character that is no visible ASCII");
-  if (settings.scopes.size() > kMostScopes || !std::all_of(settings.scopes.begin(), settings.scopes.end(), is_scope))
+  if (settings.scopes.size() > kMaxScopes || !std::all_of(settings.scopes.begin(), settings.scopes.end(), is_scope))
     return fail(Code::invalid, path + ".scopes: not a list of at most 64 scopes, each without blanks and quotes");
   if (!settings.client_secret.empty() && settings.client_secret.front() != '/')
     return fail(Code::invalid, path + ".client_secret: not the absolute path of a file",

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr int64_t kEarly = 30;         // seconds before its end, a token is renewed
 constexpr auto kBetweenRenewals = 5s;  // so a server that refuses every token is no burden for others
-constexpr size_t kMostSent = 4;
+constexpr size_t kMaxSent = 4;
 
 bool is_ending(const Tokens& tokens) { return tokens.expires_at > 0 && tokens.expires_at - kEarly <= seconds_now(); }
 
@@ -77,7 +77,7 @@ const Tokens* TokenSource::current() const { return is_client() ? (own_ ? &*own_
 
 std::string TokenSource::note_sent(std::string token) {
   if (std::find(sent_.begin(), sent_.end(), token) == sent_.end()) {
-    if (sent_.size() >= kMostSent) sent_.erase(sent_.begin());
+    if (sent_.size() >= kMaxSent) sent_.erase(sent_.begin());
     sent_.push_back(token);
   }
   return token;

@@ -14,18 +14,18 @@ namespace oauth {
 namespace {
 
 constexpr int kReplyDepth = 8;
-constexpr size_t kLongestToken = 16 << 10, kShownDescription = 200;
-constexpr int64_t kLongestLife = 366 * 24 * 3600;  // seconds; longer lives are shortened to it
+constexpr size_t kMaxToken = 16 << 10, kShownDescription = 200;
+constexpr int64_t kMaxLife = 366 * 24 * 3600;  // seconds; longer lives are shortened to it
 
 // The characters of a bearer token in a header (RFC 6750, section 2.1).
 bool is_bearer(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestToken && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+  return !text.empty() && text.size() <= kMaxToken && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) || std::string_view("-._~+/=").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
 
 bool is_visible_text(std::string_view text) {
-  return text.size() <= kLongestToken &&
+  return text.size() <= kMaxToken &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f; });
 }
 
@@ -63,7 +63,7 @@ Result<int64_t> life_of(const Json& document) {
     return fail(Code::denied, "its token has a wrong expires_in");
   const uint64_t life =
       found->is_number_unsigned() ? found->get<uint64_t>() : static_cast<uint64_t>(found->get<int64_t>());
-  return static_cast<int64_t>(std::min<uint64_t>(life, kLongestLife));
+  return static_cast<int64_t>(std::min<uint64_t>(life, kMaxLife));
 }
 
 }  // namespace
@@ -141,16 +141,16 @@ Result<Tokens> parse_tokens(std::string_view text) {
   TRY(const Json document, parse_json(text, kReplyDepth));
   Fields in(document, "login");
   Tokens tokens;
-  constexpr size_t kMost = 32 << 10;
-  TRY(tokens.access, in.string("access", kMost));
-  TRY(tokens.refresh, in.string("refresh", kMost));
-  TRY(tokens.token_endpoint, in.string("token_endpoint", kMost));
-  TRY(tokens.revocation_endpoint, in.string_or("revocation_endpoint", "", kMost));  // older files lack it
-  TRY(tokens.issuer, in.string("issuer", kMost));
-  TRY(tokens.resource, in.string("resource", kMost));
-  TRY(tokens.client.id, in.string("client_id", kMost));
-  TRY(tokens.client.secret, in.string("client_secret", kMost));
-  TRY(tokens.client.method, in.string("client_method", kMost));
+  constexpr size_t kMax = 32 << 10;
+  TRY(tokens.access, in.string("access", kMax));
+  TRY(tokens.refresh, in.string("refresh", kMax));
+  TRY(tokens.token_endpoint, in.string("token_endpoint", kMax));
+  TRY(tokens.revocation_endpoint, in.string_or("revocation_endpoint", "", kMax));  // older files lack it
+  TRY(tokens.issuer, in.string("issuer", kMax));
+  TRY(tokens.resource, in.string("resource", kMax));
+  TRY(tokens.client.id, in.string("client_id", kMax));
+  TRY(tokens.client.secret, in.string("client_secret", kMax));
+  TRY(tokens.client.method, in.string("client_method", kMax));
   TRY(tokens.scopes, in.strings_or("scopes", {}));
   TRY(tokens.expires_at, in.integer("expires_at", 0, INT64_MAX));
   CHECKED(in.done());

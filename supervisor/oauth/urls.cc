@@ -9,7 +9,7 @@
 namespace oauth {
 namespace {
 
-constexpr size_t kMostFields = 64;
+constexpr size_t kMaxFields = 64;
 
 std::string lower(std::string_view text) {
   std::string all(text);
@@ -140,7 +140,7 @@ Result<std::map<std::string, std::string>> read_query(std::string_view url) {
     const size_t equals = std::min(field.find('='), field.size());
     TRY(std::string name, unescaped(field.substr(0, equals)));
     TRY(std::string value, unescaped(field.substr(std::min(equals + 1, field.size()))));
-    if (all.size() >= kMostFields) return fail(Code::invalid, "the URL has too many parameters");
+    if (all.size() >= kMaxFields) return fail(Code::invalid, "the URL has too many parameters");
     if (!all.emplace(std::move(name), std::move(value)).second)
       return fail(Code::invalid, "the URL has a parameter twice");
   }

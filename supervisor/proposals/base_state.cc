@@ -32,12 +32,12 @@ class GenericHash {
 };
 
 bool is_hashed(const tenants::Entry& entry, const StampBudget& budget) {
-  return entry.kind == FileKind::file && entry.size < kMostHashedFile && entry.size <= budget.hashed_bytes;
+  return entry.kind == FileKind::file && entry.size < kMaxHashedFile && entry.size <= budget.hashed_bytes;
 }
 
 // Empty: the file cannot be read, so its stamp alone decides.
 std::string digest_of_file(int root, const std::string& path, StampBudget& budget) {
-  const auto text = read_regular(root, path, kMostHashedFile);
+  const auto text = read_regular(root, path, kMaxHashedFile);
   if (!text) return {};
   budget.hashed_bytes -= std::min<uint64_t>(budget.hashed_bytes, text->size());
   GenericHash hash;

@@ -14,9 +14,9 @@
 
 namespace proposals {
 
-constexpr uint64_t kMostEntries = 200'000;        // of one proposal, of all folders that it touches
-constexpr uint64_t kMostHashedFile = 1 << 20;     // bytes of a file whose contents are compared
-constexpr uint64_t kMostHashedBytes = 128 << 20;  // of all files of one proposal; later files have stamps only
+constexpr uint64_t kMaxEntries = 200'000;        // of one proposal, of all folders that it touches
+constexpr uint64_t kMaxHashedFile = 1 << 20;     // bytes of a file whose contents are compared
+constexpr uint64_t kMaxHashedBytes = 128 << 20;  // of all files of one proposal; later files have stamps only
 constexpr size_t kDigestBytes = 32;
 
 struct BaseStamp {
@@ -30,8 +30,8 @@ struct BaseStamp {
 
 // What stamp_of() may still read.
 struct StampBudget {
-  uint64_t entries = kMostEntries;
-  uint64_t hashed_bytes = kMostHashedBytes;
+  uint64_t entries = kMaxEntries;
+  uint64_t hashed_bytes = kMaxHashedBytes;
 };
 
 enum class StampDepth {

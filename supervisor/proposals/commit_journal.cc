@@ -8,9 +8,9 @@ namespace proposals {
 namespace {
 
 constexpr std::string_view kForm = "warder-commit-1";
-constexpr uint64_t kMostMode = 07777;
-constexpr uint64_t kMostKind = static_cast<uint64_t>(tenants::FileKind::other);
-constexpr uint64_t kNoEntry = kMostKind + 1;
+constexpr uint64_t kMaxMode = 07777;
+constexpr uint64_t kMaxKind = static_cast<uint64_t>(tenants::FileKind::other);
+constexpr uint64_t kNoEntry = kMaxKind + 1;
 
 bool is_staged_path(std::string_view path) {
   if (!is_relative(path)) return false;
@@ -32,8 +32,8 @@ Result<JournalRow> read_row(RecordLine& line) {
   row.staged = line.text();
   row.fresh = read_identity(line);
   row.base = read_identity(line);
-  row.fresh_mode = static_cast<uint32_t>(line.number(kMostMode));
-  row.base_mode = static_cast<uint32_t>(line.number(kMostMode));
+  row.fresh_mode = static_cast<uint32_t>(line.number(kMaxMode));
+  row.base_mode = static_cast<uint32_t>(line.number(kMaxMode));
   row.is_folder = line.number(1) == 1;
   row.was_folder = line.number(1) == 1;
   row.after = read_stamp(line);
@@ -58,7 +58,7 @@ Result<ParentFolder> read_parent(RecordLine& line) {
   ParentFolder parent;
   parent.path = line.text();
   parent.identity = read_identity(line);
-  parent.mode = static_cast<uint32_t>(line.number(kMostMode));
+  parent.mode = static_cast<uint32_t>(line.number(kMaxMode));
   parent.mtime_ns = line.signed_number();
   parent.mtime_after_ns = line.signed_number();
   parent.restores_mtime = line.number(1) == 1;
@@ -94,7 +94,7 @@ BaseStamp read_stamp(RecordLine& from) {
   if (kind != kNoEntry) stamp.kind = static_cast<tenants::FileKind>(kind);
   stamp.identity = read_identity(from);
   stamp.size = from.number();
-  stamp.mode = static_cast<uint32_t>(from.number(kMostMode));
+  stamp.mode = static_cast<uint32_t>(from.number(kMaxMode));
   stamp.mtime_ns = from.signed_number();
   stamp.ctime_ns = from.signed_number();
   stamp.digest = from.text();
@@ -119,7 +119,7 @@ Result<CommitJournal> parse_journal(std::string_view text, unsigned number) {
     const std::string kind = line.kind();
     if (i == 0) {
       if (kind != kForm) return fail(Code::invalid, "it is no journal of this version");
-      journal.number = static_cast<unsigned>(line.number(kMostCommits));
+      journal.number = static_cast<unsigned>(line.number(kMaxCommits));
       journal.state = static_cast<JournalState>(line.number(static_cast<uint64_t>(JournalState::undone)));
       CHECKED(line.done());
       if (journal.number != number) return fail(Code::invalid, "it is the journal of another commit");
@@ -142,7 +142,7 @@ std::optional<JournalState> state_of_journal(std::string_view begin) {
   if (end == begin.npos) return std::nullopt;
   RecordLine line(begin.substr(0, end), 1);
   const bool is_journal = line.kind() == kForm;
-  (void)line.number(kMostCommits);
+  (void)line.number(kMaxCommits);
   const auto state = static_cast<JournalState>(line.number(static_cast<uint64_t>(JournalState::undone)));
   if (!is_journal || !line.done()) return std::nullopt;
   return state;
@@ -150,7 +150,7 @@ std::optional<JournalState> state_of_journal(std::string_view begin) {
 
 Result<std::optional<CommitJournal>> read_journal(int staging, unsigned number) {
   const std::string name = journal_name(number);
-  const auto text = read_regular(staging, name, kMostRecordBytes + 256);
+  const auto text = read_regular(staging, name, kMaxRecordBytes + 256);
   if (!text && text.error().code == Code::not_found) return std::nullopt;
   if (!text) return tl::unexpected<Error>(text.error());
   auto journal = parse_journal(*text, number);

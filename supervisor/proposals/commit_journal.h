@@ -53,7 +53,7 @@ struct CommitJournal {
   std::vector<ParentFolder> parents;
 };
 
-constexpr unsigned kMostCommits = 1000;  // of one proposal
+constexpr unsigned kMaxCommits = 1000;  // of one proposal
 
 std::string journal_name(unsigned number);  // "journal.1"
 Result<std::string> journal_text(const CommitJournal& journal);

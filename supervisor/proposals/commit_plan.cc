@@ -125,7 +125,7 @@ class CommitPlan {
   CommitPlace place_;
   std::string tag_ = random_hex(4);  // an earlier attempt may have left folders
   CommitJournal journal_;
-  uint64_t entries_left_ = 2 * kMostEntries;
+  uint64_t entries_left_ = 2 * kMaxEntries;
   std::vector<std::string> files_;
   bool has_folders_ = false;
 };

@@ -93,7 +93,7 @@ Result<> each_file_change(const StagedStep& step, const StepSides& sides, uint64
 
 Result<StagedFiles> list_files(const std::vector<StagedStep>& steps, int upper, int workspace) {
   StagedFiles lists;
-  uint64_t entries_left = 2 * kMostEntries;
+  uint64_t entries_left = 2 * kMaxEntries;
   for (const StagedStep& step : steps) {
     StepSides sides{workspace, upper, "", ""};
     if (step.kind != StepKind::create) sides.before_path = step.path;

@@ -11,8 +11,8 @@
 namespace proposals {
 namespace {
 
-constexpr uint64_t kMostNames = 100'000;  // in one folder
-constexpr size_t kMostFirstLine = 128;
+constexpr uint64_t kMaxNames = 100'000;  // in one folder
+constexpr size_t kMaxFirstLine = 128;
 
 enum class JournalEnd { no_journal, reached, ahead };
 
@@ -20,7 +20,7 @@ enum class JournalEnd { no_journal, reached, ahead };
 JournalEnd end_of_journal(int folder, unsigned number) {
   const auto file = open_regular(folder, journal_name(number));
   if (!file) return file.error().code == Code::not_found ? JournalEnd::no_journal : JournalEnd::ahead;
-  char bytes[kMostFirstLine];
+  char bytes[kMaxFirstLine];
   const ssize_t size = ::pread(file->get(), bytes, sizeof bytes, 0);
   const auto state = size < 0 ? std::nullopt : state_of_journal({bytes, static_cast<size_t>(size)});
   return state == JournalState::done || state == JournalState::undone ? JournalEnd::reached : JournalEnd::ahead;
@@ -28,7 +28,7 @@ JournalEnd end_of_journal(int folder, unsigned number) {
 
 bool is_interrupted(int staging, const std::string& id) {
   const auto folder = open_folder(staging, id);
-  for (unsigned number = 1; folder && number <= kMostCommits; number++) {
+  for (unsigned number = 1; folder && number <= kMaxCommits; number++) {
     const JournalEnd end = end_of_journal(folder->get(), number);
     if (end != JournalEnd::reached) return end == JournalEnd::ahead;
   }
@@ -44,7 +44,7 @@ class Search {
     const auto staging = open_folder(tenants, joined(path, "staging"));
     const auto workspace = open_folder(tenants, joined(path, "workspace"));
     if (!staging || !workspace) return;
-    const auto names = list_names(staging->get(), "", kMostNames);
+    const auto names = list_names(staging->get(), "", kMaxNames);
     if (!names) return note(names.error(), shown);
     for (const std::string& id : *names)
       if (is_proposal_id(id) && is_interrupted(staging->get(), id))
@@ -71,14 +71,14 @@ class Search {
 Result<InterruptedCommits> complete_interrupted_commits(int tenants, const CommitHooks& hooks) {
   InterruptedCommits found;
   Search search(hooks, found);
-  TRY(const auto names, list_names(tenants, "", kMostNames));
+  TRY(const auto names, list_names(tenants, "", kMaxNames));
   for (const std::string& tenant : names) {
     if (!policies::valid_name(tenant)) continue;
     search.look_at(tenants, tenant, "tenant " + tenant);
     const std::string folder = joined(tenant, tenants::kNamedWorkspaces);
     const auto entry = find_entry(tenants, folder);
     if (!entry || !*entry) continue;
-    const auto workspaces = list_names(tenants, folder, kMostNames);
+    const auto workspaces = list_names(tenants, folder, kMaxNames);
     if (!workspaces) {
       search.note(workspaces.error(), "tenant " + tenant);
       continue;

@@ -19,9 +19,9 @@ class EditSearch {
   EditSearch(const LineList& before, const LineList& after, size_t begin, size_t old_end, size_t new_end)
       : before_(before), after_(after), begin_(begin), n_(old_end - begin), m_(new_end - begin) {}
 
-  // False: there are more than kMostLineEdits edits.
+  // False: there are more than kMaxLineEdits edits.
   bool search() {
-    const auto most = static_cast<int64_t>(std::min(kMostLineEdits, n_ + m_));
+    const auto most = static_cast<int64_t>(std::min(kMaxLineEdits, n_ + m_));
     std::vector<int64_t> furthest(static_cast<size_t>(2 * most + 3), 0);
     const int64_t middle = most + 1;
     const auto n = static_cast<int64_t>(n_), m = static_cast<int64_t>(m_);

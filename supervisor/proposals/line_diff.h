@@ -1,5 +1,5 @@
 // Line diff: the shortest list of lines to delete and to insert that makes one text another, as hunks of a unified
-// diff. Source: two texts. Used by: text_diff.cc. Bounded: texts with more than kMostLineEdits different lines are one
+// diff. Source: two texts. Used by: text_diff.cc. Bounded: texts with more than kMaxLineEdits different lines are one
 // hunk that replaces all lines between the equal ones at the beginning and at the end. Algorithm: Myers, "An O(ND)
 // Difference Algorithm and Its Variations" (1986). No errors.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace proposals {
 
-constexpr size_t kMostLineEdits = 1000;
+constexpr size_t kMaxLineEdits = 1000;
 constexpr size_t kContextLines = 3;
 
 // The lines of a text; each has its newline, but for a last line without one.

@@ -49,7 +49,7 @@ struct ProposalFolder::Contents {
 StagedUsage measure_below(int root, const std::string& path) {
   StagedUsage usage;
   tenants::UsageCount count;
-  uint64_t left = kMostEntries;
+  uint64_t left = kMaxEntries;
   const auto walked = each_below(root, path, left, [&](const std::string&, const tenants::Entry& entry) -> Result<> {
     count.add(entry);
     return {};
@@ -96,7 +96,7 @@ Result<Proposal> ProposalFolder::settle(ProposalAbout about, BaseChanges base_ch
 // The journals come first: whatever the other records are like, no workspace stays between two states.
 Result<ProposalFolder::Contents> ProposalFolder::read_journals(const CommitHooks& hooks) {
   Contents contents;
-  for (unsigned number = 1; number <= kMostCommits; number++) {
+  for (unsigned number = 1; number <= kMaxCommits; number++) {
     TRY(auto journal, read_journal(directory_.get(), number));
     if (!journal) break;
     TRY(contents.recovered, roll(place(), *journal, hooks));
@@ -170,7 +170,7 @@ Result<std::optional<Proposal>> ProposalFolder::load(const CommitHooks& hooks) {
 Result<std::string> ProposalFolder::diff(size_t max_bytes) {
   TRY(const Contents contents, read_all({}));
   TextDiff diff(max_bytes);
-  uint64_t entries_left = 2 * kMostEntries;
+  uint64_t entries_left = 2 * kMaxEntries;
   bool goes_on = true;
   const auto add_step = [&](const StagedStep& step, const StepSides& sides) {
     return each_file_change(step, sides, entries_left, [&](const FileChange& change) -> Result<bool> {
@@ -208,7 +208,7 @@ Result<CommitReport> ProposalFolder::commit(const std::vector<std::string>& path
                 "discard it, and change fewer files in one execution");
   if (contents.steps.empty())
     return fail(Code::invalid, "proposal " + id_ + " has no changes left to commit", "undo takes its last commit back");
-  if (contents.journals >= kMostCommits)
+  if (contents.journals >= kMaxCommits)
     return fail(Code::exhausted, "proposal " + id_ + " has too many commits", "commit all other paths at once");
   CommitReport report;
   TRY(const Fd upper, open_folder(directory_.get(), kUpper));

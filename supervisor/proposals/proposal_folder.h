@@ -22,7 +22,7 @@ namespace proposals {
 // StagedUsage: what a folder holds. Whiteouts count as files.
 struct StagedUsage {
   uint64_t bytes = 0, files = 0;
-  bool is_complete = true;  // false: it has more than kMostEntries entries, or folders that cannot be read
+  bool is_complete = true;  // false: it has more than kMaxEntries entries, or folders that cannot be read
 };
 // `path`: a folder below `root`; "" is `root` itself.
 StagedUsage measure_below(int root, const std::string& path);

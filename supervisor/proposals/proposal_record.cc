@@ -10,10 +10,10 @@ namespace proposals {
 namespace {
 
 constexpr std::string_view kProposalForm = "warder-proposal-1", kStepsForm = "warder-steps-1";
-constexpr uint64_t kMostModeBits = 07777;
-constexpr size_t kMostWord = 256;  // bytes of an execution's id or language
+constexpr uint64_t kMaxModeBits = 07777;
+constexpr size_t kMaxWord = 256;  // bytes of an execution's id or language
 
-std::string word_of(std::string_view text) { return valid_utf8(text.substr(0, kMostWord / 3)); }
+std::string word_of(std::string_view text) { return valid_utf8(text.substr(0, kMaxWord / 3)); }
 
 void add_changed(RecordWriter& to, std::string_view kind, const tenants::Changes::List& list) {
   for (const std::string& path : list.paths) to.line(kind).text(path);
@@ -73,14 +73,14 @@ Result<> read_head(RecordLine& line, ProposalRecord& record) {
   proposal.conflicts.omitted = line.number();
   CHECKED(line.done());
   for (const std::string* word : {&proposal.about.execution, &proposal.about.language})
-    if (word->size() > kMostWord || valid_utf8(*word) != *word) return fail(Code::invalid, "its execution is wrong");
+    if (word->size() > kMaxWord || valid_utf8(*word) != *word) return fail(Code::invalid, "its execution is wrong");
   return {};
 }
 
 Result<> read_line(const std::string& kind, RecordLine& line, ProposalRecord& record) {
   Proposal& proposal = record.proposal;
   tenants::Changes& changes = record.base_changes.changes;
-  if (kind == "refused") return read_text_line(line, proposal.refused, kMostRefused);
+  if (kind == "refused") return read_text_line(line, proposal.refused, kMaxRefused);
   if (kind == "conflict") return read_conflict(line, proposal.conflicts);
   if (kind == "created") return read_file_line(line, proposal.files.created);
   if (kind == "modified") return read_file_line(line, proposal.files.modified);
@@ -107,7 +107,7 @@ Result<StagedStep> read_step(RecordLine& line) {
   step.fresh.identity = read_identity(line);
   step.fresh.kind = static_cast<tenants::FileKind>(line.number(static_cast<uint64_t>(tenants::FileKind::other)));
   step.fresh.size = line.number();
-  step.fresh.mode = static_cast<uint32_t>(line.number(kMostModeBits));
+  step.fresh.mode = static_cast<uint32_t>(line.number(kMaxModeBits));
   step.fresh.mtime_ns = line.signed_number();
   step.fresh.digest = line.text();
   step.base = read_stamp(line);
@@ -173,7 +173,7 @@ Result<> write_proposal(int staging, const ProposalRecord& record) {
 }
 
 Result<ProposalRecord> read_proposal(int staging, const std::string& id) {
-  TRY(const std::string text, read_regular(staging, kProposalRecord, kMostRecordBytes + 256));
+  TRY(const std::string text, read_regular(staging, kProposalRecord, kMaxRecordBytes + 256));
   TRY(auto lines, parse_record(text));
   ProposalRecord record;
   if (lines.empty() || lines[0].kind() != kProposalForm)
@@ -197,7 +197,7 @@ Result<> write_steps(int staging, unsigned number, const std::vector<StagedStep>
 
 Result<std::vector<StagedStep>> read_steps(int staging, unsigned number) {
   std::vector<StagedStep> steps;
-  const auto text = read_regular(staging, steps_name(number), kMostRecordBytes + 256);
+  const auto text = read_regular(staging, steps_name(number), kMaxRecordBytes + 256);
   if (!text && text.error().code == Code::not_found) return steps;
   if (!text) return tl::unexpected<Error>(text.error());
   TRY(auto lines, parse_record(*text));

@@ -27,7 +27,7 @@ using std::chrono::milliseconds;
 constexpr size_t kSpares = 2;
 constexpr size_t kRememberedEnds = 64;
 constexpr milliseconds kIdleThread{30'000};
-constexpr size_t kMostStagingFolders = 100'000;
+constexpr size_t kMaxStagingFolders = 100'000;
 
 int64_t wall_now_ms() {
   return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -62,7 +62,7 @@ Result<> remove_staging_folder(int staging, const std::string& id) {
 // The proposals of an earlier daemon, completed.
 Result<std::vector<Proposal>> recover_all(int staging, int workspace, const CommitHooks& hooks) {
   std::vector<Proposal> found;
-  TRY(const auto names, list_names(staging, "", kMostStagingFolders));
+  TRY(const auto names, list_names(staging, "", kMaxStagingFolders));
   for (const std::string& name : names) {
     if (!is_proposal_id(name)) continue;
     auto folder = ProposalFolder::open(staging, workspace, name);

@@ -75,9 +75,8 @@ RecordWriter& RecordWriter::signed_number(int64_t value) {
 
 Result<std::string> RecordWriter::finished() && {
   if (lines_ > 0) text_ += '\n';
-  if (text_.size() > kMostRecordBytes)
-    return fail(Code::exhausted,
-                fmt::format("the record has {} bytes, {} are allowed", text_.size(), kMostRecordBytes));
+  if (text_.size() > kMaxRecordBytes)
+    return fail(Code::exhausted, fmt::format("the record has {} bytes, {} are allowed", text_.size(), kMaxRecordBytes));
   text_ += last_line(lines_, text_);
   return std::move(text_);
 }

@@ -12,7 +12,7 @@
 
 namespace proposals {
 
-constexpr size_t kMostRecordBytes = 128 << 20;
+constexpr size_t kMaxRecordBytes = 128 << 20;
 
 class RecordWriter {
  public:

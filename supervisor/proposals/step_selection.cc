@@ -83,7 +83,7 @@ class StepSelector {
   }
 
   int upper_;
-  uint64_t entries_left_ = 2 * kMostEntries;
+  uint64_t entries_left_ = 2 * kMaxEntries;
   std::vector<Wanted> wanted_;
   StepSelection selection_;
 };
@@ -91,9 +91,9 @@ class StepSelector {
 }  // namespace
 
 Result<StepSelection> select_steps(std::vector<StagedStep> steps, const std::vector<std::string>& paths, int upper) {
-  if (paths.size() > kMostSelectedPaths)
+  if (paths.size() > kMaxSelectedPaths)
     return fail(Code::invalid,
-                fmt::format("paths: {} paths are too many, {} are allowed", paths.size(), kMostSelectedPaths),
+                fmt::format("paths: {} paths are too many, {} are allowed", paths.size(), kMaxSelectedPaths),
                 "name folders");
   for (size_t i = 0; i < paths.size(); i++)
     if (without_slashes(paths[i]).empty() || paths[i].front() == '/')

@@ -23,6 +23,6 @@ struct StepSelection {
 // `paths`: as lists show them or as they are on disk; none: all steps. "." is all steps, too. `upper`: an open folder.
 Result<StepSelection> select_steps(std::vector<StagedStep> steps, const std::vector<std::string>& paths, int upper);
 
-constexpr size_t kMostSelectedPaths = 1000;
+constexpr size_t kMaxSelectedPaths = 1000;
 
 }  // namespace proposals

@@ -13,7 +13,7 @@ namespace {
 
 using tenants::FileKind;
 
-constexpr uint64_t kMostLeftOut = 100;  // changes whose part is too long; each is compared before that is known
+constexpr uint64_t kMaxLeftOut = 100;  // changes whose part is too long; each is compared before that is known
 
 bool is_text(std::string_view bytes) {
   return bytes.find('\0') == bytes.npos && whole_utf8_prefix(bytes) == bytes.size() && valid_utf8(bytes) == bytes;
@@ -110,9 +110,9 @@ Result<TextDiff::Side> TextDiff::read_side(const std::optional<tenants::Entry>& 
     return is_text(side.text) ? side : is_not("link to a name that is not UTF-8");
   }
   if (entry->kind != FileKind::file) return is_not("special file");
-  if (entry->size > kMostDiffedFile) return is_not("large file");
+  if (entry->size > kMaxDiffedFile) return is_not("large file");
   if (entry->size > read_left_) return is_not("file beyond the bound of this diff");
-  auto text = read_regular(root, path, kMostDiffedFile);
+  auto text = read_regular(root, path, kMaxDiffedFile);
   if (!text) return is_not("unreadable file");
   read_left_ -= std::min<uint64_t>(read_left_, text->size());
   side.text = *std::move(text);
@@ -180,7 +180,7 @@ Result<bool> TextDiff::add(const FileChange& change, int before, int after) {
     TRY(const Side new_side, read_side(change.after, after, change.after_path));
     part = text_of(change, old_side, new_side);
   }
-  if (text_.size() + part.size() > max_bytes_ && left_out_ < kMostLeftOut) {
+  if (text_.size() + part.size() > max_bytes_ && left_out_ < kMaxLeftOut) {
     left_out_++;
     part = fmt::format("# {}: its part of the diff has {} bytes and is left out\n", quoted_name("", change.path),
                        part.size());

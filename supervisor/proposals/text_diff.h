@@ -14,8 +14,8 @@
 
 namespace proposals {
 
-constexpr uint64_t kMostDiffedFile = 64 << 10;  // bytes; larger files are one line
-constexpr uint64_t kMostDiffRead = 32 << 20;    // bytes of all files that are read for one diff
+constexpr uint64_t kMaxDiffedFile = 64 << 10;  // bytes; larger files are one line
+constexpr uint64_t kMaxDiffRead = 32 << 20;    // bytes of all files that are read for one diff
 
 class TextDiff {
  public:
@@ -32,7 +32,7 @@ class TextDiff {
   Result<Side> read_side(const std::optional<tenants::Entry>& entry, int root, const std::string& path);
   std::string text_of(const FileChange& change, const Side& before, const Side& after);
   size_t max_bytes_;
-  uint64_t read_left_ = kMostDiffRead, left_out_ = 0;
+  uint64_t read_left_ = kMaxDiffRead, left_out_ = 0;
   bool is_full_ = false;
   std::string text_;
 };

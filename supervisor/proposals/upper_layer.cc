@@ -17,16 +17,16 @@ namespace {
 using tenants::Entry;
 using tenants::FileKind;
 
-constexpr size_t kMostPath = kMaxPathBytes - 128;  // leaves room for the folders of a staging folder
+constexpr size_t kMaxPath = kMaxPathBytes - 128;  // leaves room for the folders of a staging folder
 
 // A program may have taken away its own right to read a folder. Every walk through a workspace gives it back.
 uint32_t readable_mode(uint32_t mode) { return (mode & 0500) == 0500 ? mode : mode | 0700; }
 
 class UpperReader {
  public:
-  UpperReader(int upper, int workspace, uint64_t most_entries)
-      : upper_(upper), workspace_(workspace), left_(most_entries), most_(most_entries) {
-    budget_.entries = most_entries;
+  UpperReader(int upper, int workspace, uint64_t max_entries)
+      : upper_(upper), workspace_(workspace), left_(max_entries), most_(max_entries) {
+    budget_.entries = max_entries;
   }
 
   Result<UpperLayer> read() {
@@ -55,7 +55,7 @@ class UpperReader {
 
  private:
   Result<> read_entry(const std::string& path, std::vector<std::string>& deeper) {
-    if (path.size() > kMostPath) return fail(Code::exhausted, "a path has more than 3968 bytes");
+    if (path.size() > kMaxPath) return fail(Code::exhausted, "a path has more than 3968 bytes");
     TRY(const auto found, find_entry(upper_, path));
     if (!found) return {};
     const Entry& entry = *found;
@@ -92,7 +92,7 @@ class UpperReader {
   Result<> clean_below(const std::string& folder, const Entry& top) {
     if (readable_mode(top.mode) != top.mode) CHECKED(set_mode(upper_, folder, readable_mode(top.mode)));
     return each_below(upper_, folder, left_, [&](const std::string& path, const Entry& entry) -> Result<> {
-      if (path.size() > kMostPath) return fail(Code::exhausted, "a path has more than 3968 bytes");
+      if (path.size() > kMaxPath) return fail(Code::exhausted, "a path has more than 3968 bytes");
       TRY(const OverlayMarks marks, read_marks(upper_, path, entry));
       if (marks.is_whiteout) return remove_entry(upper_, path);
       if (tenants::is_of_interpreter(path))
@@ -108,7 +108,7 @@ class UpperReader {
 
   // A partial folder stays in the upper folder, where no commit looks.
   Result<> refuse(const std::string& path, const Entry& entry) {
-    if (layer_.refused_count++ < kMostRefused) layer_.refused.push_back(path);
+    if (layer_.refused_count++ < kMaxRefused) layer_.refused.push_back(path);
     if (entry.kind == FileKind::directory) return {};
     return remove_entry(upper_, path);
   }
@@ -158,7 +158,7 @@ class UpperReader {
   }
 
   int upper_, workspace_;
-  uint64_t left_, most_, compared_left_ = kMostComparedBytes;
+  uint64_t left_, most_, compared_left_ = kMaxComparedBytes;
   StampBudget budget_;
   UpperLayer layer_;
   tenants::UsageCount usage_;
@@ -182,15 +182,15 @@ Result<FreshEntry> fresh_entry(int root, const std::string& path, uint64_t& entr
   return fresh;
 }
 
-Result<UpperLayer> read_upper_layer(int upper, int workspace, uint64_t most_entries) {
-  UpperReader reader(upper, workspace, most_entries);
+Result<UpperLayer> read_upper_layer(int upper, int workspace, uint64_t max_entries) {
+  UpperReader reader(upper, workspace, max_entries);
   auto layer = reader.read();
   if (layer || layer.error().code != Code::exhausted) return layer;
   UpperLayer unreadable;
   unreadable.entries = reader.entries();
   unreadable.bytes = reader.bytes();
   unreadable.problem = fmt::format("it cannot be read as a whole: {}; a proposal has at most {} entries",
-                                   layer.error().what, most_entries);
+                                   layer.error().what, max_entries);
   return unreadable;
 }
 

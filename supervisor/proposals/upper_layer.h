@@ -45,17 +45,17 @@ struct StagedStep {
 struct UpperLayer {
   std::vector<StagedStep> steps;     // sorted: a folder's mode before the steps in it
   std::vector<std::string> refused;  // paths of FIFOs, sockets, devices and damaged entries; they are deleted
-  uint64_t refused_count = 0;        // `refused` has the first kMostRefused of them
+  uint64_t refused_count = 0;        // `refused` has the first kMaxRefused of them
   uint64_t entries = 0;              // in the upper folder
   uint64_t bytes = 0;                // that its files cost
   std::string problem;               // why nothing of it can be committed: too many entries, too deep. Empty: it can
 };
 
-constexpr size_t kMostRefused = 200;
-constexpr uint64_t kMostComparedBytes = 64 << 20;  // of copies that may be unchanged; later ones count as changed
+constexpr size_t kMaxRefused = 200;
+constexpr uint64_t kMaxComparedBytes = 64 << 20;  // of copies that may be unchanged; later ones count as changed
 
-// `upper` and `workspace`: open folders. `most_entries`: see UpperLayer::problem.
-Result<UpperLayer> read_upper_layer(int upper, int workspace, uint64_t most_entries = kMostEntries);
+// `upper` and `workspace`: open folders. `max_entries`: see UpperLayer::problem.
+Result<UpperLayer> read_upper_layer(int upper, int workspace, uint64_t max_entries = kMaxEntries);
 // An entry of a staging folder as it is now.
 Result<FreshEntry> fresh_entry(int root, const std::string& path, uint64_t& entries_left);
 

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kCheckLimit = 5000ms;
-constexpr size_t kMostSaid = 400;  // bytes of the compiler's message
+constexpr size_t kMaxSaid = 400;  // bytes of the compiler's message
 
 constexpr char kPython[] = R"(
 import keyword
@@ -48,7 +48,7 @@ try {
 
 std::string text_in(const Json& object, const char* key) {
   auto found = object.find(key);
-  return found != object.end() && found->is_string() ? printable(found->get<std::string>(), kMostSaid) : "";
+  return found != object.end() && found->is_string() ? printable(found->get<std::string>(), kMaxSaid) : "";
 }
 
 // Reads the result of the check from the jail's report, which is not trusted.
@@ -56,7 +56,7 @@ Result<> read_verdict(const jail::Report& report) {
   if (report.outcome != jail::Outcome::ok || !report.value || !report.value->is_object())
     return fail(Code::invalid,
                 fmt::format("the skill cannot be compiled: {}",
-                            printable(report.message.empty() ? report.error : report.message, kMostSaid)),
+                            printable(report.message.empty() ? report.error : report.message, kMaxSaid)),
                 "make the skill smaller, or nest its code less deeply");
   const Json& verdict = *report.value;
   const std::string message = text_in(verdict, "message"), text = text_in(verdict, "text");

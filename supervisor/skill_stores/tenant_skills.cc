@@ -9,8 +9,8 @@
 namespace skill_stores {
 namespace {
 
-constexpr uint32_t kMostChecks = 4;     // compile checks at once, for all tenants; at most one for each tenant
-constexpr uint32_t kMostChanges = 256;  // changes at once on the disk's thread, for all tenants; at most one for each
+constexpr uint32_t kMaxChecks = 4;     // compile checks at once, for all tenants; at most one for each tenant
+constexpr uint32_t kMaxChanges = 256;  // changes at once on the disk's thread, for all tenants; at most one for each
 
 // The limits for an Admission in which each tenant runs one job at a time.
 policies::Policy one_at_a_time(const policies::Policy& policy) {
@@ -31,8 +31,8 @@ TenantSkills::TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& dis
       shared_(std::make_shared<const skills::Shared>(shipped_)),
       changed_(std::move(changed)),
       disk_(disk),
-      checks_(host.loop, kMostChecks),
-      changes_(host.loop, kMostChanges),
+      checks_(host.loop, kMaxChecks),
+      changes_(host.loop, kMaxChanges),
       tasks_(host.loop) {}
 
 Result<std::shared_ptr<skills::SkillStore>> TenantSkills::store(tenants::Tenant& tenant) {

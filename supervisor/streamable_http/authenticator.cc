@@ -5,13 +5,13 @@
 namespace streamable_http {
 namespace {
 
-constexpr size_t kMostTokenBytes = 16 << 10;
+constexpr size_t kMaxTokenBytes = 16 << 10;
 constexpr std::string_view kBearer = "bearer";
 
 // The text behind "Bearer "; empty: the field has another form.
 std::string_view bearer_token(std::string_view field) {
   const size_t space = field.find(' ');
-  if (space != kBearer.size() || field.size() > kMostTokenBytes) return {};
+  if (space != kBearer.size() || field.size() > kMaxTokenBytes) return {};
   const bool is_bearer = std::equal(kBearer.begin(), kBearer.end(), field.begin(),
                                     [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + ('a' - 'A') : b); });
   const std::string_view token = field.substr(space + 1);

@@ -12,9 +12,9 @@
 namespace streamable_http {
 namespace {
 
-constexpr size_t kReadBytes = 64 << 10;   // of one recv()
-constexpr size_t kFreeBytes = 64 << 10;   // a request up to this size is not charged to the account
-constexpr size_t kMostDropped = 1 << 20;  // bytes that are read after a refusal, so that the client can read it
+constexpr size_t kReadBytes = 64 << 10;  // of one recv()
+constexpr size_t kFreeBytes = 64 << 10;  // a request up to this size is not charged to the account
+constexpr size_t kMaxDropped = 1 << 20;  // bytes that are read after a refusal, so that the client can read it
 
 HttpAnswer plain_refusal(int status, std::string why) {
   return {status, mcp::error_line({}, {mcp::ErrorCode::invalid_request, std::move(why), {}}), {}};
@@ -100,7 +100,7 @@ bool HttpConnection::receive() {
   if (got == 0) return false;
   if (closing_ || delayed_) {
     dropped_ += static_cast<size_t>(got);
-    return dropped_ <= kMostDropped;
+    return dropped_ <= kMaxDropped;
   }
   input_.append(bytes.data(), static_cast<size_t>(got));
   return !reply_ || input_.size() <= limits_.pipelined_bytes;

@@ -44,7 +44,7 @@ std::optional<FailedAttempts::Wait> FailedAttempts::note(const std::string& addr
   from.last = now;
   const uint32_t doublings = std::min<uint32_t>(from.attempts++, 16);
   if (*waiting_ >= limits_.waiting || *from.waiting >= limits_.waiting_of_address) return {};
-  return Wait{std::min(limits_.first_delay * (1 << doublings), limits_.longest_delay),
+  return Wait{std::min(limits_.first_delay * (1 << doublings), limits_.max_delay),
               std::make_shared<WaitingPlace>(waiting_, from.waiting)};
 }
 

@@ -20,9 +20,9 @@
 namespace streamable_http {
 
 struct AttemptLimits {
-  std::chrono::milliseconds first_delay{100}, longest_delay{5'000};  // doubled with each further attempt
-  std::chrono::milliseconds forgiven{60'000};                        // an address without an attempt for so long
-  std::chrono::milliseconds between_lines{60'000};                   // of the log
+  std::chrono::milliseconds first_delay{100}, max_delay{5'000};  // doubled with each further attempt
+  std::chrono::milliseconds forgiven{60'000};                    // an address without an attempt for so long
+  std::chrono::milliseconds between_lines{60'000};               // of the log
   size_t addresses = 1024;
   size_t waiting = 256, waiting_of_address = 16;
 };

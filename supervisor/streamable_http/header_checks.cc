@@ -13,7 +13,7 @@ namespace streamable_http {
 namespace {
 
 constexpr std::string_view kBase64Begin = "=?base64?", kBase64End = "?=";
-constexpr int kMostSchemaDepth = 16;  // of properties within properties
+constexpr int kMaxSchemaDepth = 16;  // of properties within properties
 
 // The parameter that Mcp-Name repeats, by method.
 constexpr std::pair<std::string_view, const char*> kNamedBy[] = {
@@ -59,7 +59,7 @@ bool says_number(const http::IncomingRequest& request, std::string_view header, 
 std::optional<std::string> find_wrong_param(const http::IncomingRequest& request, const Json& schema,
                                             const Json* arguments, int depth) {
   const Json* properties = member(schema, "properties");
-  if (!properties || !properties->is_object() || depth > kMostSchemaDepth) return {};
+  if (!properties || !properties->is_object() || depth > kMaxSchemaDepth) return {};
   for (const auto& [key, property] : properties->items()) {
     const Json* value = arguments ? member(*arguments, key) : nullptr;
     if (const Json* name = member(property, "x-mcp-header"); name && name->is_string()) {

@@ -15,8 +15,8 @@
 namespace {
 
 constexpr std::string_view kPrefix = "client-";
-constexpr size_t kMostWaiting = 4096;
-constexpr size_t kMostDescriptors = 2;
+constexpr size_t kMaxWaiting = 4096;
+constexpr size_t kMaxDescriptors = 2;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ Result<std::unique_ptr<FdStore>> FdStore::open(Loop& loop, const std::vector<Sto
 }
 
 std::function<void()> FdStore::keep(int socket, int record) {
-  if (queue_.size() >= kMostWaiting) return nullptr;
+  if (queue_.size() >= kMaxWaiting) return nullptr;
   Order order;
   for (const int fd : {socket, record}) {
     order.descriptors.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -68,7 +68,7 @@ std::function<void()> FdStore::forget(std::string name) {
 }
 
 void FdStore::send(Order order) {
-  if (queue_.size() >= 2 * kMostWaiting) return;  // the descriptors stay stored until the next start
+  if (queue_.size() >= 2 * kMaxWaiting) return;  // the descriptors stay stored until the next start
   queue_.push_back(std::move(order));
   if (queue_.size() > 1) return;  // the pump runs
   if (!send_first()) scope_.spawn(pump());
@@ -78,7 +78,7 @@ void FdStore::send(Order order) {
 bool FdStore::send_first() {
   const Order& order = queue_.front();
   iovec text{const_cast<char*>(order.text.data()), order.text.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &text;
   message.msg_iovlen = 1;

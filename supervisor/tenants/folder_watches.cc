@@ -20,9 +20,9 @@ namespace {
 constexpr uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM |
                               IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR;
 
-constexpr size_t kMostSpare = 8;            // instances
-constexpr size_t kMostEnded = 256;          // watches, removed one by one
-constexpr size_t kMostDropped = 128 << 10;  // bytes of events
+constexpr size_t kMaxSpare = 8;            // instances
+constexpr size_t kMaxEnded = 256;          // watches, removed one by one
+constexpr size_t kMaxDropped = 128 << 10;  // bytes of events
 
 uint64_t kernel_limit(const char* name, uint64_t otherwise) {
   std::ifstream file(std::string("/proc/sys/fs/inotify/") + name);
@@ -47,7 +47,7 @@ Fd WatchShares::take_spare() {
 
 void WatchShares::keep(Fd inotify) {
   const std::lock_guard lock(sparing_);
-  if (spare_.size() < kMostSpare) spare_.push_back(std::move(inotify));
+  if (spare_.size() < kMaxSpare) spare_.push_back(std::move(inotify));
 }
 
 Result<FolderWatches> FolderWatches::open(std::shared_ptr<WatchShares> shares) {
@@ -90,11 +90,11 @@ void FolderWatches::remove(int watch) {
 }
 
 void FolderWatches::end(const std::vector<int>& watches) {
-  if (watches.size() > kMostEnded || watches.size() != count_) return;
+  if (watches.size() > kMaxEnded || watches.size() != count_) return;
   for (const int watch : watches) (void)::inotify_rm_watch(inotify_.get(), watch);
   size_t dropped = 0;
-  while (const size_t bytes = read(kMostDropped, [](const Event&) {}))
-    if ((dropped += bytes) > kMostDropped) return;
+  while (const size_t bytes = read(kMaxDropped, [](const Event&) {}))
+    if ((dropped += bytes) > kMaxDropped) return;
   shares_->give_back(std::exchange(count_, 0));
   shares_->keep(std::move(inotify_));
 }

@@ -14,9 +14,9 @@
 namespace tenants {
 namespace {
 
-constexpr size_t kMostLinkedElsewhere = 1000;
-constexpr size_t kMostOpened = 50'000;
-constexpr uint64_t kMostMovedOnLoop = 1000;       // files that may get another place with their folder
+constexpr size_t kMaxLinkedElsewhere = 1000;
+constexpr size_t kMaxOpened = 50'000;
+constexpr uint64_t kMaxMovedOnLoop = 1000;        // files that may get another place with their folder
 constexpr size_t kEventBytesOfAnOperation = 128;  // some four events cost as much as a look at a file
 
 // File systems of this machine alone: nobody changes their files past this kernel. From linux/magic.h, and from the
@@ -96,7 +96,7 @@ void IndexState::begin_look() {
   if (!has_all_watches_) look_at_all("not all folders can be watched: fs.inotify.max_user_watches");
   if (living_.expired()) {
     opened_.clear();
-  } else if (opened_.size() > kMostOpened) {
+  } else if (opened_.size() > kMaxOpened) {
     look_at_all("a session has many files open");
   } else {
     dirty_.insert(opened_.begin(), opened_.end());
@@ -145,7 +145,7 @@ void IndexState::take(const FolderWatches::Event& event) {
   const bool is_open = (event.mask & IN_OPEN) != 0;
   if (is_open && (event.mask & IN_ISDIR) != 0) return;
   Name name(id, event.name);
-  if (with_opens_ && opened_.size() <= kMostOpened && !living_.expired()) opened_.insert(name);
+  if (with_opens_ && opened_.size() <= kMaxOpened && !living_.expired()) opened_.insert(name);
   if (!is_open) dirty_.insert(std::move(name));
 }
 
@@ -292,7 +292,7 @@ void IndexState::look(FolderId folder, int held, const std::string& name, bool d
     is_there = stat_entry(held, name.c_str(), 0, entry);
   }
   if (!is_there && !is_gone(errno)) return give_up("'" + valid_utf8(name) + "' cannot be looked at");
-  if (on_ == On::loop && table_.count() > kMostMovedOnLoop && moves_tree(folder, name, is_there ? &entry : nullptr)) {
+  if (on_ == On::loop && table_.count() > kMaxMovedOnLoop && moves_tree(folder, name, is_there ? &entry : nullptr)) {
     needs_worker_ = true;
     return mark(folder, name);
   }
@@ -394,8 +394,8 @@ void IndexState::find_other_names() {
   });
   linked_elsewhere_.merge(nameless_);  // begin_look() takes out those that are not
   nameless_.clear();
-  if (linked_elsewhere_.size() > kMostLinkedElsewhere)
-    give_up(fmt::format("more than {} of its files have names outside of it (hard links)", kMostLinkedElsewhere));
+  if (linked_elsewhere_.size() > kMaxLinkedElsewhere)
+    give_up(fmt::format("more than {} of its files have names outside of it (hard links)", kMaxLinkedElsewhere));
 }
 
 void IndexState::drop_detached() {

@@ -16,9 +16,9 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr size_t kMostListed = 100'000;
+constexpr size_t kMaxListed = 100'000;
 constexpr unsigned kRemovalSlice = 200;             // operations of a removal in one turn of the loop
-constexpr size_t kMostRules = 64;                   // bytes of the file `used`
+constexpr size_t kMaxRules = 64;                    // bytes of the file `used`
 constexpr std::string_view kRemoved = ".removed-";  // prefix of the name of a workspace during its removal
 constexpr char kUsed[] = "used", kWarned[] = "warned";
 
@@ -53,7 +53,7 @@ policies::WorkspaceRules read_rules(int directory, const RelativePath& used) {
   policies::WorkspaceRules rules;
   auto file = open_beneath(directory, used, O_RDONLY);
   if (!file) return rules;
-  auto text = read_whole(file->get(), kMostRules);
+  auto text = read_whole(file->get(), kMaxRules);
   long long idle = 0, warning = 0;
   int read = 0;
   if (!text || std::sscanf(text->c_str(), "%lld %lld\n%n", &idle, &warning, &read) != 2 || idle < 0 || warning < 0 ||
@@ -98,7 +98,7 @@ Result<std::vector<std::string>> NamedWorkspaces::entries() const {
   const DirectoryStream entries = stream_of(std::move(folder));
   if (!entries) return fail_errno(errno, "list workspaces");
   while (const dirent* entry = ::readdir(entries.get())) {
-    if (names.size() < kMostListed) names.emplace_back(entry->d_name);
+    if (names.size() < kMaxListed) names.emplace_back(entry->d_name);
   }
   return names;
 }

@@ -16,8 +16,8 @@ namespace tenants {
 namespace {
 
 constexpr std::string_view kRemoving = ".removing-", kDeleting = ".deleting-";
-constexpr unsigned kDeletionSlice = 500;                // operations between two looks at `stop`
-constexpr uint64_t kMostDeletions = 10'000'000'000ull;  // no jail adds files any longer
+constexpr unsigned kDeletionSlice = 500;               // operations between two looks at `stop`
+constexpr uint64_t kMaxDeletions = 10'000'000'000ull;  // no jail adds files any longer
 
 // The tenant of a folder's name; nullopt: it is no removed tenant.
 std::optional<RemovedTenant> parse_removed(std::string_view folder) {
@@ -68,7 +68,7 @@ Result<std::vector<RemovedTenant>> list_removed(int tenants) {
 
 Result<> delete_files(int tenants, const RemovedTenant& removed, const std::function<bool()>& stop) {
   TRY(const RelativePath path, RelativePath::parse(removed.folder()));
-  TRY(TreeRemoval removal, TreeRemoval::begin(tenants, path, kMostDeletions));
+  TRY(TreeRemoval removal, TreeRemoval::begin(tenants, path, kMaxDeletions));
   for (;;) {
     TRY(const bool gone, removal.step(kDeletionSlice));
     if (gone) return {};

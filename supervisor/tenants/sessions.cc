@@ -22,8 +22,8 @@ Result<RelativePath> file_of(std::string_view id, std::string_view ending = kEnd
 }
 
 std::string cut(const std::string& text) {
-  if (text.size() <= kMostSessionTextBytes) return text;
-  const std::string_view head = std::string_view(text).substr(0, kMostSessionTextBytes);
+  if (text.size() <= kMaxSessionTextBytes) return text;
+  const std::string_view head = std::string_view(text).substr(0, kMaxSessionTextBytes);
   return std::string(head.substr(0, whole_utf8_prefix(head))) + fmt::format("... ({} bytes in all)", text.size());
 }
 
@@ -76,7 +76,7 @@ Result<> SessionLogs::append(std::string_view id, std::string line) {
   struct stat status {};
   if (::fstat(file.get(), &status) < 0) return fail_errno(errno, "stat a session's log");
   const auto size = static_cast<size_t>(status.st_size);
-  if (size > 0 && size + line.size() > kMostSessionBytes) {
+  if (size > 0 && size + line.size() > kMaxSessionBytes) {
     TRY(RelativePath full, file_of(std::string(id) + std::string(kFull)));
     CHECKED(rename_beneath(directory_.get(), path, full, Existing::replace));
     return append(id, std::move(line));
@@ -90,7 +90,7 @@ Result<> SessionLogs::append(std::string_view id, std::string line) {
 
 Result<> SessionLogs::begin(std::string_view id, std::string_view timestamp) {
   TRY(RelativePath open, file_of(id, kOpen));
-  make_room(kMostSessions - 1, kMostSessionsBytes - kMostSessionBytes);
+  make_room(kMaxSessions - 1, kMaxSessionsBytes - kMaxSessionBytes);
   CHECKED(open_beneath(directory_.get(), open, O_WRONLY | O_CREAT, 0600));
   return append(id, dump_json(Json{{"event", "begin"}, {"timestamp", timestamp}}) + "\n");
 }
@@ -101,7 +101,7 @@ bool SessionLogs::is_open(std::string_view id) const {
 }
 
 // Removes the logs with the oldest last write, except those of open sessions.
-void SessionLogs::make_room(size_t most, uint64_t most_bytes) const {
+void SessionLogs::make_room(size_t most, uint64_t max_bytes) const {
   auto ids = list();
   if (!ids) return;
   struct Log {
@@ -123,7 +123,7 @@ void SessionLogs::make_room(size_t most, uint64_t most_bytes) const {
   std::sort(closed.begin(), closed.end(), [](const Log& a, const Log& b) { return a.written < b.written; });
   size_t logs = ids->size();
   for (const Log& log : closed) {
-    if (logs <= most && bytes <= most_bytes) break;
+    if (logs <= most && bytes <= max_bytes) break;
     if (!unlink_beneath(directory_.get(), log.path, Removing::file)) continue;
     logs--;
     bytes -= log.bytes;
@@ -162,7 +162,7 @@ Result<> SessionLogs::end(std::string_view id, std::string_view timestamp) {
 Result<std::string> SessionLogs::read(std::string_view id) const {
   TRY(RelativePath path, file_of(id));
   TRY(Fd file, open_regular_beneath(directory_.get(), path, O_RDONLY));
-  TRY(std::string text, read_whole(file.get(), kMostSessionBytes + (1 << 20)));
+  TRY(std::string text, read_whole(file.get(), kMaxSessionBytes + (1 << 20)));
   Json document = {{"session_id", id},
                    {"customer_uid", customer_},
                    {"description", ""},
@@ -189,7 +189,7 @@ Result<std::vector<std::string>> SessionLogs::list() const {
   std::vector<std::string> ids;
   while (const dirent* entry = ::readdir(entries.get())) {
     std::string_view name = entry->d_name;
-    if (!name.ends_with(kEnding) || ids.size() >= 2 * kMostSessions) continue;
+    if (!name.ends_with(kEnding) || ids.size() >= 2 * kMaxSessions) continue;
     name.remove_suffix(kEnding.size());
     if (file_of(name)) ids.emplace_back(name);
   }

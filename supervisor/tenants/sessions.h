@@ -16,10 +16,10 @@
 
 namespace tenants {
 
-constexpr size_t kMostSessionBytes = 8 << 20;       // of one log
-constexpr size_t kMostSessionTextBytes = 64 << 10;  // of one text (code, result, output, ...); a longer text is cut
-constexpr size_t kMostSessions = 200;               // logs of one tenant
-constexpr uint64_t kMostSessionsBytes = 256 << 20;  // of all logs of one tenant; checked when a session begins
+constexpr size_t kMaxSessionBytes = 8 << 20;       // of one log
+constexpr size_t kMaxSessionTextBytes = 64 << 10;  // of one text (code, result, output, ...); a longer text is cut
+constexpr size_t kMaxSessions = 200;               // logs of one tenant
+constexpr uint64_t kMaxSessionsBytes = 256 << 20;  // of all logs of one tenant; checked when a session begins
 
 // 1 to 64 of A-Z a-z 0-9 . _ -, the first no dot. Errors: invalid.
 Result<> check_session_id(std::string_view id);
@@ -64,7 +64,7 @@ class SessionLogs {
 
  private:
   Result<> append(std::string_view id, std::string line);
-  void make_room(size_t most, uint64_t most_bytes) const;
+  void make_room(size_t most, uint64_t max_bytes) const;
   Fd directory_;
   std::string customer_;
 };

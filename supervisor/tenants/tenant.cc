@@ -38,8 +38,8 @@ Result<policies::CallerCredentials> credentials_of(const mcp::Principal& princip
 }
 
 constexpr mode_t kPrivate = 0700;
-constexpr uint64_t kMostKeptBytes = uint64_t{1} << 62;  // no quota
-constexpr std::chrono::seconds kLookAtMost{60};         // a tenant with shorter times may connect meanwhile
+constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 62;  // no quota
+constexpr std::chrono::seconds kLookAtMost{60};        // a tenant with shorter times may connect meanwhile
 
 }  // namespace
 
@@ -179,7 +179,7 @@ Result<std::shared_ptr<Tenant>> Registry::open_stored(const TenantId& id) {
     return fail(Code::not_found, "there is no tenant '" + id.text() + "'", "warder tenants lists them");
   if (!stored) return tl::unexpected<Error>(stored.error());
   policies::Policy keeping = *store_.standard();
-  keeping.quota = {kMostKeptBytes, kMostKeptBytes, std::numeric_limits<uint32_t>::max(), kMostKeptBytes};
+  keeping.quota = {kMaxKeptBytes, kMaxKeptBytes, std::numeric_limits<uint32_t>::max(), kMaxKeptBytes};
   if (id.workspace.empty()) {
     TRY(auto opened, Tenant::open(loop_, directory_.get(), id.account, keeping));
     return keep(id, std::move(opened))->second;

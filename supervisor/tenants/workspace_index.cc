@@ -10,9 +10,9 @@ namespace {
 
 constexpr size_t kHere = 100;       // looks at files on the loop: about 200 us
 constexpr size_t kInASlice = 4000;  // on the worker thread, before it turns to other workspaces
-constexpr size_t kMostSlices = 1000;
-constexpr uint64_t kMostFiles = 2'000'000;  // in the indexes of all workspaces, if others are not in use: 300 MB
-constexpr double kTryAgainMs = 60'000;      // after a failure
+constexpr size_t kMaxSlices = 1000;
+constexpr uint64_t kMaxFiles = 2'000'000;  // in the indexes of all workspaces, if others are not in use: 300 MB
+constexpr double kTryAgainMs = 60'000;     // after a failure
 
 }  // namespace
 
@@ -145,7 +145,7 @@ void WorkspaceIndex::noted() {
   host_->by_use_.splice(host_->by_use_.end(), host_->by_use_, place_);
   uint64_t files = 0;
   for (const WorkspaceIndex* one : host_->by_use_) files += one->files_;
-  for (auto at = host_->by_use_.begin(); files > kMostFiles && *at != this;) {
+  for (auto at = host_->by_use_.begin(); files > kMaxFiles && *at != this;) {
     WorkspaceIndex* const other = *at++;
     if (other->is_in_use()) continue;
     files -= other->files_;
@@ -177,7 +177,7 @@ Task<> WorkspaceIndex::work() {
 Task<bool> WorkspaceIndex::look_beside() {
   if (!living_.expired()) state_->set_living(living_);
   state_->table().set_contended(writers_.were_several());
-  for (size_t slices = 0; slices < kMostSlices && state_->unusable().empty(); slices++) {
+  for (size_t slices = 0; slices < kMaxSlices && state_->unusable().empty(); slices++) {
     auto found = std::make_shared<bool>(false);
     WorkerThread::Job job = [state = state_, found, begins = slices == 0]() -> Result<> {
       if (begins) state->begin_look();

@@ -7,7 +7,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kLongestName = 64;  // bytes; a longer name is no misspelt name of a tool
+constexpr size_t kMaxName = 64;  // bytes; a longer name is no misspelt name of a tool
 
 // Names that agents and other servers use for these tools, in small letters, without '_', '-' and '.'.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
@@ -127,7 +127,7 @@ size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest_tool(std::string_view name, const std::vector<std::string_view>& offered) {
-  if (name.size() > kLongestName) return {};
+  if (name.size() > kMaxName) return {};
   const std::string asked = squeezed(without_server(name));
   if (asked.empty()) return {};
   for (const auto& [other, tool] : kOtherNames) {

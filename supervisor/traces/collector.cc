@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kSocket = "unix://", kPath = "/v1/traces";
 constexpr char kCredential[] = "warder.traces";
-constexpr size_t kMaxFile = 64 << 10, kMostHeaders = 32;
+constexpr size_t kMaxFile = 64 << 10, kMaxHeaders = 32;
 
 Result<Fd> open_headers(const Collector& collector, const std::string& credentials) {
   const bool named = !collector.headers_file.empty();
@@ -68,11 +68,11 @@ Result<http::Headers> parse_headers(std::string_view text) {
     std::string_view value = line.substr(std::min(colon, line.size() - 1) + 1);
     while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
     // The line is secret, so the error does not show it.
-    if (colon == line.npos || !http::check_header(line.substr(0, colon), value) || headers.size() == kMostHeaders)
-      return fail(Code::invalid,
-                  fmt::format("line {} is not a header, or it is header number {}, which is too many", number,
-                              kMostHeaders + 1),
-                  "Authorization: Bearer TOKEN");
+    if (colon == line.npos || !http::check_header(line.substr(0, colon), value) || headers.size() == kMaxHeaders)
+      return fail(
+          Code::invalid,
+          fmt::format("line {} is not a header, or it is header number {}, which is too many", number, kMaxHeaders + 1),
+          "Authorization: Bearer TOKEN");
     headers.emplace_back(line.substr(0, colon), value);
   }
   return headers;

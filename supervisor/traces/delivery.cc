@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kRetryable[] = {429, 502, 503, 504};  // OTLP forbids retries after other statuses
-constexpr int64_t kLongestPause = 300;              // seconds; bounds the pause of the reply
+constexpr int64_t kMaxPause = 300;                  // seconds; bounds the pause of the reply
 
 // Reads Retry-After in seconds. Its other form, a date, counts as absent: back_off() applies.
 std::chrono::milliseconds retry_after(std::string_view header) {
@@ -23,8 +23,8 @@ std::chrono::milliseconds retry_after(std::string_view header) {
   const auto [end, error] = std::from_chars(header.data(), header.data() + header.size(), seconds);
   const bool number = !header.empty() && end == header.data() + header.size() && header.front() != '-';
   if (!number || (error != std::errc() && error != std::errc::result_out_of_range)) return -1ms;
-  if (error == std::errc::result_out_of_range) seconds = kLongestPause;
-  return std::chrono::seconds(std::min(seconds, kLongestPause));
+  if (error == std::errc::result_out_of_range) seconds = kMaxPause;
+  return std::chrono::seconds(std::min(seconds, kMaxPause));
 }
 
 // Reads {"partialSuccess": {"rejectedSpans": "3"}}; the count may also be a number.
@@ -66,8 +66,8 @@ Judgement judge(const Result<http::HttpReply>& reply, size_t spans) {
 }
 
 std::chrono::milliseconds back_off(unsigned failures) {
-  constexpr int64_t kFirst = 1000, kMost = 32'000;
-  const int64_t whole = std::min(kFirst << std::min(failures - 1, 8U), kMost);
+  constexpr int64_t kFirst = 1000, kMax = 32'000;
+  const int64_t whole = std::min(kFirst << std::min(failures - 1, 8U), kMax);
   const int64_t chance = std::stoll(random_hex(2), nullptr, 16);  // of 65,536
   return std::chrono::milliseconds(whole / 2 + whole / 2 * chance / 65'536);
 }

@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 constexpr auto kEvery = 1s;
 constexpr auto kBetweenLines = 60s;  // between two lines of the log
 constexpr auto kConnect = 3s, kLimit = 10s;
-constexpr unsigned kMostTries = 8;  // some two minutes; a batch that crashes the collector must not block others
-constexpr size_t kMostHead = 16 << 10, kMostBody = 64 << 10;
+constexpr unsigned kMaxTries = 8;  // some two minutes; a batch that crashes the collector must not block others
+constexpr size_t kMaxHead = 16 << 10, kMaxBody = 64 << 10;
 
 std::string host_name() {
   char name[256] = {};
@@ -72,7 +72,7 @@ Task<> Exporter::deliver(std::vector<Span> batch) {
       if (recovered) log_debug("traces: {} accepts spans again", collector_.shown);
       co_return;
     }
-    if (judged.what == Judgement::What::refused || hurries_ || tries == kMostTries) {
+    if (judged.what == Judgement::What::refused || hurries_ || tries == kMaxTries) {
       lose(spans);
       co_return;
     }
@@ -103,8 +103,8 @@ http::ClientRequest Exporter::request_of(const std::vector<Span>& batch) const {
   request.body = encode(batch, host_);
   request.connect = kConnect;
   request.limit = kLimit;
-  request.most_head = kMostHead;
-  request.most_body = kMostBody;
+  request.max_head = kMaxHead;
+  request.max_body = kMaxBody;
   return request;
 }
 

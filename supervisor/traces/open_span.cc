@@ -7,7 +7,7 @@
 namespace traces {
 namespace {
 
-constexpr size_t kLongestText = 256;
+constexpr size_t kMaxText = 256;
 constexpr int kSampled = 1, kRandom = 2;  // flags of the W3C traceparent: recorded; random trace id
 
 int64_t now_ns() {
@@ -51,12 +51,12 @@ OpenSpan::~OpenSpan() {
 
 void OpenSpan::set(std::string_view key, Value value) {
   if (!queue_) return;
-  if (auto* text = std::get_if<std::string>(&value); text && text->size() > kLongestText) text->resize(kLongestText);
+  if (auto* text = std::get_if<std::string>(&value); text && text->size() > kMaxText) text->resize(kMaxText);
   span_.attributes.emplace_back(key, std::move(value));
 }
 
 void OpenSpan::rename(std::string_view name) {
-  if (queue_) span_.name = name.substr(0, kLongestText);
+  if (queue_) span_.name = name.substr(0, kMaxText);
 }
 
 void OpenSpan::fail(std::string_view why) {

@@ -6,7 +6,7 @@
 namespace traces {
 
 void Queue::add(Span span) {
-  if (spans_.size() >= kMost) {
+  if (spans_.size() >= kMax) {
     spans_.pop_front();
     counts.dropped++;
   }

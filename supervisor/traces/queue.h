@@ -1,4 +1,4 @@
-// Queue: ended spans that wait to be sent, at most kMost, the newest. Adding a span takes a microsecond and never
+// Queue: ended spans that wait to be sent, at most kMax, the newest. Adding a span takes a microsecond and never
 // waits: a slow or absent collector costs spans and never an execution's time.
 // Source: open_span.cc. Emptied by: exporter.cc. No errors: spans without room are counted as dropped.
 #pragma once
@@ -14,7 +14,7 @@ namespace traces {
 
 class Queue {
  public:
-  static constexpr size_t kMost = 2048;
+  static constexpr size_t kMax = 2048;
 
   struct Counts {  // since the daemon started
     uint64_t exported = 0;

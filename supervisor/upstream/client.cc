@@ -20,7 +20,7 @@ constexpr auto kProbeLimit = 3s;  // a server from before 2026 may drop an unkno
 constexpr auto kFarewell = 2s;
 constexpr size_t kMaxValueBytes = 128 << 20;  // memory of one message's values, beside its text
 constexpr size_t kCountFrom = 64 << 10;       // bytes; shorter messages cannot hold so many values
-constexpr size_t kMostInBatch = 256;          // messages
+constexpr size_t kMaxInBatch = 256;           // messages
 constexpr const char* kHandshake[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 Json client_info() { return {{"name", "warder"}, {"version", kWarderVersion}}; }
@@ -274,7 +274,7 @@ Task<> Client::take(MessageText text, std::optional<int64_t> of) {
   unasked_ += bytes;  // after the parse: a large answer in parsing must not make other messages a flood
   if (parsed && parsed->is_object()) {
     take_message(*parsed, of, bytes);
-  } else if (parsed && parsed->is_array() && parsed->size() <= kMostInBatch) {  // batches, of version 2025-03-26
+  } else if (parsed && parsed->is_array() && parsed->size() <= kMaxInBatch) {  // batches, of version 2025-03-26
     for (Json& one : *parsed)
       if (one.is_object()) take_message(one, of, bytes);
   }

@@ -11,16 +11,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostHeld = 2 * kMaxMessage;  // bytes of all replies together
-constexpr auto kMostListenPause = 60s;         // between two GET streams that belong to no request
+constexpr size_t kMaxHeld = 2 * kMaxMessage;  // bytes of all replies together
+constexpr auto kMaxListenPause = 60s;         // between two GET streams that belong to no request
 
 }  // namespace
 
 Result<> HttpTransport::hold(size_t& held, size_t now) {
   held_ += now - held;
   held = now;
-  if (held_ > kMostHeld)
-    return fail(Code::exhausted, fmt::format("its answers together are larger than {} MB", kMostHeld >> 20),
+  if (held_ > kMaxHeld)
+    return fail(Code::exhausted, fmt::format("its answers together are larger than {} MB", kMaxHeld >> 20),
                 "ask for less data in one call");
   return {};
 }
@@ -116,7 +116,7 @@ Task<> HttpTransport::listen() {
     if (tokens_ && head && head->status == 401) {
       if (const auto renewed = co_await replace_token(std::move(sent)); !renewed) co_return;
       co_await sleep_for(loop_, pause);
-      pause = std::min<std::chrono::milliseconds>(2 * pause, kMostListenPause);
+      pause = std::min<std::chrono::milliseconds>(2 * pause, kMaxListenPause);
       continue;
     }
     if (head && head->status == 404 && !session_.empty())
@@ -132,7 +132,7 @@ Task<> HttpTransport::listen() {
     }
     exchange.reset();
     co_await sleep_for(loop_, pause);
-    pause = std::min<std::chrono::milliseconds>(2 * pause, kMostListenPause);
+    pause = std::min<std::chrono::milliseconds>(2 * pause, kMaxListenPause);
   }
 }
 

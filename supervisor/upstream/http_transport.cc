@@ -17,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostPosts = 256;
-constexpr size_t kMostRefusal = 64 << 10, kShown = 300;
-constexpr size_t kLongestSession = 1024;
+constexpr size_t kMaxPosts = 256;
+constexpr size_t kMaxRefusal = 64 << 10, kShown = 300;
+constexpr size_t kMaxSession = 1024;
 constexpr auto kNotification = 30s;  // time for the server to accept a notification
 constexpr auto kGrace = 1s;          // for a reply to end after its answer; then its connection can be reused
 constexpr auto kSessionEnd = 2s;     // for the DELETE that ends the session
@@ -97,7 +97,7 @@ http::ClientRequest HttpTransport::request(std::string method) const {
   request.headers = headers_;
   request.connect = std::min(request.connect, config_.start);
   request.limit = 0ms;  // the waiting request has its own limit
-  request.most_body = SIZE_MAX;
+  request.max_body = SIZE_MAX;
   if (!version_.empty()) request.headers.emplace_back("MCP-Protocol-Version", version_);
   if (!session_.empty()) request.headers.emplace_back("Mcp-Session-Id", session_);
   if (!token_.empty()) request.headers.emplace_back("Authorization", "Bearer " + token_);
@@ -139,7 +139,7 @@ Task<HttpTransport::Reply> HttpTransport::send_post(Message& message) {
   co_return reply;
 }
 
-bool HttpTransport::full() const { return posts_.size() >= kMostPosts / 2; }
+bool HttpTransport::full() const { return posts_.size() >= kMaxPosts / 2; }
 
 void HttpTransport::send(const Json& message, Arguments arguments) {
   Message one;
@@ -168,7 +168,7 @@ void HttpTransport::send(const Json& message, Arguments arguments) {
 void HttpTransport::post(Message message) {
   if (over_) return;
   auto one = std::make_shared<Post>(loop_, message.id, held_);
-  if (posts_.size() >= kMostPosts) {
+  if (posts_.size() >= kMaxPosts) {
     if (message.id)
       loop_.defer([weak = std::weak_ptr(self_), id = *message.id] {
         if (auto self = weak.lock())
@@ -224,13 +224,13 @@ Task<> HttpTransport::converse(Message& message, Post& post) {
   heard_++;  // a reply of any status shows that the server runs
   if (message.method == "initialize" && head->status == 200) {
     session_ = head->header("mcp-session-id");
-    if (session_.size() > kLongestSession || !is_visible(session_)) session_.clear();
+    if (session_.size() > kMaxSession || !is_visible(session_)) session_.clear();
   }
   if (head->status == 200 && head->media_type() == http::kEventStreamType) {
     co_await take_stream(std::move(exchange), message, post);
     co_return;
   }
-  auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMostRefusal, post.held);
+  auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMaxRefusal, post.held);
   if (head->status == 200 && body) {
     auto whole = std::make_shared<const std::string>(*std::move(body));
     const MessageText text{*whole, {whole, whole->data()}};

@@ -11,10 +11,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostRounds = 10;        // repetitions of one call
-constexpr size_t kMostInputs = 16;        // questions in one answer
-constexpr size_t kMostState = 256 << 10;  // bytes
-constexpr size_t kMostQuestions = ServerQuestions::kMostOfCall;
+constexpr size_t kMaxRounds = 10;        // repetitions of one call
+constexpr size_t kMaxInputs = 16;        // questions in one answer
+constexpr size_t kMaxState = 256 << 10;  // bytes
+constexpr size_t kMaxQuestions = ServerQuestions::kMaxOfCall;
 
 bool wants_input(const ServerAnswer& answer) {
   return !answer.is_error && answer.result.value("resultType", Json()) == "input_required";
@@ -26,7 +26,7 @@ Task<Result<ServerAnswer>> Client::call(Order order) {
   order.method = "tools/call";
   auto left = order.limit;
   size_t asked = 0;
-  for (size_t round = 0; round <= kMostRounds; round++) {
+  for (size_t round = 0; round <= kMaxRounds; round++) {
     const auto begun = Monotonic::now();
     Order once = order;
     once.limit = left;
@@ -35,7 +35,7 @@ Task<Result<ServerAnswer>> Client::call(Order order) {
     left = std::max<std::chrono::milliseconds>(
         left - std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun), 1ms);
     Json state = answer.result.value("requestState", Json());
-    if (!state.is_null() && (!state.is_string() || state.get_ref<const std::string&>().size() > kMostState))
+    if (!state.is_null() && (!state.is_string() || state.get_ref<const std::string&>().size() > kMaxState))
       co_return fail(Code::unavailable, "sent a requestState that is not a string of at most 256 KB");
     for (const char* key : {"inputResponses", "requestState"}) order.params.erase(key);
     if (Json inputs = answer.result.value("inputRequests", Json()); !inputs.is_null()) {
@@ -43,15 +43,15 @@ Task<Result<ServerAnswer>> Client::call(Order order) {
     }
     if (!state.is_null()) order.params["requestState"] = std::move(state);
   }
-  co_return fail(Code::exhausted, fmt::format("asks more questions after {} answers", kMostRounds));
+  co_return fail(Code::exhausted, fmt::format("asks more questions after {} answers", kMaxRounds));
 }
 
 // Questions are asked one after the other: a person reads one form at a time.
 Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size_t& asked) {
   Json responses = Json::object();
-  if (!inputs.is_object() || inputs.size() > kMostInputs)
+  if (!inputs.is_object() || inputs.size() > kMaxInputs)
     co_return fail(Code::unavailable,
-                   fmt::format("sent inputRequests that are not an object of at most {} questions", kMostInputs));
+                   fmt::format("sent inputRequests that are not an object of at most {} questions", kMaxInputs));
   for (auto input = inputs.begin(); input != inputs.end(); ++input) {
     const Json method = input->is_object() ? input->value("method", Json()) : Json();
     if (method != "elicitation/create")
@@ -60,7 +60,7 @@ Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size
                                  printable(method.is_string() ? method.get<std::string>() : "nothing", 64)));
     auto question = read_question(input->value("params", Json()));
     Reply said;
-    if (question && asking.ask && asked++ < kMostQuestions) said = co_await asking.ask(*std::move(question));
+    if (question && asking.ask && asked++ < kMaxQuestions) said = co_await asking.ask(*std::move(question));
     responses[input.key()] = said.result();
   }
   co_return responses;

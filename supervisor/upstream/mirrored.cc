@@ -14,7 +14,7 @@ namespace upstream {
 namespace {
 
 constexpr const char* kMark = "x-mcp-header";
-constexpr size_t kMost = 32;
+constexpr size_t kMax = 32;
 
 size_t count_marks(const Json& value, int depth) {
   if (depth > kMaxJsonDepth || !value.is_structured()) return 0;
@@ -51,7 +51,7 @@ Result<std::vector<Mirrored>> read_mirrored(const Json& schema) {
   if (marks == 0) return all;
   std::vector<std::string> path;
   CHECKED(read_properties(schema, path, all));
-  if (all.size() != marks || all.size() > kMost)
+  if (all.size() != marks || all.size() > kMax)
     return fail(Code::invalid, "x-mcp-header is at a place without an argument, or too often");
   std::set<std::string> names;
   for (const auto& one : all) {

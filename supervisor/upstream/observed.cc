@@ -130,7 +130,7 @@ Shape Shape::from_json(const Json& kept, int depth) {
 }
 
 bool Observed::see(const Json& value) {
-  if (results >= kMost || told >= kMostTold) return false;
+  if (results >= kMax || told >= kMaxTold) return false;
   results++;
   shape.see(value);
   if (results < kNeeded) return false;

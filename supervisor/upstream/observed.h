@@ -47,9 +47,9 @@ struct Shape::Member {
 
 // The results of one tool.
 struct Observed {
-  static constexpr uint32_t kNeeded = 2;    // results before there is a schema
-  static constexpr uint32_t kMost = 64;     // results that are read
-  static constexpr uint32_t kMostTold = 5;  // changes of `schema`; each one rewrites all stubs
+  static constexpr uint32_t kNeeded = 2;   // results before there is a schema
+  static constexpr uint32_t kMax = 64;     // results that are read
+  static constexpr uint32_t kMaxTold = 5;  // changes of `schema`; each one rewrites all stubs
   uint32_t results = 0;
   uint32_t told = 0;
   Shape shape;

@@ -32,13 +32,13 @@ std::string text_of_block(Json& block) {
 
 // A number, a boolean or null that reads exactly as JSON writes it, without loss of digits.
 bool is_plain_scalar(std::string_view text) {
-  constexpr size_t kMostDigits = 15;  // digits that a double holds exactly
-  constexpr size_t kMostBytes = 24;
+  constexpr size_t kMaxDigits = 15;  // digits that a double holds exactly
+  constexpr size_t kMaxBytes = 24;
   if (text == "true" || text == "false" || text == "null") return true;
-  if (text.size() > kMostBytes) return false;
+  if (text.size() > kMaxBytes) return false;
   const size_t digits =
       static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }));
-  return digits > 0 && digits <= kMostDigits && text.find_first_not_of("-.0123456789") == text.npos;
+  return digits > 0 && digits <= kMaxDigits && text.find_first_not_of("-.0123456789") == text.npos;
 }
 
 std::optional<Json> scalar_of_text(std::string_view text) {
@@ -52,7 +52,7 @@ Json value_of_text(std::string text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_structure = first != text.npos && (text[first] == '{' || text[first] == '[');
   // A text of millions of values is not parsed.
-  const bool is_small = text.size() <= kCountTextFrom || value_bytes(text) <= kMostValueBytes + 2 * text.size();
+  const bool is_small = text.size() <= kCountTextFrom || value_bytes(text) <= kMaxValueBytes + 2 * text.size();
   if (is_structure && is_small) {
     auto parsed = parse_json(text);
     if (parsed) return *std::move(parsed);

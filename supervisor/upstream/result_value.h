@@ -20,7 +20,7 @@ struct ToolValue {
 // result that the server's library wrapped is unwrapped (wrapped_result.h).
 // The only text of an answer becomes a number, a boolean or null if JSON writes that value in exactly this way: "8",
 // "8.0", "-0.5", "true". "007", "1.10", "1e3", "+1" and numbers of more than 15 digits stay texts. Several texts become
-// one text, joined by newlines. JSON stays a text if its values would take more than kMostValueBytes (value_bytes.h).
+// one text, joined by newlines. JSON stays a text if its values would take more than kMaxValueBytes (value_bytes.h).
 ToolValue value_of(ServerAnswer answer, std::string_view tool = {}, const Json& output_schema = nullptr);
 
 // The parts of `value` that the paths name, in the same shape. "items.title" is that member of each element of a list

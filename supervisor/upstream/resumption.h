@@ -16,10 +16,10 @@ namespace upstream {
 
 class Resumption {
  public:
-  static constexpr std::chrono::milliseconds kLeastPause{100}, kMostPause{30'000};
+  static constexpr std::chrono::milliseconds kMinPause{100}, kMaxPause{30'000};
   static constexpr std::chrono::milliseconds kUsualPause{1'000};  // if the server names none
-  static constexpr unsigned kMostInVain = 5;                      // attempts in a row without a new event
-  static constexpr unsigned kMostInAll = 1'000;                   // attempts for one stream
+  static constexpr unsigned kMaxInVain = 5;                       // attempts in a row without a new event
+  static constexpr unsigned kMaxInAll = 1'000;                    // attempts for one stream
 
   // Takes the id and the pause that the stream has now. To be called after each part of the stream.
   void note(const http::EventStream& events);

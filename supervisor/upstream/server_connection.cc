@@ -12,12 +12,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMaxPages = 100;
-constexpr auto kMostStartPause = 60s;
+constexpr auto kMaxStartPause = 60s;
 constexpr auto kBetweenLists = 250ms;
 
 std::chrono::milliseconds pause_after(unsigned failures) {
   if (failures < 2) return 0ms;
-  return std::min<std::chrono::milliseconds>(500ms * (1 << std::min(failures - 2, 8u)), kMostStartPause);
+  return std::min<std::chrono::milliseconds>(500ms * (1 << std::min(failures - 2, 8u)), kMaxStartPause);
 }
 
 const char* where_is(const ServerConfig& config) {

@@ -41,7 +41,7 @@ void ServerQuestions::open(int64_t call, Asking asking, RequestClock& clock) {
 void ServerQuestions::close(int64_t call, bool heard) {
   auto node = calls_.extract(call);
   if (!node) return;
-  if (!heard && given_up_.size() >= kMostGivenUp) lost_count_ = true;
+  if (!heard && given_up_.size() >= kMaxGivenUp) lost_count_ = true;
   if (!heard && !lost_count_) given_up_.emplace(call, node.mapped().asking.whose);
   std::erase_if(open_, [call](const auto& entry) { return entry.second->call == call; });
 }
@@ -65,7 +65,7 @@ void ServerQuestions::ask(const Json& id, const Json& params, std::optional<int6
   if (open_.contains(key)) return;  // with the same id, the two answers could be confused
   int64_t number = 0;
   Call* call = call_of(of, number);
-  if (!call || !call->asking.ask || call->asked >= kMostOfCall) return reply(id, {});
+  if (!call || !call->asking.ask || call->asked >= kMaxOfCall) return reply(id, {});
   call->asked++;
   auto question = read_question(params);
   if (!question) {

@@ -22,8 +22,8 @@ namespace upstream {
 
 class ServerQuestions {
  public:
-  static constexpr size_t kMostOfCall = 10;
-  static constexpr size_t kMostGivenUp = 256;
+  static constexpr size_t kMaxOfCall = 10;
+  static constexpr size_t kMaxGivenUp = 256;
   using Send = std::function<void(const Json& message)>;
 
   ServerQuestions(Loop& loop, Send send);

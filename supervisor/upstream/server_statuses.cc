@@ -47,14 +47,14 @@ std::vector<ServerStatus> UpstreamServers::statuses() const {
 
 // "of 2 tenants: acme, uid-1000"; at most 20 names.
 std::string UpstreamServers::logins_text(const Server& server) const {
-  constexpr size_t kMostNames = 20;
+  constexpr size_t kMaxNames = 20;
   std::vector<std::string> names;
   if (logins_) names = logins_->book().owners_of(server.config.name);
   if (names.empty()) return "of no tenant yet";
   const size_t count = names.size();
-  if (count > kMostNames) names.resize(kMostNames);
+  if (count > kMaxNames) names.resize(kMaxNames);
   return fmt::format("of {} {}: {}{}", count, count == 1 ? "tenant" : "tenants", fmt::join(names, ", "),
-                     count > kMostNames ? ", ..." : "");
+                     count > kMaxNames ? ", ..." : "");
 }
 
 Task<Result<>> UpstreamServers::test(std::string name, std::string account) {

@@ -19,9 +19,9 @@ Result<> check_workflow_name(std::string_view name) {
 Result<> check_step_name(std::string_view name) {
   const bool has_control =
       std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-  if (!name.empty() && name.size() <= kMostStepNameBytes && !has_control && valid_utf8(name) == name) return {};
+  if (!name.empty() && name.size() <= kMaxStepNameBytes && !has_control && valid_utf8(name) == name) return {};
   return fail(Code::invalid, fmt::format("step: '{}' is not the name of a step", printable(name, 64)),
-              fmt::format("use 1 to {} bytes of text without line ends", kMostStepNameBytes));
+              fmt::format("use 1 to {} bytes of text without line ends", kMaxStepNameBytes));
 }
 
 std::string_view state_name(StepState state) { return state == StepState::finished ? "finished" : "failed"; }

@@ -16,13 +16,13 @@
 
 namespace workflows {
 
-constexpr size_t kMostValueBytes = 1 << 20;  // of one step's value, as JSON
-constexpr size_t kMostStepNameBytes = 128;
-constexpr size_t kMostFailureBytes = 4096;  // of the message of a failed step; a longer one is cut
+constexpr size_t kMaxValueBytes = 1 << 20;  // of one step's value, as JSON
+constexpr size_t kMaxStepNameBytes = 128;
+constexpr size_t kMaxFailureBytes = 4096;  // of the message of a failed step; a longer one is cut
 
 // 1 to 64 of A-Z a-z 0-9 . _ -, the first no dot. Errors: invalid.
 Result<> check_workflow_name(std::string_view name);
-// 1 to kMostStepNameBytes bytes of UTF-8 without control characters. Errors: invalid.
+// 1 to kMaxStepNameBytes bytes of UTF-8 without control characters. Errors: invalid.
 Result<> check_step_name(std::string_view name);
 
 struct WorkflowId {
@@ -87,9 +87,9 @@ class WorkflowDisk {
   // Records a step, in the place of an earlier one of its position. Returns the bytes of all workflows of the tenant.
   // Errors also: not_found, the workflow was removed; exhausted, `limits.bytes`.
   virtual Task<Result<uint64_t>> put(WorkflowId id, StoredStep step, int64_t expires_ms, WorkflowLimits limits) = 0;
-  // Steps from `first` on, in their order: at most `most` and, after the first one, at most `most_bytes` of values.
+  // Steps from `first` on, in their order: at most `most` and, after the first one, at most `max_bytes` of values.
   virtual Task<Result<std::vector<StoredStep>>> steps(WorkflowId id, uint32_t first, uint32_t most,
-                                                      uint64_t most_bytes) = 0;
+                                                      uint64_t max_bytes) = 0;
   // The same without values, but those of failed steps.
   struct StepHead {
     StoredStep step;

@@ -21,8 +21,8 @@ tl::unexpected<Error> is_held(const std::string& name, const std::string& holder
 }
 
 std::string cut_message(std::string text) {
-  if (text.size() <= kMostFailureBytes) return text;
-  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, kMostFailureBytes)));
+  if (text.size() <= kMaxFailureBytes) return text;
+  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, kMaxFailureBytes)));
   return text;
 }
 
@@ -104,15 +104,15 @@ Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string 
 }
 
 tl::unexpected<Error> HeldWorkflow::too_long(size_t bytes) const {
-  return fail(Code::exhausted,
-              fmt::format("the value of step '{}' has {} bytes as JSON, {} are allowed", running_->name, bytes,
-                          kMostValueBytes),
-              "write it to a file of the workspace, and return the file's name", "workflows");
+  return fail(
+      Code::exhausted,
+      fmt::format("the value of step '{}' has {} bytes as JSON, {} are allowed", running_->name, bytes, kMaxValueBytes),
+      "write it to a file of the workspace, and return the file's name", "workflows");
 }
 
 Result<> HeldWorkflow::add_to_value(std::string_view part) {
   if (!running_ || is_busy_) return fail(Code::invalid, fmt::format("no step of workflow '{}' runs", id_.name));
-  if (running_->value.size() + part.size() > kMostValueBytes) return too_long(running_->value.size() + part.size());
+  if (running_->value.size() + part.size() > kMaxValueBytes) return too_long(running_->value.size() + part.size());
   running_->value += part;
   return {};
 }
@@ -133,7 +133,7 @@ Task<Result<>> HeldWorkflow::end_step(Ending ending) {
   } else {
     step.value = std::move(running_->value) + ending.value;
   }
-  if (step.value.size() > kMostValueBytes) {
+  if (step.value.size() > kMaxValueBytes) {
     auto refused = too_long(step.value.size());
     running_.reset();
     co_return refused;

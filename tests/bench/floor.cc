@@ -38,7 +38,7 @@ namespace {
 
 constexpr unsigned kUser = 200000;
 constexpr int kChannel = 3;
-constexpr size_t kMostText = 65536;
+constexpr size_t kMaxText = 65536;
 constexpr const char* kForbidden[] = {"mount",
                                       "umount2",
                                       "pivot_root",
@@ -229,7 +229,7 @@ void answer(PyObject* result) {
     if (!PyObject_CallNoArgs(warm)) PyErr_Print();
   }
   if (write(kChannel, "R", 1) != 1) _exit(1);
-  static char text[kMostText];
+  static char text[kMaxText];
   const ssize_t size = read(kChannel, text, sizeof text);
   if (size <= 0) _exit(0);
   answer(PyObject_CallFunction(run, "y#", text, static_cast<Py_ssize_t>(size)));
@@ -321,7 +321,7 @@ class Server {
   }
 
   void from_client(int client) {
-    static char text[kMostText];
+    static char text[kMaxText];
     const ssize_t size = read(client, text, sizeof text);
     if (size <= 0) {
       close(client);
@@ -340,7 +340,7 @@ class Server {
   }
 
   void from_jail(int fd, Jail& jail) {
-    static char text[kMostText];
+    static char text[kMaxText];
     const ssize_t size = read(fd, text, sizeof text);
     if (size > 0 && !jail.is_ready) {  // "R"
       jail.is_ready = true;

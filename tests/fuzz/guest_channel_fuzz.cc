@@ -18,7 +18,7 @@ namespace {
 
 using jail::GuestChannel;
 
-constexpr size_t kMostPackets = 300;
+constexpr size_t kMaxPackets = 300;
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -67,14 +67,14 @@ Task<> hear(GuestChannel& channel, Heard& heard) {
 std::vector<std::string> packets_of(char how, std::string_view rest) {
   std::vector<std::string> packets;
   if (how == '\n' || how == 'L') {
-    for (size_t at = 0; at <= rest.size() && packets.size() < kMostPackets;) {
+    for (size_t at = 0; at <= rest.size() && packets.size() < kMaxPackets;) {
       const size_t end = std::min(rest.find('\n', at), rest.size());
       if (end > at) packets.emplace_back(rest.substr(at, end - at));
       at = end + 1;
     }
     if (how == 'L' && !packets.empty()) {
       packets.front().resize(GuestChannel::kPacketBytes, ' ');
-      packets.assign(kMostPackets, packets.front());
+      packets.assign(kMaxPackets, packets.front());
     }
     return packets;
   }

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr jail::IdRange kIds{1'000'000, 10};
 constexpr uint32_t kRunner = 1'000'003;
-constexpr size_t kMostOrders = 64;
+constexpr size_t kMaxOrders = 64;
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -259,7 +259,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   jail::OrderCheck check = scene.make_check();
   bool attached = false;
   const uint8_t* const end = data + size;
-  for (size_t orders = 0; orders < kMostOrders && end - data >= 2; orders++) {
+  for (size_t orders = 0; orders < kMaxOrders && end - data >= 2; orders++) {
     Sent sent = right_order(scene, data[0]);
     const int changes = data[1] % 4;
     data += 2;

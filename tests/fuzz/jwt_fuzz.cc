@@ -57,7 +57,7 @@ bool verify(std::string_view token) {
     require(!claims.error().empty());
     return false;
   }
-  require(token.size() <= credentials::kMostJwtBytes);
+  require(token.size() <= credentials::kMaxJwtBytes);
   require(credentials::looks_like_jwt(token));
   require(!claims->subject.empty() && claims->subject.size() <= 128);
   require(std::all_of(claims->subject.begin(), claims->subject.end(), [](char c) { return c > 32 && c < 127; }));

@@ -44,7 +44,7 @@ void check_message(const Json& value, std::string_view line = {}) {
 
 void check_item(const mcp::LineSplitter::Item& item) {
   if (item.kind == mcp::LineSplitter::Kind::too_long) {
-    if (item.found) require(item.found->raw_id.size() <= EnvelopeScan::kMostIdBytes);
+    if (item.found) require(item.found->raw_id.size() <= EnvelopeScan::kMaxIdBytes);
     return;
   }
   require(item.text.size() <= kMaxLine);

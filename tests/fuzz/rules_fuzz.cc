@@ -112,7 +112,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t definitions = files.definitions(refused).size();
   require(files.write_skills(refused).has_value());
   const size_t skills = files.read_skills().value().size();
-  require(skills <= kMostRuleSkills);
+  require(skills <= kMaxRuleSkills);
   for (const auto& entry : fs::directory_iterator(state / "rules")) {
     const auto text = read_trusted_file(entry.path(), kMaxRuleText);
     require(text && read_signed_rule(*text)->by == authority().public_key());

@@ -71,7 +71,7 @@ struct Thinking {
 
 Task<upstream::Reply> think(World& world, bool answers, upstream::Question question) {
   const Thinking alive(world.thinking);
-  require(world.thinking <= 2 * upstream::ServerQuestions::kMostOfCall);
+  require(world.thinking <= 2 * upstream::ServerQuestions::kMaxOfCall);
   require(question.message.size() <= 3 * upstream::Question::kMaxMessage + 3 &&
           valid_utf8(question.message) == question.message);
   require(question.schema.at("type") == "object" &&

@@ -93,5 +93,5 @@ TEST_CASE("a full queue is unavailable, and what was sent is whole", "[jail]") {
 
 TEST_CASE("more descriptors than any order has are not sent", "[jail]") {
   Pair pair;
-  CHECK_FALSE(send_message(pair.a.get(), "1", 1, std::vector<int>(kMostFdsOfMessage + 1, 0)));
+  CHECK_FALSE(send_message(pair.a.get(), "1", 1, std::vector<int>(kMaxFdsOfMessage + 1, 0)));
 }

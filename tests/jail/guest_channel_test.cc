@@ -121,7 +121,7 @@ TEST_CASE("nesting within the limit is read", "[jail]") {
 }
 
 TEST_CASE("a message over 8 MiB is refused before it is whole", "[jail]") {
-  std::vector<std::string> packets(GuestChannel::kMostUpBytes / 65'535 + 2, "M" + std::string(65'535, ' '));
+  std::vector<std::string> packets(GuestChannel::kMaxUpBytes / 65'535 + 2, "M" + std::string(65'535, ' '));
   Channel channel;
   auto message = channel.receive_after(packets);
   REQUIRE_FALSE(message);

@@ -78,7 +78,7 @@ TEST_CASE("a range has an init, runners and the daemon, and gives none of them o
   CHECK(kIds.has(kIds.daemon()));
   CHECK_FALSE(kIds.has(999'999));
   CHECK_FALSE(kIds.has(1'000'010));
-  const IdRange least{65536, IdRange::kLeast};
+  const IdRange least{65536, IdRange::kMin};
   CHECK(least.runners() == 2);
   CHECK(least.has_runner(65538));
   CHECK_FALSE(least.has_runner(65539));

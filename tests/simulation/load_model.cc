@@ -376,7 +376,8 @@ class LoadModel {
       all += node.runs;
     }
     if (all > 0)
-      figures_.most_to_mean = static_cast<double>(most) * static_cast<double>(nodes_.size()) / static_cast<double>(all);
+      figures_.busiest_to_mean =
+          static_cast<double>(most) * static_cast<double>(nodes_.size()) / static_cast<double>(all);
   }
 
   const LoadScenario& scenario_;

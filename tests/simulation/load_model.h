@@ -48,9 +48,9 @@ struct LoadFigures {
   // Runs that broke a rule; must be 0.
   uint64_t on_drained = 0;  // started there although they may go anywhere, or after their home had moved
   uint64_t on_foreign_version = 0;
-  uint64_t asked_twice = 0;  // a node within one request
-  double fairness = 0;       // Jain's index of the tenants' mean response times (service and wait): 1 is equal
-  double most_to_mean = 0;   // the busiest node's runs over the mean
+  uint64_t asked_twice = 0;    // a node within one request
+  double fairness = 0;         // Jain's index of the tenants' mean response times (service and wait): 1 is equal
+  double busiest_to_mean = 0;  // the busiest node's runs over the mean
 };
 
 // `nodes`: at least 10. Deterministic for one seed.

@@ -105,7 +105,7 @@ uint64_t print_load(const Options& options) {
     fmt::print("{:32}{:>10.2f}{:>10.2f}{:>10.2f}{:>10.2f}{:>10.2f}{:>9.3f}{:>9.3f}{:>8.2f}{:>8.3f}\n", scenario.name,
                figures.wait.at(0.5) / 1e3, figures.wait.at(0.99) / 1e3, figures.wait_quiet.at(0.99) / 1e3,
                figures.queue.at(0.99) / 1e3, percent(figures.other_node), percent(figures.refused),
-               percent(figures.lost), figures.most_to_mean, figures.fairness);
+               percent(figures.lost), figures.busiest_to_mean, figures.fairness);
     if (figures.unanswered > 0 && scenario.anywhere == 1)
       fmt::print("    {:.2f} % went to a lost node first, and to another one after 2 s\n", percent(figures.unanswered));
     if (figures.moved_homes > 0)

@@ -65,7 +65,7 @@ TEST_CASE("a text of another form is refused", "[skills]") {
     CHECK_FALSE(skills::read_bundle(text, "fleet-report"));
   CHECK_FALSE(skills::read_bundle(good, "fleet_report"));
   Json many = {{"SKILL.md", kHeadOfReport}};
-  for (size_t i = 0; i < skills::kMostFiles; i++) many["f" + std::to_string(i)] = "";
+  for (size_t i = 0; i < skills::kMaxFiles; i++) many["f" + std::to_string(i)] = "";
   CHECK(skills::read_bundle(bundle_of(many), "fleet-report").error().code == Code::exhausted);
 }
 

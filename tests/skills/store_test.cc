@@ -95,7 +95,7 @@ TEST_CASE_METHOD(Scene, "code and descriptions are bounded text", "[skills]") {
   CHECK(save(store, draft("x", std::string("a\0b", 3)), limits).error().code == Code::invalid);
   CHECK(save(store, draft("x", "\xc3\x28"), limits).error().code == Code::invalid);
   CHECK(save(store, draft("x", ""), limits).error().code == Code::invalid);
-  CHECK(save(store, draft("x", std::string(skills::kMostCodeBytes + 1, ' ')), limits).error().rule == "skills.code");
+  CHECK(save(store, draft("x", std::string(skills::kMaxCodeBytes + 1, ' ')), limits).error().rule == "skills.code");
   CHECK(save(store, draft("x", "1", std::string(1025, 'd')), limits).error().code == Code::invalid);
   CHECK(save(store, draft("x", "1", "---\nname: other\n---\n: - & * ! \" ' \\ \x7f \xe2\x80\xa8"), limits));
   CHECK(open().find("x")->skill.description == "---\nname: other\n---\n: - & * ! \" ' \\ \x7f \xe2\x80\xa8");

@@ -16,8 +16,8 @@
 namespace admin {
 namespace {
 
-constexpr size_t kBlock = 512, kMostNameBytes = 8'192, kMostArchiveEntries = 50'000'000;
-constexpr uint64_t kMostEntryBytes = 1ull << 50;
+constexpr size_t kBlock = 512, kMaxNameBytes = 8'192, kMaxArchiveEntries = 50'000'000;
+constexpr uint64_t kMaxEntryBytes = 1ull << 50;
 using TarBlock = std::array<char, kBlock>;
 
 enum class EntryKind { file, folder, link, fifo };
@@ -112,7 +112,7 @@ Result<> ArchiveCheck::skip(uint64_t bytes) {
 }
 
 Result<std::string> ArchiveCheck::read_long_name(uint64_t bytes) {
-  if (bytes > kMostNameBytes) return fail(Code::invalid, "the archive is refused: a name is too long");
+  if (bytes > kMaxNameBytes) return fail(Code::invalid, "the archive is refused: a name is too long");
   std::string text;
   while (text.size() < bytes) {
     TarBlock block;
@@ -124,7 +124,7 @@ Result<std::string> ArchiveCheck::read_long_name(uint64_t bytes) {
 }
 
 Result<> ArchiveCheck::check_name(const std::string& name) const {
-  if (name.empty() || name.size() > kMostNameBytes) return refuse(name, "is no name");
+  if (name.empty() || name.size() > kMaxNameBytes) return refuse(name, "is no name");
   if (name.front() == '/') return refuse(name, "is an absolute path");
   for (size_t at = 0; at <= name.size();) {
     const size_t end = std::min(name.find('/', at), name.size());
@@ -176,7 +176,7 @@ Result<> ArchiveCheck::take_entry(const TarBlock& header, uint64_t bytes) {
       kind == EntryKind::file && (((*mode & 04000) != 0 && *uid == 0) || ((*mode & 02000) != 0 && *gid == 0));
   if (runs_as_root) return refuse(name, "would run as root");
   if (!seen_.emplace(name, kind).second) return refuse(name, "is there twice");
-  if (seen_.size() > kMostArchiveEntries) return fail(Code::invalid, "the archive has too many entries");
+  if (seen_.size() > kMaxArchiveEntries) return fail(Code::invalid, "the archive has too many entries");
   if (name.find('/') == name.npos) top_.push_back(name);
   if (type == 'S' && header[482] != '\0') {  // further blocks describe the holes
     TarBlock more;
@@ -196,7 +196,7 @@ Result<std::vector<std::string>> ArchiveCheck::run() {
     if (!has_right_sum(header) || !has_gnu_form(header))
       return fail(Code::invalid, "this is no archive of warder backup, or it is damaged");
     const auto bytes = tar_number(field_of(header, 124, 12));
-    if (!bytes || *bytes > kMostEntryBytes) return fail(Code::invalid, "the archive is damaged: an entry has no size");
+    if (!bytes || *bytes > kMaxEntryBytes) return fail(Code::invalid, "the archive is damaged: an entry has no size");
     if (header[156] == 'L') {
       TRY(long_name_, read_long_name(*bytes));
     } else if (header[156] == 'K') {

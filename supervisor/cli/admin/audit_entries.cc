@@ -22,7 +22,7 @@
 namespace admin {
 namespace {
 
-constexpr uint64_t kStandardEntries = 50, kStandardTail = 10, kMostEntries = 1'000'000'000;
+constexpr uint64_t kStandardEntries = 50, kStandardTail = 10, kMaxEntries = 1'000'000'000;
 constexpr int kLookForEntriesMs = 300;
 
 struct AskedEntries {
@@ -51,7 +51,7 @@ Result<AskedEntries> read_asked_entries(const Given& given, uint64_t standard) {
   const std::string limit = given.value("limit", std::to_string(standard));
   const char* const end = limit.data() + limit.size();
   const auto number = std::from_chars(limit.data(), end, asked.limit);
-  if (number.ec != std::errc() || number.ptr != end || asked.limit == 0 || asked.limit > kMostEntries)
+  if (number.ec != std::errc() || number.ptr != end || asked.limit == 0 || asked.limit > kMaxEntries)
     return fail(Code::invalid, "--limit: '" + limit + "' is not a number from 1 to 1000000000");
   return asked;
 }
@@ -136,7 +136,7 @@ Result<int> list_audit(const Given& given) {
 Result<int> export_audit(const Given& given) {
   if (const std::string format = given.value("format", "json"); format != "json")
     return fail(Code::invalid, "--format: '" + format + "' is not a format", "use json: one object a line");
-  TRY(const AskedEntries asked, read_asked_entries(given, kMostEntries));
+  TRY(const AskedEntries asked, read_asked_entries(given, kMaxEntries));
   TRY(journal::Database database, open_journal(asked.file));
   uint64_t shown = 0;
   const auto take = [&](const journal::ChainEntry& line) { return print_entry(line, true) && ++shown < asked.limit; };

@@ -22,8 +22,8 @@ constexpr char kUnitPath[] = "/org/freedesktop/systemd1/unit/warder_2eservice"; 
 constexpr uint64_t kSystemdPatienceUsec = 1'000'000;
 constexpr auto kLookEach = 50ms;
 constexpr auto kStartPatience = 2s, kStartingPatience = 5s;
-constexpr size_t kMostLogged = 1000;  // bytes of one message
-constexpr int kMostEntries = 200;     // of the journal, newest first
+constexpr size_t kMaxLogged = 1000;  // bytes of one message
+constexpr int kMaxEntries = 200;     // of the journal, newest first
 
 using StateMessage = std::unique_ptr<sd_bus_message, decltype(&sd_bus_message_unref)>;
 
@@ -110,7 +110,7 @@ std::string last_logged_error(ManagerScope manager) {
   const char* unit =
       manager == ManagerScope::user ? "_SYSTEMD_USER_UNIT=warder.service" : "_SYSTEMD_UNIT=warder.service";
   if (sd_journal_add_match(opened, unit, 0) < 0 || sd_journal_seek_tail(opened) < 0) return {};
-  for (int i = 0; i < kMostEntries && sd_journal_previous(opened) > 0; i++) {
+  for (int i = 0; i < kMaxEntries && sd_journal_previous(opened) > 0; i++) {
     const void* data = nullptr;
     size_t size = 0;
     if (sd_journal_get_data(opened, "PRIORITY", &data, &size) < 0) continue;
@@ -119,7 +119,7 @@ std::string last_logged_error(ManagerScope manager) {
     if (sd_journal_get_data(opened, "MESSAGE", &data, &size) < 0) continue;
     std::string_view message(static_cast<const char*>(data), size);
     message.remove_prefix(std::min(message.size(), std::strlen("MESSAGE=")));
-    return std::string(message.substr(0, kMostLogged));
+    return std::string(message.substr(0, kMaxLogged));
   }
   return {};
 }

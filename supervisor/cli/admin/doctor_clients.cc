@@ -19,7 +19,7 @@ using doctor::Finding;
 using doctor::Findings;
 using doctor::Health;
 
-constexpr size_t kMostBytes = 8 << 20;
+constexpr size_t kMaxBytes = 8 << 20;
 
 enum class Below { home, project };
 
@@ -86,7 +86,7 @@ const Json* find_entry(const Json& document, const char* key) {
 Finding judge(const ClientFile& known, const std::string& path) {
   const std::string what = known.client, connect = fmt::format("warder config {}", known.client);
   std::error_code error;
-  if (fs::file_size(path, error) > kMostBytes || error)
+  if (fs::file_size(path, error) > kMaxBytes || error)
     return {what, Health::note, path + " cannot be read", connect + " prints the entry for it"};
   std::ifstream in(path);
   std::stringstream all;

@@ -22,7 +22,7 @@ using doctor::Health;
 using std::chrono::steady_clock;
 
 constexpr auto kProbePatience = std::chrono::seconds(30);
-constexpr size_t kLongestAnswer = 1 << 20;
+constexpr size_t kMaxAnswer = 1 << 20;
 
 Result<> wait_until_ready(int fd, short events, steady_clock::time_point until) {
   for (;;) {
@@ -52,7 +52,7 @@ Result<std::string> exchange(int fd, std::string line, steady_clock::time_point 
     if (got == 0) return fail(Code::unavailable, "the daemon closed the connection");
     if (got < 0 && errno != EAGAIN && errno != EINTR) return fail_errno(errno, "read");
     if (got > 0) answer.append(chunk, static_cast<size_t>(got));
-    if (answer.size() > kLongestAnswer) return fail(Code::unavailable, "the answer is longer than 1 MiB");
+    if (answer.size() > kMaxAnswer) return fail(Code::unavailable, "the answer is longer than 1 MiB");
   }
   return answer.substr(0, answer.find('\n'));
 }

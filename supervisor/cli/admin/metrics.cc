@@ -19,7 +19,7 @@
 namespace admin {
 namespace {
 
-constexpr size_t kLongest = 8 << 20;
+constexpr size_t kMax = 8 << 20;
 constexpr timeval kScrapePatience{10, 0};
 constexpr std::string_view kStart = "HTTP/1.0 200 ";
 constexpr char kRequest[] = "GET /metrics HTTP/1.0\r\n\r\n";
@@ -55,7 +55,7 @@ Result<std::string> fetch(const std::string& path) {
     if (got < 0) return fail_errno(errno, "read from " + path, Code::unavailable);
     answer.append(chunk, static_cast<size_t>(got));
     if (answer.size() >= kStart.size() && !answer.starts_with(kStart)) break;  // another program's socket
-    if (answer.size() > kLongest) return fail(Code::unavailable, path + ": the answer is too long");
+    if (answer.size() > kMax) return fail(Code::unavailable, path + ": the answer is too long");
   }
   const size_t head = answer.find("\r\n\r\n");
   if (!answer.starts_with(kStart) || head == answer.npos)

@@ -10,7 +10,7 @@
 namespace admin {
 namespace {
 
-constexpr size_t kMostDocuments = 9;  // the store takes no longer chain
+constexpr size_t kMaxDocuments = 9;  // the store takes no longer chain
 
 const Json* find_key(const Json& document, std::string_view key) {
   const Json* at = &document;
@@ -29,7 +29,7 @@ const Json* find_key(const Json& document, std::string_view key) {
 
 std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders, std::string name) {
   std::vector<PolicyDocument> documents;
-  while (!name.empty() && documents.size() < kMostDocuments) {
+  while (!name.empty() && documents.size() < kMaxDocuments) {
     std::string next;
     for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
       const std::string file = *folder + "/" + name + ".json";

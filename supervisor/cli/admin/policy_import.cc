@@ -19,7 +19,7 @@ namespace admin {
 namespace {
 
 constexpr std::string_view kVariables = "GUARDRAILS_";
-constexpr double kMostSeconds = 86'400, kMostMegabytes = 1 << 20;
+constexpr double kMaxSeconds = 86'400, kMaxMegabytes = 1 << 20;
 
 // "GUARDRAILS_STRICT_MODE=true" in the lines of a .env file gives {"strict_mode": true}. Other lines are ignored.
 Result<Json> guardrails_of_variables(const std::string& text) {
@@ -67,10 +67,10 @@ Result<Guardrails> read_rails(const Json& object) {
   TRY(rails.strict, in.boolean_or("strict_mode", false));
   TRY(rails.checks, in.boolean_or("security_checks", true));
   if (in.has("max_execution_time")) {
-    TRY(rails.seconds, in.number("max_execution_time", 0.001, kMostSeconds));
+    TRY(rails.seconds, in.number("max_execution_time", 0.001, kMaxSeconds));
   }
   if (in.has("max_memory_mb")) {
-    TRY(rails.megabytes, in.number("max_memory_mb", 1, kMostMegabytes));
+    TRY(rails.megabytes, in.number("max_memory_mb", 1, kMaxMegabytes));
   }
   CHECKED(in.done());
   return rails;

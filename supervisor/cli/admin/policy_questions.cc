@@ -88,15 +88,15 @@ PolicyAnswer about_list(const Request& request, const std::string& about, const 
 }
 
 Result<PolicyAnswer> about_amount(const Request& request, const std::string& about, const std::string& value,
-                                  const char* key, double unit, uint64_t most, const std::string& most_text) {
+                                  const char* key, double unit, uint64_t most, const std::string& max_text) {
   char* end = nullptr;
   const double asked = std::strtod(value.c_str(), &end);
   if (value.empty() || *end != '\0' || !std::isfinite(asked) || asked <= 0)
     return fail(Code::invalid, about + ": not a number above 0", "for example 60");
   const std::string rule = std::string("limits.maximum.") + key;
   if (asked * unit <= static_cast<double>(most))
-    return request.answer(about, Allowed::yes, "up to " + most_text + " may be asked for", rule);
-  return request.answer(about, Allowed::limited, most_text + " is given instead, and the answer says so", rule,
+    return request.answer(about, Allowed::yes, "up to " + max_text + " may be asked for", rule);
+  return request.answer(about, Allowed::limited, max_text + " is given instead, and the answer says so", rule,
                         fmt::format("raise \"{}\"", rule));
 }
 

@@ -97,8 +97,8 @@ ChosenPolicy choose_for_token(policies::Store store, const std::string& token) {
 
 // As a JWT names them. No rule for subjects is built in: without tenants.json none is let in.
 Result<ChosenPolicy> choose_for_subject(const policies::Store& store, const policies::SubjectBearer& bearer) {
-  constexpr size_t kMostClaimBytes = 32;
-  if (bearer.claim.size() > kMostClaimBytes ||
+  constexpr size_t kMaxClaimBytes = 32;
+  if (bearer.claim.size() > kMaxClaimBytes ||
       bearer.claim.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != bearer.claim.npos)
     return fail(Code::invalid, "--claim: not 1 to 32 of a-z, 0-9, '_' and '-'",
                 "a JWT with a claim of another form counts as one without it: leave --claim out");

@@ -5,9 +5,9 @@
 namespace admin {
 namespace {
 
-constexpr size_t kWholeId = 17;         // "e" and 16 hexadecimal digits
-constexpr size_t kShortest = 6;         // as printed; typed ids may be shorter
-constexpr size_t kMostCandidates = 10;  // in an error
+constexpr size_t kWholeId = 17;        // "e" and 16 hexadecimal digits
+constexpr size_t kMin = 6;             // as printed; typed ids may be shorter
+constexpr size_t kMaxCandidates = 10;  // in an error
 
 bool is_whole(std::string_view id) { return id.size() >= kWholeId; }
 
@@ -30,8 +30,8 @@ Result<std::string> match_id(std::string_view typed, const std::vector<std::stri
   if (fitting.empty())
     return fail(Code::not_found, "no " + names + " that you may see has an id that begins so", lists);
   std::string shown;
-  for (size_t i = 0; i < fitting.size() && i < kMostCandidates; i++) shown += (i > 0 ? ", " : "") + fitting[i];
-  if (fitting.size() > kMostCandidates) shown += ", ...";
+  for (size_t i = 0; i < fitting.size() && i < kMaxCandidates; i++) shown += (i > 0 ? ", " : "") + fitting[i];
+  if (fitting.size() > kMaxCandidates) shown += ", ...";
   return fail(Code::invalid, std::to_string(fitting.size()) + " ids begin so: " + shown,
               "give more characters of the id");
 }
@@ -39,7 +39,7 @@ Result<std::string> match_id(std::string_view typed, const std::vector<std::stri
 size_t short_length(const std::vector<std::string>& ids) {
   auto sorted = ids;
   std::sort(sorted.begin(), sorted.end());
-  size_t length = kShortest;
+  size_t length = kMin;
   for (size_t i = 1; i < sorted.size(); i++) {
     const auto& [one, other] = std::pair(sorted[i - 1], sorted[i]);
     const auto differs = std::mismatch(one.begin(), one.end(), other.begin(), other.end()).first - one.begin();

@@ -10,7 +10,7 @@ namespace admin {
 namespace {
 
 constexpr size_t kNameWidth = 12;
-constexpr int kMostReceiptDepth = 8;
+constexpr int kMaxReceiptDepth = 8;
 
 std::string usec_or_dash(const Json& of, const char* key) {
   return member(of, key).is_null() ? "-" : usec_text(number(of, key));
@@ -53,7 +53,7 @@ std::string calls_text(const Json& record) {
 
 std::string receipt_text(const std::string& receipt) {
   if (receipt.empty()) return one_line("receipt", "-");
-  const auto parsed = parse_json(receipt, kMostReceiptDepth);
+  const auto parsed = parse_json(receipt, kMaxReceiptDepth);
   if (!parsed || !parsed->is_object()) return one_line("receipt", receipt);
   std::string lines;
   for (const auto& [key, value] : parsed->items())
@@ -128,7 +128,7 @@ Json with_parsed_receipt(Json record) {
   if (!record.is_object()) return record;
   const auto parse = [](Json& value) {
     if (!value.is_string()) return;
-    if (auto parsed = parse_json(text(value), kMostReceiptDepth)) value = *std::move(parsed);
+    if (auto parsed = parse_json(text(value), kMaxReceiptDepth)) value = *std::move(parsed);
   };
   if (record.contains("Receipt")) parse(record["Receipt"]);
   if (!member(record, "Calls").is_array()) return record;

@@ -7,7 +7,7 @@
 namespace admin {
 namespace {
 
-constexpr int64_t kMostSpan = 1'000'000'000;  // seconds; 31 years
+constexpr int64_t kMaxSpan = 1'000'000'000;  // seconds; 31 years
 
 Result<int64_t> bad_time(const char* flag, const std::string& text) {
   return fail(Code::invalid, std::string(flag) + ": '" + text + "' is not a time",
@@ -31,7 +31,7 @@ Result<int64_t> parse_time(const char* flag, const std::string& text, int64_t no
   const auto number = std::from_chars(text.data(), end, amount);
   if (number.ec == std::errc()) {
     const int64_t unit = seconds_of({number.ptr, static_cast<size_t>(end - number.ptr)});
-    if (unit > 0 && amount >= 0 && amount <= kMostSpan / unit) return now_ms - amount * unit * 1000;
+    if (unit > 0 && amount >= 0 && amount <= kMaxSpan / unit) return now_ms - amount * unit * 1000;
   }
   const bool is_utc = text.ends_with('Z');
   const std::string local = is_utc ? text.substr(0, text.size() - 1) : text;

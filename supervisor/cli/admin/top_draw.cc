@@ -13,8 +13,8 @@ namespace admin {
 namespace {
 
 constexpr char kNone[] = "-";
-constexpr size_t kLeastWidth = 30, kLeastHeight = 4;
-constexpr size_t kMostTenants = 5, kMostServers = 4;
+constexpr size_t kMinWidth = 30, kMinHeight = 4;
+constexpr size_t kMaxTenants = 5, kMaxServers = 4;
 constexpr size_t kLabel = 9;  // columns before a bar
 
 using Style = TopStyle;
@@ -128,7 +128,7 @@ std::vector<TopLine> tenant_lines(const TopModel& model, const TopPage& page, si
   for (const TopTenant& one : tenants) {
     if (rows.size() >= most) break;
     rows.push_back({shown_tenant(one.name, one.user), one.policy.empty() ? kNone : one.policy,
-                    std::to_string(one.running) + "/" + known_count(one.most_running), std::to_string(one.waiting),
+                    std::to_string(one.running) + "/" + known_count(one.max_running), std::to_string(one.waiting),
                     std::to_string(one.executions), std::to_string(one.failed), percent_text(one.cpu_percent),
                     known_bytes(one.memory_bytes), bytes_text(one.workspace_bytes)});
   }
@@ -397,12 +397,12 @@ std::vector<TopLine> list_lines(const TopModel& model, TopPage& page, const TopS
   auto room = [&](size_t more) { return lines.size() + more + kRowsWanted <= body; };
   if (room(kHistory)) append(lines, history_lines(model, size));
   if (auto pool = pool_lines(model); room(pool.size())) append(lines, std::move(pool));
-  const size_t tenants = std::min(kMostTenants, model.tenants().size());
+  const size_t tenants = std::min(kMaxTenants, model.tenants().size());
   if (tenants > 0 && room(tenants + 3)) {
     lines.push_back(line(""));
     append(lines, tenant_lines(model, page, tenants, size.width));
   }
-  if (auto servers = server_lines(model, kMostServers, size.width); !servers.empty() && room(servers.size() + 1)) {
+  if (auto servers = server_lines(model, kMaxServers, size.width); !servers.empty() && room(servers.size() + 1)) {
     lines.push_back(line(""));
     append(lines, std::move(servers));
   }
@@ -421,7 +421,7 @@ std::string TopLine::text() const {
 
 std::vector<TopLine> draw_top(const TopModel& model, TopPage& page, const TopExecution& execution,
                               const TopSize& size) {
-  if (size.width < kLeastWidth || size.height < kLeastHeight) {
+  if (size.width < kMinWidth || size.height < kMinHeight) {
     std::vector<TopLine> lines = {line(std::to_string(number(model.manager(), "Running")) + " running", Style::plain),
                                   line("too small: 30x4", Style::warning)};
     if (lines.size() > size.height) lines.resize(size.height);

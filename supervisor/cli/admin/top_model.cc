@@ -108,7 +108,7 @@ TopTenant TopModel::tenant_of(const Json& tenant) {
   found.waiting = number(tenant, "Waiting");
   found.executions = number(tenant, "Executions");
   found.failed = found.executions - std::min(found.executions, number(member(tenant, "Outcomes"), "ok"));
-  found.most_running = unless_zero(number(tenant, "MostRunning"));
+  found.max_running = unless_zero(number(tenant, "MostRunning"));
   found.workspace_bytes = number(tenant, "WorkspaceBytes");
   found.quota_bytes = number(tenant, "QuotaBytes");
   found.cpu_percent = 0;

@@ -29,7 +29,7 @@ struct TopRow {                                   // an execution
 struct TopTenant {
   std::string name, user, policy;
   uint64_t connections = 0, running = 0, waiting = 0, executions = 0, failed = 0;
-  std::optional<uint64_t> most_running, memory_bytes;  // memory: of its executions
+  std::optional<uint64_t> max_running, memory_bytes;  // memory: of its executions
   std::optional<double> cpu_percent;
   uint64_t workspace_bytes = 0, quota_bytes = 0;
 };

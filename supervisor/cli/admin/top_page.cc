@@ -5,7 +5,7 @@
 namespace admin {
 namespace {
 
-constexpr size_t kLongestFilter = 60;
+constexpr size_t kMaxFilter = 60;
 
 }  // namespace
 
@@ -116,7 +116,7 @@ TopDeed TopPage::take_key(int key, const std::vector<TopRow>& rows) {
     if (key == kKeyEnter || key == kKeyEscape) asks = Asks::nothing;
     if (key == kKeyEscape) filter.words.clear();
     if (key == kKeyErase && !filter.words.empty()) filter.words.pop_back();
-    if (key >= ' ' && key <= '~' && filter.words.size() < kLongestFilter) filter.words += static_cast<char>(key);
+    if (key >= ' ' && key <= '~' && filter.words.size() < kMaxFilter) filter.words += static_cast<char>(key);
     return {};
   }
   if (key == 'k' || key == 'f') {

@@ -8,14 +8,14 @@
 namespace admin {
 namespace {
 
-constexpr size_t kMostRemembered = 10'000;
+constexpr size_t kMaxRemembered = 10'000;
 constexpr size_t kPasswdBytes = 16 << 10;
 
 }  // namespace
 
 const std::string& UserNames::of_uid(uint32_t uid) {
   if (const auto known = names_.find(uid); known != names_.end()) return known->second;
-  if (names_.size() >= kMostRemembered) names_.clear();
+  if (names_.size() >= kMaxRemembered) names_.clear();
   std::vector<char> text(kPasswdBytes);
   passwd entry{}, *found = nullptr;
   if (::getpwuid_r(uid, &entry, text.data(), text.size(), &found) != 0) found = nullptr;

@@ -13,7 +13,7 @@
 namespace admin {
 namespace {
 
-constexpr int kMostYamlDepth = 32;
+constexpr int kMaxYamlDepth = 32;
 
 std::string_view bytes_of(const yaml_char_t* text, size_t size) {
   return {reinterpret_cast<const char*>(text), size};  // yaml_char_t is unsigned char
@@ -89,8 +89,8 @@ class YamlReader {
 
   // The value that the present event begins.
   Result<Json> value(const std::string& place, int depth) {
-    if (++values_ > kMostYamlValues) return wrong(fmt::format("the document has more than {} values", kMostYamlValues));
-    if (depth > kMostYamlDepth) return wrong(fmt::format("values are nested deeper than {}", kMostYamlDepth));
+    if (++values_ > kMaxYamlValues) return wrong(fmt::format("the document has more than {} values", kMaxYamlValues));
+    if (depth > kMaxYamlDepth) return wrong(fmt::format("values are nested deeper than {}", kMaxYamlDepth));
     lines_.emplace(place, event_.start_mark.line + 1);
     switch (event_.type) {
       case YAML_SCALAR_EVENT:
@@ -158,8 +158,8 @@ class YamlReader {
 }  // namespace
 
 Result<YamlDocument> read_yaml(std::string_view text) {
-  if (text.size() > kMostYamlBytes)
-    return fail(Code::exhausted, fmt::format("the document has {} bytes, {} are read", text.size(), kMostYamlBytes));
+  if (text.size() > kMaxYamlBytes)
+    return fail(Code::exhausted, fmt::format("the document has {} bytes, {} are read", text.size(), kMaxYamlBytes));
   YamlReader reader(text);
   return reader.read();
 }
@@ -167,7 +167,7 @@ Result<YamlDocument> read_yaml(std::string_view text) {
 Result<std::string> read_document_text(const std::string& file) {
   const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened) return fail_errno(errno, "open '" + file + "'", Code::not_found);
-  auto text = read_whole(opened.get(), kMostYamlBytes);
+  auto text = read_whole(opened.get(), kMaxYamlBytes);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(file));
   return text;
 }

@@ -17,11 +17,11 @@ struct YamlDocument {
   std::map<std::string, size_t> lines;  // by place: "steps[2].config.tool" -> 14
 };
 
-constexpr size_t kMostYamlBytes = 1 << 20;
-constexpr size_t kMostYamlValues = 100'000;
+constexpr size_t kMaxYamlBytes = 1 << 20;
+constexpr size_t kMaxYamlValues = 100'000;
 
 Result<YamlDocument> read_yaml(std::string_view text);
-// A file of at most kMostYamlBytes. Errors name the file.
+// A file of at most kMaxYamlBytes. Errors name the file.
 Result<std::string> read_document_text(const std::string& file);
 // A file of YAML, or of JSON, which then has no lines. Errors name the file; not_found, too.
 Result<YamlDocument> read_document_file(const std::string& file);

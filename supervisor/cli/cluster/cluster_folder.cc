@@ -216,8 +216,8 @@ Result<NodeKeys> read_node_keys(const ClusterFolder& folder, const std::string& 
 Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNames& names, const Given& given) {
   TRY(const Json servers, read_servers(given));
   TRY(const Json labels, read_labels(given));
-  constexpr size_t kMostReplicas = 3;
-  const size_t replicas = servers.size() < kMostReplicas ? 1 : kMostReplicas;
+  constexpr size_t kMaxReplicas = 3;
+  const size_t replicas = servers.size() < kMaxReplicas ? 1 : kMaxReplicas;
   const Json configuration = {{"node", names.node},
                               {"replicas", replicas},
                               {"cluster", names.cluster},

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kMoveLimit = 15min;  // of one workspace
-constexpr int kMostRounds = 3;      // a home may come while the others leave
+constexpr int kMaxRounds = 3;       // a home may come while the others leave
 constexpr char kDefaultHome[] = "/default";
 
 // "ada/default" is the own workspace of "ada", too.
@@ -84,7 +84,7 @@ Result<int> run_nodes_drain(const Given& given) {
   warderd.wait_at_most(kMoveLimit);
   Drained drained;
   std::set<std::string> seen;
-  for (int round = 0; round < kMostRounds; round++) {
+  for (int round = 0; round < kMaxRounds; round++) {
     TRY(const auto homes, set_drained(warderd, true));
     if (round == 0 && !given.json)
       cli::print_text(stdout, fmt::format("{} is drained: it gets no new homes, and has {}\n", self, homes.size()));

@@ -9,7 +9,7 @@
 namespace admin {
 namespace {
 
-constexpr size_t kMostNodesShown = 100'000;
+constexpr size_t kMaxNodesShown = 100'000;
 
 // Why no node can be listed; ok: they can.
 Result<> check_standing(const std::string& state) {
@@ -43,7 +43,7 @@ std::string heard_text(const Json& node) {
 
 Result<std::vector<Json>> list_cluster_nodes(const BusClient& warderd) {
   std::vector<Json> nodes;
-  for (std::string after; nodes.size() < kMostNodesShown;) {
+  for (std::string after; nodes.size() < kMaxNodesShown;) {
     TRY(const Json answer, warderd.read(kPath, kCluster, "ListNodes", [&after](sd_bus_message* to) {
       return sd_bus_message_append(to, "su", after.c_str(), 0U);
     }));

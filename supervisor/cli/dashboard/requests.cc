@@ -11,7 +11,7 @@
 namespace admin {
 namespace {
 
-constexpr uint64_t kLongestRange = 86'400;  // seconds: the daemon's timeline has a day
+constexpr uint64_t kMaxRange = 86'400;  // seconds: the daemon's timeline has a day
 constexpr uint32_t kOutputPiece = 64 << 10;
 constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();  // on D-Bus
 
@@ -105,8 +105,8 @@ Json DashboardRequests::state() {
 }
 
 Task<DashboardAnswer> DashboardRequests::timeline(std::string query) {
-  const auto seconds = number_parameter(query, "seconds", kLongestRange);
-  const auto step = number_parameter(query, "step", kLongestRange);
+  const auto seconds = number_parameter(query, "seconds", kMaxRange);
+  const auto step = number_parameter(query, "step", kMaxRange);
   if (!seconds || !step || *step == 0)
     co_return bad_answer("400 Bad Request", "seconds or step: not a number up to 86400");
   const uint64_t step_usec = *step * 1'000'000;

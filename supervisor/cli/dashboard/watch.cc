@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kPatience = 5s;           // for each answer
 constexpr auto kPersonPatience = 130s;   // for an answer that polkit asks a person about
-constexpr size_t kMostPageRows = 200;    // of each table; more would make the page unreadable
+constexpr size_t kMaxPageRows = 200;     // of each table; more would make the page unreadable
 constexpr uint64_t kApprovalsEvery = 2;  // looks; for some users, the daemon asks polkit each time
 
 uint64_t now_ms() {
@@ -21,7 +21,7 @@ uint64_t now_ms() {
 }
 
 Json first_of(std::vector<Json> rows) {
-  if (rows.size() > kMostPageRows) rows.resize(kMostPageRows);
+  if (rows.size() > kMaxPageRows) rows.resize(kMaxPageRows);
   for (Json& row : rows) row.erase("Receipt");
   return rows;
 }

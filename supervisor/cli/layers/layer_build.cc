@@ -24,9 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kScratchFolder[] = "/var/tmp/warder-layer-XXXXXX";
-constexpr uint64_t kMostArchiveBytes = uint64_t{2} << 30;  // of one archive
-constexpr size_t kMostArchives = 1000;
-constexpr size_t kMostRequirementBytes = 1 << 20;
+constexpr uint64_t kMaxArchiveBytes = uint64_t{2} << 30;  // of one archive
+constexpr size_t kMaxArchives = 1000;
+constexpr size_t kMaxRequirementBytes = 1 << 20;
 // More than a layer may have, for the archives beside it and npm's cache.
 constexpr packages::TreeLimits kWorkLimits{uint64_t{10} << 30, 500'000, 64};
 // For apt-get, pip and npm.
@@ -80,7 +80,7 @@ std::string upgraded_package(std::string_view output) {
 Result<std::string> requirements_in(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::denied);
-  auto text = read_whole(file.get(), kMostRequirementBytes);
+  auto text = read_whole(file.get(), kMaxRequirementBytes);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(path));
   return read_requirements(*text);
 }
@@ -138,8 +138,8 @@ Result<> LayerBuild::put(const std::string& path, const std::string& folder, con
   struct stat status {};
   if (::fstat(source.get(), &status) < 0) return fail_errno(errno, "look at " + path);
   if (!S_ISREG(status.st_mode)) return fail(Code::invalid, path + ": not a regular file");
-  if (static_cast<uint64_t>(status.st_size) > kMostArchiveBytes)
-    return fail(Code::exhausted, fmt::format("{}: more than {} GiB", path, kMostArchiveBytes >> 30));
+  if (static_cast<uint64_t>(status.st_size) > kMaxArchiveBytes)
+    return fail(Code::exhausted, fmt::format("{}: more than {} GiB", path, kMaxArchiveBytes >> 30));
   TRY(const RelativePath place, RelativePath::parse(name));
   TRY(const Fd parent, open_without_links(folder, O_RDONLY | O_DIRECTORY));
   auto target = open_beneath(parent.get(), place, O_WRONLY | O_CREAT | O_EXCL, 0644);
@@ -327,8 +327,8 @@ Result<std::vector<std::string>> LayerBuild::archives() const {
     if (is_archive_name(name) || name == "node_modules") names.push_back(name);
   }
   if (error) return fail_errno(error.value(), "read " + in_);
-  if (names.size() > kMostArchives)
-    return fail(Code::exhausted, fmt::format("more than {} packages", kMostArchives), "make several layers");
+  if (names.size() > kMaxArchives)
+    return fail(Code::exhausted, fmt::format("more than {} packages", kMaxArchives), "make several layers");
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::chrono::minutes kLoginPatience{9};  // the daemon waits for 10
 constexpr unsigned kPastePort = 47115;             // of the redirect that no browser reaches
-constexpr size_t kLongestLine = 16 << 10;
+constexpr size_t kMaxLine = 16 << 10;
 
 Result<unsigned> port_of(const Given& given, unsigned otherwise) {
   const std::string text = given.value("port", "");
@@ -79,7 +79,7 @@ Result<std::string> pasted(const std::string& redirect) {
                                       "Paste the whole address of that page here, and press Enter:\n",
                                       redirect));
   std::string line;
-  if (!std::getline(std::cin, line) || line.size() > kLongestLine) return fail(Code::invalid, "no address was pasted");
+  if (!std::getline(std::cin, line) || line.size() > kMaxLine) return fail(Code::invalid, "no address was pasted");
   return std::string(trimmed(line, " \t\r\n"));
 }
 

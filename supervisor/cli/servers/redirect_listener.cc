@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-constexpr size_t kMostHeadBytes = 16 << 10;
+constexpr size_t kMaxHeadBytes = 16 << 10;
 constexpr auto kOneRequest = 5s;  // for a client that connects and sends nothing
 constexpr std::string_view kCallback = "/callback";
 
@@ -36,7 +36,7 @@ bool is_readable_before(int fd, SteadyTime until) {
 std::string read_target(int client) {
   const SteadyTime until = std::chrono::steady_clock::now() + kOneRequest;
   std::string head;
-  while (head.find("\r\n\r\n") == head.npos && head.size() < kMostHeadBytes) {
+  while (head.find("\r\n\r\n") == head.npos && head.size() < kMaxHeadBytes) {
     char part[4096];
     if (!is_readable_before(client, until)) return {};
     const ssize_t got = ::recv(client, part, sizeof part, 0);

@@ -18,7 +18,7 @@ namespace {
 constexpr char kMakeCode[] =
     "from skills import skill_from_code\n"
     "result = skill_from_code(code, name, language=language, parameters=parameters)";
-constexpr size_t kMostDescription = 1000;  // bytes
+constexpr size_t kMaxDescription = 1000;  // bytes
 
 // Json text of an answer's members; empty: missing, or no text.
 std::string text_in(const Json& of, const char* key) {
@@ -119,8 +119,8 @@ Result<int> make_skill_of_execution(const Given& given) {
   const std::string name = given.value("name", "");
   CHECKED(skills::check_name(name));
   std::string description = given.value("description", "");
-  if (description.size() > kMostDescription)
-    return fail(Code::invalid, fmt::format("--description has more than {} bytes", kMostDescription));
+  if (description.size() > kMaxDescription)
+    return fail(Code::invalid, fmt::format("--description has more than {} bytes", kMaxDescription));
   TRY(const auto told, read_code(given, given.words.front()));
   if (!told) return cli::kExitCancelled;
   CHECKED(check_free(given, name));

@@ -22,8 +22,8 @@ namespace {
 using credentials::StoredToken;
 using credentials::WallTime;
 
-constexpr int64_t kMostDays = 36'500;
-constexpr size_t kMostTyped = 4096;  // bytes of a token from standard input
+constexpr int64_t kMaxDays = 36'500;
+constexpr size_t kMaxTyped = 4096;  // bytes of a token from standard input
 
 tl::unexpected<Error> wrong_expiry(const std::string& text) {
   return fail(Code::invalid, fmt::format("--expires: '{}' is no time in the future", printable(text, 64)),
@@ -39,7 +39,7 @@ Result<WallTime> parse_expiry(const std::string& text, WallTime now) {
     const size_t unit = units.find(text.back());
     int64_t number = 0;
     const auto read = std::from_chars(text.data(), text.data() + digits, number);
-    if (unit == units.npos || read.ec != std::errc() || number > kMostDays * 86'400 / kSeconds[unit])
+    if (unit == units.npos || read.ec != std::errc() || number > kMaxDays * 86'400 / kSeconds[unit])
       return wrong_expiry(text);
     expires = now + std::chrono::seconds(number * kSeconds[unit]);
   } else {
@@ -164,7 +164,7 @@ Result<int> remove_token(const Given& given) {
 Result<int> check_token(const Given& given) {
   std::string typed;
   std::getline(std::cin, typed);
-  typed = typed.substr(0, kMostTyped);
+  typed = typed.substr(0, kMaxTyped);
   while (!typed.empty() && (typed.back() == '\r' || typed.back() == ' ')) typed.pop_back();
   if (auto formed = credentials::check_access_token(typed); !formed) {
     formed.error().code = Code::not_found;  // exit status 1

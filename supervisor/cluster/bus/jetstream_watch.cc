@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr auto kHeartbeat = 2s;     // of a consumer without messages
 constexpr auto kSilence = 5s;       // after which the consumer is taken for lost
 constexpr auto kFirstRetry = 50ms;  // until the next attempt to reach the bucket
-constexpr auto kLongestRetry = 2'000ms;
+constexpr auto kMaxRetry = 2'000ms;
 constexpr auto kAskLimit = 2'000ms;     // for the answer about a new consumer
 constexpr int kMessagesInTurn = 500;    // then other work of the loop is done
 constexpr size_t kMaxUnread = 1 << 20;  // messages
@@ -236,7 +236,7 @@ Task<> keep_watching(std::shared_ptr<WatchState> state) {
     if (connects != state->connects) pause = kFirstRetry;
     connects = state->connects;
     co_await pause_before_retry(*state, pause);
-    pause = std::min<std::chrono::milliseconds>(pause * 2, kLongestRetry);
+    pause = std::min<std::chrono::milliseconds>(pause * 2, kMaxRetry);
   }
 }
 

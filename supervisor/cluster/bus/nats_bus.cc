@@ -10,8 +10,8 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostServers = 16;
-constexpr size_t kLongestClientName = 64;
+constexpr size_t kMaxServers = 16;
+constexpr size_t kMaxClientName = 64;
 
 Result<> check_server(std::string_view server, bool wants_tls) {
   const std::string_view scheme = server.substr(0, server.find("://"));
@@ -29,17 +29,17 @@ Result<> check_server(std::string_view server, bool wants_tls) {
 }
 
 Result<> check_bus_settings(const BusSettings& settings) {
-  if (settings.servers.empty() || settings.servers.size() > kMostServers)
+  if (settings.servers.empty() || settings.servers.size() > kMaxServers)
     return fail(Code::invalid, fmt::format("{} servers of the bus", settings.servers.size()),
-                fmt::format("name from 1 to {}", kMostServers));
+                fmt::format("name from 1 to {}", kMaxServers));
   const bool has_certificates = !settings.authorities_file.empty() || !settings.certificate_file.empty();
   const bool wants_tls = has_certificates || settings.servers.front().starts_with("tls://");
   for (const std::string& server : settings.servers) CHECKED(check_server(server, wants_tls));
   if (settings.certificate_file.empty() != settings.key_file.empty())
     return fail(Code::invalid, "certificate_file and key_file of the bus", "name both, or none");
-  if (settings.name.empty() || settings.name.size() > kLongestClientName || !check_bucket_name(settings.name))
+  if (settings.name.empty() || settings.name.size() > kMaxClientName || !check_bucket_name(settings.name))
     return fail(Code::invalid, fmt::format("the name '{}' of the bus", printable(settings.name, 100)),
-                fmt::format("use 1 to {} of A-Z a-z 0-9 _ -", kLongestClientName));
+                fmt::format("use 1 to {} of A-Z a-z 0-9 _ -", kMaxClientName));
   CHECKED(check_subject(settings.inbox_prefix));
   if (!settings.inbox_prefix.starts_with(kInboxRoot) || settings.inbox_prefix.size() > 100)
     return fail(Code::invalid, fmt::format("the inbox prefix '{}'", printable(settings.inbox_prefix, 120)),

@@ -21,7 +21,7 @@ constexpr int64_t kFirstPause = 50;        // milliseconds
 constexpr int64_t kWriteDeadline = 5'000;  // milliseconds that a write may wait for a stopped server
 constexpr int kPingsOut = 2;
 constexpr int kSpareBytes = 4 << 20;  // what may be under way when the loop hears of a lost connection
-constexpr size_t kLongestServerText = 300;
+constexpr size_t kMaxServerText = 300;
 
 // For the callbacks: set before the first one can come.
 std::atomic<const LibNats*> loaded_functions = nullptr;
@@ -30,7 +30,7 @@ const LibNats& callback_functions() { return *loaded_functions; }
 std::string connection_error_of(natsConnection* connection) {
   const char* text = nullptr;
   callback_functions().connection_error(connection, &text);
-  return text ? printable(text, kLongestServerText) : std::string();
+  return text ? printable(text, kMaxServerText) : std::string();
 }
 
 void on_connected(natsConnection* connection, void* closure) {
@@ -232,7 +232,7 @@ Result<> NatsSession::connect(const BusSettings& settings) {
   natsStatus status = nats_->connect(&connection_, options);
   natsStatus ignored{};
   const char* text = nats_->last_error(&ignored);
-  std::string why = text && *text ? printable(text, kLongestServerText) : nats_->status_text(status);
+  std::string why = text && *text ? printable(text, kMaxServerText) : nats_->status_text(status);
   const bool reached = status == NATS_CONNECTION_AUTH_FAILED || status == NATS_NOT_PERMITTED ||
                        status == NATS_SSL_ERROR || status == NATS_SECURE_CONNECTION_REQUIRED ||
                        status == NATS_SECURE_CONNECTION_WANTED;

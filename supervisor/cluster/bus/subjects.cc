@@ -10,7 +10,7 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kLongestPlainToken = 64;
+constexpr size_t kMaxPlainToken = 64;
 
 bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
@@ -29,9 +29,9 @@ std::string_view take_token(std::string_view& rest, bool& more) {
 }
 
 Result<> check_tokens(std::string_view subject, bool wildcards) {
-  if (subject.empty() || subject.size() > kLongestSubject)
+  if (subject.empty() || subject.size() > kMaxSubject)
     return fail(Code::invalid, fmt::format("a subject of {} bytes", subject.size()),
-                fmt::format("a subject has from 1 to {} bytes", kLongestSubject));
+                fmt::format("a subject has from 1 to {} bytes", kMaxSubject));
   std::string_view rest = subject;
   for (bool more = true; more;) {
     const std::string_view token = take_token(rest, more);
@@ -51,9 +51,9 @@ Result<> check_subject(std::string_view subject) { return check_tokens(subject, 
 Result<> check_filter(std::string_view filter) { return check_tokens(filter, true); }
 
 Result<> check_bucket_name(std::string_view name) {
-  if (is_plain_token(name) && name.size() <= kLongestBucketName) return {};
+  if (is_plain_token(name) && name.size() <= kMaxBucketName) return {};
   return fail(Code::invalid, fmt::format("'{}' is no valid name of a bucket or a group", printable(name, 100)),
-              fmt::format("use 1 to {} of A-Z a-z 0-9 _ -", kLongestBucketName));
+              fmt::format("use 1 to {} of A-Z a-z 0-9 _ -", kMaxBucketName));
 }
 
 bool matches(std::string_view filter, std::string_view subject) {
@@ -74,7 +74,7 @@ std::string name_token(std::string_view name) {
       token += c;
     else
       token += fmt::format("_{:02X}", static_cast<unsigned char>(c));
-    if (token.size() > kLongestPlainToken) return "_H" + sha256_hex(name);  // "_H" cannot begin an escape
+    if (token.size() > kMaxPlainToken) return "_H" + sha256_hex(name);  // "_H" cannot begin an escape
   }
   return token;
 }

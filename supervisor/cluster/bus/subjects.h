@@ -13,9 +13,9 @@
 
 namespace cluster {
 
-constexpr size_t kLongestSubject = 255;    // bytes
-constexpr size_t kLongestBucketName = 64;  // bytes
-constexpr size_t kLongestNameToken = 66;   // bytes that name_token() returns at most
+constexpr size_t kMaxSubject = 255;    // bytes
+constexpr size_t kMaxBucketName = 64;  // bytes
+constexpr size_t kMaxNameToken = 66;   // bytes that name_token() returns at most
 
 // A subject to publish to, or the key of a value.
 Result<> check_subject(std::string_view subject);

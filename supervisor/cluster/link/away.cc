@@ -14,12 +14,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostConnections = 1024;  // to other nodes
+constexpr size_t kMaxConnections = 1024;  // to other nodes
 // To find the home of a request and to connect to it, so that a failure is told within 2.5 s.
 constexpr auto kReachLimit = 2400ms;
 constexpr auto kOpenAgainLimit = 2s;             // after a connection was lost
 constexpr auto kSlow = 200ms;                    // a connection that took longer to fail is not tried again
-constexpr int kMostMoves = 50;                   // answers "moved" to one request
+constexpr int kMaxMoves = 50;                    // answers "moved" to one request
 constexpr auto kLookAgain = 100ms;               // the new home may not be known here yet
 constexpr char kExecuteCode[] = "execute_code";  // only calls of this tool have ids
 constexpr char kExecutionIdKey[] = "org.warder/executionId";
@@ -104,7 +104,7 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
   if (!tenants::member_of(context).policy->allows_workspace(id.workspace) && !id.workspace.empty())
     co_return std::nullopt;
   std::optional<Request> request;
-  for (int moves = 0; moves < kMostMoves; moves++) {
+  for (int moves = 0; moves < kMaxMoves; moves++) {
     if (gate_.is_held(id)) {
       const auto passed = co_await gate_.pass(id);
       if (!passed)
@@ -279,7 +279,7 @@ std::shared_ptr<FarConnection> Away::connection_to(const std::string& node, Acti
   upstream::Client::Reading reading{json_, JsonWork::Owner{"node " + node}, shares_.of("node " + node)};
   auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second, counts_.hops,
                                               [this, key] { connections_.erase(key); });
-  if (connections_.size() < kMostConnections) connections_.emplace(std::move(key), made);
+  if (connections_.size() < kMaxConnections) connections_.emplace(std::move(key), made);
   return made;
 }
 

@@ -15,8 +15,8 @@ namespace cluster {
 namespace {
 
 constexpr size_t kAskedAtOnce = 64;
-constexpr size_t kMostRowsInAll = 5000;
-constexpr size_t kMostNodes = 5000;
+constexpr size_t kMaxRowsInAll = 5000;
+constexpr size_t kMaxNodes = 5000;
 
 // What the tasks of one look share.
 struct Looking {
@@ -49,7 +49,7 @@ Task<Result<uint64_t>> read_rows(Loop& loop, AsyncFd& socket, std::vector<Json>&
       end = tl::unexpected<Error>(std::move(row).error());
     } else if (row->is_object() && row->size() == 1 && row->contains("end")) {
       end = read_end((*row)["end"]);
-    } else if (rows.size() == kMostLookRows) {
+    } else if (rows.size() == kMaxLookRows) {
       end = fail(Code::invalid, "too many rows");
     } else {
       rows.push_back(*std::move(row));
@@ -57,7 +57,7 @@ Task<Result<uint64_t>> read_rows(Loop& loop, AsyncFd& socket, std::vector<Json>&
     }
     return false;
   };
-  co_await read_lines(loop, socket, kMostLookRow, take);
+  co_await read_lines(loop, socket, kMaxLookRow, take);
   co_return end;
 }
 
@@ -69,7 +69,7 @@ Task<Result<>> ask_node(Looking& looking, const std::string& node) {
     co_return fail(Code::unavailable, "the connection takes no bytes");
   std::vector<Json> rows;
   CO_TRY(const uint64_t left_out, co_await read_rows(looking.loop, opened.socket, rows));
-  const size_t room = kMostRowsInAll - std::min(looking.rows, kMostRowsInAll);
+  const size_t room = kMaxRowsInAll - std::min(looking.rows, kMaxRowsInAll);
   const size_t too_many = rows.size() > room ? rows.size() - room : 0;
   rows.resize(rows.size() - too_many);
   CO_CHECKED(looking.look.take(node, rows));
@@ -98,7 +98,7 @@ Task<Result<LookResult>> look_at_all(Loop& loop, NodeLink& link, Look look) {
   Looking looking{.loop = loop, .link = link, .look = std::move(look)};
   const Deadline late(loop, looking.look.limit, [done = looking.done] { done->fire(); });
   LookResult result;
-  for (std::string after; result.nodes.size() < kMostNodes;) {
+  for (std::string after; result.nodes.size() < kMaxNodes;) {
     CO_TRY(NodePage page, co_await link.nodes_after(after));
     for (auto& node : page.nodes) result.nodes.push_back(std::move(node));
     after = page.next;

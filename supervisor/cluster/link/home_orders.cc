@@ -13,9 +13,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kOrderLimit = 5s;
 constexpr auto kLeaseEndLimit = 50s;  // warder-node watches the lease of the other node
-constexpr size_t kMostPages = 5000;   // of homes
-constexpr size_t kMostSealedVaultKey = 400;
-constexpr int64_t kMostHomeEpoch = int64_t{1} << 53;
+constexpr size_t kMaxPages = 5000;    // of homes
+constexpr size_t kMaxSealedVaultKey = 400;
+constexpr int64_t kMaxHomeEpoch = int64_t{1} << 53;
 
 Json name_of(const tenants::TenantId& id) { return {{"account", id.account}, {"workspace", id.workspace}}; }
 
@@ -29,7 +29,7 @@ Result<HeldHome> read_held(const Json& item) {
   HeldHome held;
   TRY(held.id.account, in.string("account", 64));
   TRY(held.id.workspace, in.string("workspace", 64));
-  TRY(const int64_t epoch, in.integer("epoch", 1, kMostHomeEpoch));
+  TRY(const int64_t epoch, in.integer("epoch", 1, kMaxHomeEpoch));
   held.epoch = static_cast<uint64_t>(epoch);
   CHECKED(in.done());
   return held;
@@ -71,7 +71,7 @@ Task<Result<std::string>> other_node(NodeLink& link, tenants::TenantId id) {
 
 Task<Result<std::vector<HeldHome>>> homes_here(NodeLink& link) {
   std::vector<HeldHome> held;
-  for (size_t page = 0; page < kMostPages; page++) {
+  for (size_t page = 0; page < kMaxPages; page++) {
     Json question = name_of(held.empty() ? tenants::TenantId{} : held.back().id);
     CO_TRY(const Json answer, co_await link.order("homes", std::move(question), kOrderLimit));
     const auto homes = answer.find("homes");
@@ -89,7 +89,7 @@ Task<Result<std::vector<HeldHome>>> homes_here(NodeLink& link) {
 
 Task<Result<SealedVaultKeys>> seal_vault_key(NodeLink& link, tenants::TenantId id, VaultKey key) {
   SealedVaultKeys sealed;
-  for (size_t page = 0; page < kMostPages; page++) {
+  for (size_t page = 0; page < kMaxPages; page++) {
     Json question = name_of(id);
     question["key"] = to_base64({reinterpret_cast<const char*>(key.data()), key.size()});
     question["after"] = sealed.empty() ? std::string() : sealed.rbegin()->first;
@@ -100,8 +100,8 @@ Task<Result<SealedVaultKeys>> seal_vault_key(NodeLink& link, tenants::TenantId i
     if (keys->empty()) break;
     for (const Json& item : *keys) {
       Fields in(item, "keys");
-      CO_TRY(const std::string node, in.string("node", kMostNodeName));
-      CO_TRY(sealed[node], in.string("sealed", kMostSealedVaultKey));
+      CO_TRY(const std::string node, in.string("node", kMaxNodeName));
+      CO_TRY(sealed[node], in.string("sealed", kMaxSealedVaultKey));
       CO_CHECKED(in.done());
     }
   }

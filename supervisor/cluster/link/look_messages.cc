@@ -10,12 +10,12 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostLookAccounts = 1000;
-constexpr size_t kMostName = 64, kMostWho = 256;  // bytes
-constexpr int64_t kMostNumber = int64_t{1} << 53;
+constexpr size_t kMaxLookAccounts = 1000;
+constexpr size_t kMaxName = 64, kMaxWho = 256;  // bytes
+constexpr int64_t kMaxNumber = int64_t{1} << 53;
 
 // Printable ASCII, so that no row controls a terminal.
-Result<std::string> word_in(Fields& fields, const char* key, size_t most = kMostName) {
+Result<std::string> word_in(Fields& fields, const char* key, size_t most = kMaxName) {
   TRY(std::string word, fields.string(key, most));
   if (!std::all_of(word.begin(), word.end(), [](char c) { return c >= ' ' && c <= '~'; }))
     return fail(Code::invalid, fields.path_of(key) + ": not printable");
@@ -25,7 +25,7 @@ Result<std::string> word_in(Fields& fields, const char* key, size_t most = kMost
 Result<std::optional<uint64_t>> number_in(Fields& fields, const char* key) {
   std::optional<uint64_t> number;
   if (!fields.has(key)) return number;
-  TRY(const int64_t read, fields.integer(key, 0, kMostNumber));
+  TRY(const int64_t read, fields.integer(key, 0, kMaxNumber));
   number = static_cast<uint64_t>(read);
   return number;
 }
@@ -65,12 +65,12 @@ Json write_look_order(const LookOrder& order) {
 Result<LookOrder> read_look_order(const Json& look) {
   Fields fields(look, "look");
   LookOrder order;
-  TRY(order.node, fields.string("node", kMostNodeName));
+  TRY(order.node, fields.string("node", kMaxNodeName));
   if (!is_node_name(order.node)) return fail(Code::invalid, "look.node: not the name of a node");
   const Json* accounts = fields.find("accounts");
   CHECKED(fields.done());
   if (accounts && *accounts == "all") return order;
-  if (!accounts || !accounts->is_array() || accounts->size() > kMostLookAccounts)
+  if (!accounts || !accounts->is_array() || accounts->size() > kMaxLookAccounts)
     return fail(Code::invalid, "look.accounts: neither all nor a list of at most 1,000");
   order.accounts.emplace();
   for (const Json& account : *accounts) {
@@ -82,13 +82,13 @@ Result<LookOrder> read_look_order(const Json& look) {
 }
 
 Json write_far_execution(const FarExecution& execution) {
-  Json row = {{"id", printable_word(execution.id, kMostName)},
+  Json row = {{"id", printable_word(execution.id, kMaxName)},
               {"tenant", execution.tenant},
               {"language", execution.language},
               {"workspace", execution.workspace},
               {"state", execution.state},
               {"policy", execution.policy},
-              {"principal", printable_word(execution.principal, kMostWho)},
+              {"principal", printable_word(execution.principal, kMaxWho)},
               {"background", execution.is_background},
               {"shared", execution.is_shared},
               {"age_us", execution.age_us}};
@@ -107,10 +107,10 @@ Result<FarExecution> read_far_execution(const Json& row) {
   TRY(execution.workspace, word_in(fields, "workspace"));
   TRY(execution.state, fields.one_of("state", {"waiting", "starting", "running", "frozen"}));
   TRY(execution.policy, word_in(fields, "policy"));
-  TRY(execution.principal, word_in(fields, "principal", kMostWho));
+  TRY(execution.principal, word_in(fields, "principal", kMaxWho));
   TRY(execution.is_background, fields.boolean_or("background", false));
   TRY(execution.is_shared, fields.boolean_or("shared", false));
-  TRY(const int64_t age, fields.integer("age_us", 0, kMostNumber));
+  TRY(const int64_t age, fields.integer("age_us", 0, kMaxNumber));
   execution.age_us = static_cast<uint64_t>(age);
   TRY(execution.wall_us, number_in(fields, "wall_us"));
   TRY(execution.cpu_us, number_in(fields, "cpu_us"));
@@ -133,7 +133,7 @@ Result<FarPolicy> read_far_policy(const Json& row) {
   TRY(policy.name, word_in(fields, "name"));
   TRY(policy.hash, word_in(fields, "hash"));
   TRY(policy.version, word_in(fields, "version"));
-  TRY(const int64_t users, fields.integer("user_accounts", 0, kMostNumber));
+  TRY(const int64_t users, fields.integer("user_accounts", 0, kMaxNumber));
   policy.user_accounts = static_cast<uint64_t>(users);
   CHECKED(fields.done());
   if (!policies::valid_name(policy.name)) return fail(Code::invalid, "policies.name: not a name");

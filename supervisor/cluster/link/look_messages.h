@@ -20,9 +20,9 @@
 
 namespace cluster {
 
-constexpr size_t kMostLookLine = 80 << 10;  // bytes of the first line to a warderd, with up to 1,000 accounts
-constexpr size_t kMostLookRow = 4096;       // bytes of a row
-constexpr size_t kMostLookRows = 1000;      // of one node
+constexpr size_t kMaxLookLine = 80 << 10;  // bytes of the first line to a warderd, with up to 1,000 accounts
+constexpr size_t kMaxLookRow = 4096;       // bytes of a row
+constexpr size_t kMaxLookRows = 1000;      // of one node
 
 enum class LookKind { executions, policies };
 std::string_view name_of(LookKind kind);

@@ -35,11 +35,11 @@ void MoveGate::Hold::release() {
 }
 
 Task<Result<>> MoveGate::pass(tenants::TenantId id) {
-  const auto until = Monotonic::now() + kLongestWait;
+  const auto until = Monotonic::now() + kMaxWait;
   while (is_held(id)) {
     Held& held = state_->held[id];
     std::erase_if(held.waiting, [](const auto& one) { return one.expired(); });
-    if (held.waiting.size() >= kMostWaiting)
+    if (held.waiting.size() >= kMaxWaiting)
       co_return fail(Code::unavailable, "the workspace moves to another node, and too many requests wait for it",
                      "send the request again in some seconds");
     const auto event = std::make_shared<Event>();

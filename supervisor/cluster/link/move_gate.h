@@ -15,8 +15,8 @@ namespace cluster {
 
 class MoveGate {
  public:
-  static constexpr size_t kMostWaiting = 512;              // requests of one workspace
-  static constexpr std::chrono::seconds kLongestWait{90};  // of one request
+  static constexpr size_t kMaxWaiting = 512;           // requests of one workspace
+  static constexpr std::chrono::seconds kMaxWait{90};  // of one request
 
   explicit MoveGate(Loop& loop) : loop_(loop), state_(std::make_shared<State>()) {}
   MoveGate(const MoveGate&) = delete;

@@ -21,11 +21,11 @@ using namespace std::chrono_literals;
 
 constexpr auto kTryAgain = 1s;
 constexpr auto kAnswerLimit = 2400ms;  // warder-node asks the cluster
-constexpr size_t kMostHomes = 10'000;  // in memory
-constexpr size_t kMostAsked = 1000;    // questions without an answer
-constexpr int kMostRounds = 1000;      // of one removal of homes
+constexpr size_t kMaxHomes = 10'000;   // in memory
+constexpr size_t kMaxAsked = 1000;     // questions without an answer
+constexpr int kMaxRounds = 1000;       // of one removal of homes
 constexpr auto kViewAgain = 20ms;
-constexpr size_t kMostViews = 8;  // the same, of those with a page as answer: they must fit into the socket
+constexpr size_t kMaxViews = 8;  // the same, of those with a page as answer: they must fit into the socket
 
 Error unavailable(std::string why) {
   return {Code::unavailable, 0, std::move(why), "ask the administrator: journalctl --unit=warder-node", {}};
@@ -90,7 +90,7 @@ Task<> NodeLink::serve(AsyncFd& socket) {
     if (message) take(*message);
     return true;
   };
-  co_await read_lines(loop_, socket, kMostLine, take_line);
+  co_await read_lines(loop_, socket, kMaxLine, take_line);
 }
 
 void NodeLink::take(const Json& message) {
@@ -174,7 +174,7 @@ void NodeLink::take_found(const Json& found) {
   if (!asked) return;
   auto home = read_home(found);
   if (home && asked.mapped().moves == moves_) {
-    if (homes_.size() >= kMostHomes) homes_.clear();
+    if (homes_.size() >= kMaxHomes) homes_.clear();
     homes_[asked.mapped().id] = *home;
   }
   asked.mapped().answer.resolve(std::move(home));
@@ -233,7 +233,7 @@ Result<> NodeLink::send(const Json& message) {
 
 Task<Result<Home>> NodeLink::home_of(tenants::TenantId id) {
   if (const auto known = homes_.find(id); known != homes_.end()) co_return known->second;
-  if (asked_.size() >= kMostAsked) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
+  if (asked_.size() >= kMaxAsked) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
   const uint64_t number = ++last_id_;
   Json find = {{"id", number}, {"account", id.account}, {"workspace", id.workspace}};
   CO_CHECKED(send({{"find", std::move(find)}}));
@@ -246,7 +246,7 @@ Task<Result<Home>> NodeLink::home_of(tenants::TenantId id) {
 }
 
 Task<Result<Json>> NodeLink::order(const char* kind, Json question, std::chrono::seconds limit) {
-  if (ordered_.size() >= kMostAsked) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
+  if (ordered_.size() >= kMaxAsked) co_return tl::unexpected<Error>(unavailable("warder-node does not answer"));
   const uint64_t number = ++last_id_;
   question["id"] = number;
   Json message = Json::object();
@@ -263,9 +263,8 @@ Task<Result<Json>> NodeLink::order(const char* kind, Json question, std::chrono:
 // Pages must fit into the socket, so few are asked for at once.
 Task<Result<Json>> NodeLink::ask_view(const char* question, Json content) {
   const auto until = Monotonic::now() + kAnswerLimit;
-  while (views_ >= kMostViews && Monotonic::now() < until) co_await sleep_for(loop_, kViewAgain);
-  if (views_ >= kMostViews)
-    co_return fail(Code::exhausted, "too many questions about the cluster at once", "ask again");
+  while (views_ >= kMaxViews && Monotonic::now() < until) co_await sleep_for(loop_, kViewAgain);
+  if (views_ >= kMaxViews) co_return fail(Code::exhausted, "too many questions about the cluster at once", "ask again");
   struct Counted {
     size_t& count;
     explicit Counted(size_t& views) : count(views) { count++; }
@@ -278,7 +277,7 @@ Task<Result<Json>> NodeLink::ask_view(const char* question, Json content) {
 }
 
 Task<Result<Json>> NodeLink::ask(const char* question, Json content) {
-  if (questions_.size() >= kMostAsked)
+  if (questions_.size() >= kMaxAsked)
     co_return fail(Code::exhausted, "too many questions about the cluster at once", "ask again");
   const uint64_t number = ++last_id_;
   content["id"] = number;
@@ -309,7 +308,7 @@ Task<Result<HomePage>> NodeLink::homes(HomeQuestion question) {
 }
 
 Task<Result<>> NodeLink::forget_homes(std::string account) {
-  for (int rounds = 0; rounds < kMostRounds; rounds++) {
+  for (int rounds = 0; rounds < kMaxRounds; rounds++) {
     Json content = {{"account", account}};
     CO_TRY(const Json said, co_await ask("forget_homes", std::move(content)));
     CO_TRY(const ForgottenHomes forgotten, read_forgotten(said));
@@ -382,7 +381,7 @@ Task<Result<NodeLink::Opened>> NodeLink::open_with(Json request) {
   const std::string line = dump_json(request) + "\n";
   if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(line.size()))
     co_return tl::unexpected<Error>(unavailable("warder-node does not read its messages"));
-  CO_TRY(const std::string answer, co_await read_first_line(loop_, socket, kMostLine, kAnswerLimit));
+  CO_TRY(const std::string answer, co_await read_first_line(loop_, socket, kMaxLine, kAnswerLimit));
   const auto message = parse_json(answer);
   if (const Json* opened = message ? member(*message, "opened") : nullptr) {
     Opened connection{std::move(socket), text_in(*opened, "boot", 64)};

@@ -19,9 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kFirstLineLimit = 5s;
-constexpr auto kShowLimit = 5s;             // of the answer to a look
-constexpr size_t kMostIntroductions = 256;  // connections without their first line, and looks
-constexpr size_t kMostLooksOfNode = 16;     // one command of an operator is one look
+constexpr auto kShowLimit = 5s;            // of the answer to a look
+constexpr size_t kMaxIntroductions = 256;  // connections without their first line, and looks
+constexpr size_t kMaxLooksOfNode = 16;     // one command of an operator is one look
 
 constexpr char kEnded[] = "cluster: a connection of warder-node is ended: {}";
 
@@ -34,7 +34,7 @@ Result<std::unique_ptr<NodeListener>> NodeListener::open(Loop& loop, Fd socket, 
       new NodeListener(loop, std::move(watched), std::move(users), clients, std::move(handlers)));
   NodeListener& made = *listener;
   auto introduce = [&made](Fd client) {
-    if (made.tasks_.live() <= kMostIntroductions) made.tasks_.spawn(made.introduce(std::move(client)));
+    if (made.tasks_.live() <= kMaxIntroductions) made.tasks_.spawn(made.introduce(std::move(client)));
   };
   made.tasks_.spawn(accept_users(loop, made.socket_, made.users_, std::move(introduce)));
   return listener;
@@ -43,14 +43,14 @@ Result<std::unique_ptr<NodeListener>> NodeListener::open(Loop& loop, Fd socket, 
 Task<> NodeListener::introduce(Fd socket) {
   auto watched = AsyncFd::adopt(loop_, std::move(socket));
   if (!watched) co_return;
-  auto line = co_await read_first_line(loop_, *watched, kMostLookLine, kFirstLineLimit);
+  auto line = co_await read_first_line(loop_, *watched, kMaxLookLine, kFirstLineLimit);
   if (!line) co_return;
   const auto message = parse_json(*line);
   const bool has_one = message && message->is_object() && message->size() == 1;
   if (has_one && message->contains("look")) {
     auto order = read_look_order((*message)["look"]);
     if (!order) co_return log_warning(kEnded, order.error().what);
-    if (looks_.count_of(order->node) == kMostLooksOfNode)
+    if (looks_.count_of(order->node) == kMaxLooksOfNode)
       co_return log_warning(kEnded, "too many looks of node " + order->node);
     const UnderWay<std::string>::One look(looks_, order->node);
     co_await show(*watched, *std::move(order));
@@ -80,7 +80,7 @@ void NodeListener::serve_client(AsyncFd& socket, const Acting& acting) {
 }
 
 Task<> NodeListener::show(AsyncFd& socket, LookOrder order) {
-  auto line = co_await read_first_line(loop_, socket, kMostLine, kFirstLineLimit);
+  auto line = co_await read_first_line(loop_, socket, kMaxLine, kFirstLineLimit);
   if (!line) co_return;
   const auto message = parse_json(*line);
   const auto kind = message ? read_ask(*message) : tl::unexpected<Error>(message.error());

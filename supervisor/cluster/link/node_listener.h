@@ -21,7 +21,7 @@ namespace cluster {
 
 class NodeListener {
  public:
-  // Answers a look: at most kMostLookRows rows, and the number of those that were left out.
+  // Answers a look: at most kMaxLookRows rows, and the number of those that were left out.
   struct Rows {
     std::vector<Json> rows;
     uint64_t left_out = 0;

@@ -11,12 +11,12 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostPrincipal = 2048;
-constexpr int64_t kMostEpoch = int64_t{1} << 53;  // JSON numbers beyond are not exact in every reader
-constexpr int64_t kMostMicroseconds = int64_t{1} << 53;
+constexpr size_t kMaxPrincipal = 2048;
+constexpr int64_t kMaxEpoch = int64_t{1} << 53;  // JSON numbers beyond are not exact in every reader
+constexpr int64_t kMaxMicroseconds = int64_t{1} << 53;
 
 Result<std::string> node_in(Fields& fields) {
-  TRY(std::string name, fields.string("node", kMostNodeName));
+  TRY(std::string name, fields.string("node", kMaxNodeName));
   if (!is_node_name(name)) return fail(Code::invalid, fields.path_of("node") + ": not the name of a node");
   return name;
 }
@@ -25,7 +25,7 @@ Result<std::string> node_in(Fields& fields) {
 
 bool is_node_name(std::string_view name) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  return !name.empty() && name.size() <= kMostNodeName && is_letter(name.front()) &&
+  return !name.empty() && name.size() <= kMaxNodeName && is_letter(name.front()) &&
          std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || c == '-'; });
 }
 
@@ -41,7 +41,7 @@ Result<Acting> read_acting(const Json& message, const std::string& path) {
   Fields fields(message, path);
   Acting acting;
   TRY(acting.node, node_in(fields));
-  TRY(acting.principal, fields.string("principal", kMostPrincipal));
+  TRY(acting.principal, fields.string("principal", kMaxPrincipal));
   TRY(acting.account, fields.string("account", 64));
   TRY(acting.policy, fields.string("policy", 64));
   TRY(acting.policy_hash, fields.string("policy_hash", 64));
@@ -63,7 +63,7 @@ Result<Push> read_push(const Json& message, const std::string& path) {
   TRY(push.node, node_in(fields));
   TRY(push.id.account, fields.string("account", 64));
   TRY(push.id.workspace, fields.string("workspace", 64));
-  TRY(const int64_t epoch, fields.integer("epoch", 1, kMostEpoch));
+  TRY(const int64_t epoch, fields.integer("epoch", 1, kMaxEpoch));
   push.epoch = static_cast<uint64_t>(epoch);
   TRY(push.policy, fields.string("policy", 64));
   TRY(push.policy_hash, fields.string("policy_hash", 64));
@@ -80,7 +80,7 @@ Result<Home> read_home(const Json& found) {
   (void)fields.find("id");
   Home home;
   TRY(home.node, node_in(fields));
-  TRY(const int64_t epoch, fields.integer("epoch", 1, kMostEpoch));
+  TRY(const int64_t epoch, fields.integer("epoch", 1, kMaxEpoch));
   home.epoch = static_cast<uint64_t>(epoch);
   TRY(home.is_here, fields.boolean_or("here", false));
   CHECKED(fields.done());
@@ -95,7 +95,7 @@ Result<std::vector<std::string>> read_places(const Json& placed) {
   CHECKED(fields.done());
   if (nodes.empty())
     return fail(Code::unavailable, why.empty() ? "no node of the cluster may run it" : printable(why, 300));
-  if (nodes.size() > kMostPlaces || !std::all_of(nodes.begin(), nodes.end(), is_node_name))
+  if (nodes.size() > kMaxPlaces || !std::all_of(nodes.begin(), nodes.end(), is_node_name))
     return fail(Code::invalid, "placed.nodes: too many, or not the names of nodes");
   return nodes;
 }
@@ -104,8 +104,8 @@ Result<Lease> read_lease(const Json& message) {
   Fields fields(message, "lease");
   Lease lease;
   TRY(lease.node, node_in(fields));
-  TRY(const int64_t starts, fields.integer("starts_until_us", 0, kMostMicroseconds));
-  TRY(const int64_t runs, fields.integer("runs_until_us", 0, kMostMicroseconds));
+  TRY(const int64_t starts, fields.integer("starts_until_us", 0, kMaxMicroseconds));
+  TRY(const int64_t runs, fields.integer("runs_until_us", 0, kMaxMicroseconds));
   TRY(const int64_t slots, fields.integer_or("slots", 0, 1 << 20, 1 << 20));
   lease.slots = static_cast<uint32_t>(slots);
   CHECKED(fields.done());

@@ -42,8 +42,8 @@
 
 namespace cluster {
 
-constexpr size_t kMostLine = 8 << 10;  // bytes of one of these messages
-constexpr size_t kMostNodeName = 32;
+constexpr size_t kMaxLine = 8 << 10;  // bytes of one of these messages
+constexpr size_t kMaxNodeName = 32;
 
 // 1 to 32 of a-z, 0-9 and '-', the first a letter or digit.
 bool is_node_name(std::string_view name);
@@ -76,7 +76,7 @@ struct Home {
 };
 Result<Home> read_home(const Json& found);
 
-constexpr size_t kMostPlaces = 8;  // nodes in "placed"
+constexpr size_t kMaxPlaces = 8;  // nodes in "placed"
 // Errors: unavailable: no node may run it, with the reason.
 Result<std::vector<std::string>> read_places(const Json& placed);
 

@@ -8,11 +8,11 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostFaults = 32;
-constexpr int64_t kMostCounted = int64_t{1} << 53;
+constexpr size_t kMaxFaults = 32;
+constexpr int64_t kMaxCounted = int64_t{1} << 53;
 
 Result<uint64_t> counted_in(Fields& fields, const char* key) {
-  TRY(const int64_t count, fields.integer(key, 0, kMostCounted));
+  TRY(const int64_t count, fields.integer(key, 0, kMaxCounted));
   return static_cast<uint64_t>(count);
 }
 
@@ -43,8 +43,8 @@ Json write_numbers(const NodeNumbers& numbers) {
           {"orders", std::move(orders)},
           {"refused", numbers.refused},
           {"trust_serial", numbers.trust_serial},
-          {"trust_trouble", printable(numbers.trust_trouble, kMostNumbersText)},
-          {"bus", printable(numbers.bus, kMostNumbersText)}};
+          {"trust_trouble", printable(numbers.trust_trouble, kMaxNumbersText)},
+          {"bus", printable(numbers.bus, kMaxNumbersText)}};
 }
 
 Result<NodeNumbers> read_numbers(const Json& message) {
@@ -65,13 +65,13 @@ Result<NodeNumbers> read_numbers(const Json& message) {
   TRY(numbers.connections, counted_in(fields, "connections"));
   TRY(const uint64_t silent, counted_in(fields, "bus_silent_us"));
   TRY(numbers.trust_serial, counted_in(fields, "trust_serial"));
-  TRY(const std::string trouble, fields.string("trust_trouble", 4 * kMostNumbersText));
-  TRY(const std::string bus, fields.string("bus", 4 * kMostNumbersText));
-  numbers.trust_trouble = printable(trouble, kMostNumbersText);
-  numbers.bus = printable(bus, kMostNumbersText);
+  TRY(const std::string trouble, fields.string("trust_trouble", 4 * kMaxNumbersText));
+  TRY(const std::string bus, fields.string("bus", 4 * kMaxNumbersText));
+  numbers.trust_trouble = printable(trouble, kMaxNumbersText);
+  numbers.bus = printable(bus, kMaxNumbersText);
   numbers.bus_silent = std::chrono::microseconds(silent);
   CHECKED(fields.done());
-  if (!refused->is_object() || refused->size() > kMostFaults)
+  if (!refused->is_object() || refused->size() > kMaxFaults)
     return fail(Code::invalid, "numbers.refused: not an object of at most 32");
   for (const auto& [name, count] : refused->items()) {
     if (!is_fault(name) || !count.is_number_unsigned()) return fail(Code::invalid, "numbers.refused: not a count");

@@ -27,7 +27,7 @@ struct NodeNumbers {
   std::string trust_trouble;                // why the file of the trust record is not in force; empty: it is
   std::string bus;                          // the server of NATS, or the last error
 };
-constexpr size_t kMostNumbersText = 300;  // bytes of each text; longer ones are cut
+constexpr size_t kMaxNumbersText = 300;  // bytes of each text; longer ones are cut
 Json write_numbers(const NodeNumbers& numbers);
 Result<NodeNumbers> read_numbers(const Json& message);
 

@@ -41,7 +41,7 @@ Task<Result<std::vector<std::string>>> fetch_rules(Loop& loop, std::string socke
   std::vector<std::string> rules;
   size_t all = 0;
   for (;;) {
-    CO_TRY(const std::string line, co_await read_first_line(loop, node, kMostLine, kRuleLimit));
+    CO_TRY(const std::string line, co_await read_first_line(loop, node, kMaxLine, kRuleLimit));
     CO_TRY(const size_t bytes, read_rule_line(line));
     if (bytes == 0) co_return rules;
     all += bytes;

@@ -131,9 +131,9 @@ Result<bool> RuleFiles::write_skills(std::vector<std::string>& refused) const {
   Contents wanted;
   for (const auto& [key, stored] : store_.rules()) {
     if (key.kind != "skill" || stored.rule.content.empty()) continue;
-    const auto skill = wanted.size() < kMostRuleSkills
+    const auto skill = wanted.size() < kMaxRuleSkills
                            ? skills::read_bundle(stored.rule.content, key.name)
-                           : fail(Code::exhausted, fmt::format("the cluster has {} skills already", kMostRuleSkills));
+                           : fail(Code::exhausted, fmt::format("the cluster has {} skills already", kMaxRuleSkills));
     if (!skill) refused.push_back(fmt::format("the skill '{}': {}", key.name, skill.error().what));
     const auto former = before.find(key.name);
     if (skill)
@@ -159,7 +159,7 @@ Result<skills::Shared> RuleFiles::read_skills() const {
   skills::Shared all;
   for (const auto& [name, content] : files) {
     auto skill = skills::read_bundle(content, name);
-    if (skill && all.size() < kMostRuleSkills) all.add(*std::move(skill));
+    if (skill && all.size() < kMaxRuleSkills) all.add(*std::move(skill));
   }
   return all;
 }

@@ -16,7 +16,7 @@
 
 namespace cluster {
 
-constexpr size_t kMostRuleSkills = 200;  // each search of a tenant looks at all of them
+constexpr size_t kMaxRuleSkills = 200;  // each search of a tenant looks at all of them
 
 using RuleDefinitions = std::vector<std::pair<std::string, catalog::Reading>>;  // by origin, for the log
 

@@ -9,8 +9,8 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostRefusals = 20;  // in the log, for one fetch
-constexpr size_t kMostOneByOne = 20;  // policies; each takes a reload
+constexpr size_t kMaxRefusals = 20;  // in the log, for one fetch
+constexpr size_t kMaxOneByOne = 20;  // policies; each takes a reload
 constexpr std::chrono::minutes kTryRefusedAgain{10};
 
 }  // namespace
@@ -103,7 +103,7 @@ Task<Result<>> RuleFollower::take_last_copy() {
 // Of the last job.
 void RuleFollower::show_changes() {
   const RuleFiles::Taken& taken = work_->taken;
-  for (size_t i = 0; i < taken.refused.size() && i < kMostRefusals; i++)
+  for (size_t i = 0; i < taken.refused.size() && i < kMaxRefusals; i++)
     log_warning("cluster: a rule is not used: {}", taken.refused[i]);
   if (taken.has_catalog_changed) {
     definitions_ = std::make_shared<const RuleDefinitions>(std::move(work_->definitions));
@@ -138,7 +138,7 @@ Task<Result<>> RuleFollower::adopt(std::vector<std::string> policies) {
     co_return adopted;
   }
   again_ = Deadline(loop_, kTryRefusedAgain, [this] { changed(); });
-  if (policies.size() > kMostOneByOne) policies.resize(kMostOneByOne);
+  if (policies.size() > kMaxOneByOne) policies.resize(kMaxOneByOne);
   for (size_t i = 0; policies.size() > 1 && i < policies.size(); i++) {
     std::vector<std::string> one{policies[i]};
     const auto alone = co_await adopt_one(std::move(one));

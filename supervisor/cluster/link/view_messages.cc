@@ -10,12 +10,12 @@
 namespace cluster {
 namespace {
 
-constexpr int64_t kMostCount = 1 << 20;           // executions
-constexpr int64_t kMostHomes = int64_t{1} << 40;  // of one node
-constexpr int64_t kMostEpochShown = int64_t{1} << 53;
-constexpr int64_t kMostSilence = int64_t{1} << 53;  // microseconds
-constexpr size_t kMostRows = 256;                   // of one message
-constexpr size_t kMostKey = 255;                    // bytes
+constexpr int64_t kMaxCount = 1 << 20;           // executions
+constexpr int64_t kMaxHomes = int64_t{1} << 40;  // of one node
+constexpr int64_t kMaxEpochShown = int64_t{1} << 53;
+constexpr int64_t kMaxSilence = int64_t{1} << 53;  // microseconds
+constexpr size_t kMaxRows = 256;                   // of one message
+constexpr size_t kMaxKey = 255;                    // bytes
 
 constexpr std::array<std::pair<NodeState, std::string_view>, 6> kStateNames = {{{NodeState::here, "here"},
                                                                                 {NodeState::alive, "alive"},
@@ -32,14 +32,14 @@ Result<NodeState> read_state(Fields& fields) {
 }
 
 Result<uint32_t> count_in(Fields& fields, const char* key) {
-  TRY(const int64_t count, fields.integer(key, 0, kMostCount));
+  TRY(const int64_t count, fields.integer(key, 0, kMaxCount));
   return static_cast<uint32_t>(count);
 }
 
 Result<std::map<std::string, std::string>> labels_in(Fields& fields) {
   const Json* object = fields.find("labels");
   const std::string path = fields.path_of("labels");
-  if (!object || !object->is_object() || object->size() > kMostLabels)
+  if (!object || !object->is_object() || object->size() > kMaxLabels)
     return fail(Code::invalid, path + ": not an object of at most 32");
   std::map<std::string, std::string> labels;
   for (const auto& [key, value] : object->items()) {
@@ -52,7 +52,7 @@ Result<std::map<std::string, std::string>> labels_in(Fields& fields) {
 }
 
 Result<std::string> node_name_in(Fields& fields, const char* key) {
-  TRY(std::string name, fields.string(key, kMostNodeName));
+  TRY(std::string name, fields.string(key, kMaxNodeName));
   if (!is_node_name(name)) return fail(Code::invalid, fields.path_of(key) + ": not the name of a node");
   return name;
 }
@@ -67,11 +67,11 @@ Result<std::string> plain_text_in(Fields& fields, const char* key) {
 Result<HomeView> read_home_view(const Json& row) {
   Fields fields(row, "homes");
   HomeView home;
-  TRY(home.key, fields.string("key", kMostKey));
+  TRY(home.key, fields.string("key", kMaxKey));
   TRY(home.account, fields.string("account", 64));
   TRY(home.workspace, fields.string("workspace", 64));
   TRY(home.node, node_name_in(fields, "node"));
-  TRY(const int64_t epoch, fields.integer("epoch", 1, kMostEpochShown));
+  TRY(const int64_t epoch, fields.integer("epoch", 1, kMaxEpochShown));
   home.epoch = static_cast<uint64_t>(epoch);
   CHECKED(fields.done());
   // Another program may have written a key without a workspace.
@@ -85,7 +85,7 @@ Result<HomeView> read_home_view(const Json& row) {
 Result<const Json*> rows_in(Fields& fields, const char* key) {
   (void)fields.find("id");
   const Json* rows = fields.find(key);
-  if (!rows || !rows->is_array() || rows->size() > kMostRows)
+  if (!rows || !rows->is_array() || rows->size() > kMaxRows)
     return fail(Code::invalid, fields.path_of(key) + ": not a list of at most 256");
   return rows;
 }
@@ -93,7 +93,7 @@ Result<const Json*> rows_in(Fields& fields, const char* key) {
 }  // namespace
 
 bool is_label_text(std::string_view text) {
-  return text.size() <= kMostLabelText &&
+  return text.size() <= kMaxLabelText &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
 }
 
@@ -144,14 +144,14 @@ Result<NodeView> read_node_view(const Json& row) {
   TRY(node.slots, count_in(fields, "slots"));
   TRY(node.used, count_in(fields, "used"));
   TRY(node.waiting, count_in(fields, "waiting"));
-  TRY(const int64_t homes, fields.integer("homes", 0, kMostHomes));
+  TRY(const int64_t homes, fields.integer("homes", 0, kMaxHomes));
   node.homes = static_cast<uint64_t>(homes);
   TRY(node.version, plain_text_in(fields, "version"));
   TRY(node.boot, plain_text_in(fields, "boot"));
   TRY(node.wire_oldest, count_in(fields, "wire_oldest"));
   TRY(node.wire_newest, count_in(fields, "wire_newest"));
   if (fields.has("silent_us")) {
-    TRY(const int64_t silent, fields.integer("silent_us", 0, kMostSilence));
+    TRY(const int64_t silent, fields.integer("silent_us", 0, kMaxSilence));
     node.silent_for = std::chrono::microseconds(silent);
   }
   CHECKED(fields.done());
@@ -189,7 +189,7 @@ Result<HomePage> read_home_page(const Json& message) {
     TRY(HomeView home, read_home_view(row));
     page.homes.push_back(std::move(home));
   }
-  TRY(page.next, fields.string_or("next", "", kMostKey));
+  TRY(page.next, fields.string_or("next", "", kMaxKey));
   CHECKED(fields.done());
   return page;
 }
@@ -203,8 +203,8 @@ Result<HomeQuestion> read_home_question(const Json& message) {
   (void)fields.find("id");
   HomeQuestion question;
   TRY(question.account, fields.string_or("account", "", 64));
-  TRY(question.node, fields.string_or("node", "", kMostNodeName));
-  TRY(question.after, fields.string_or("after", "", kMostKey));
+  TRY(question.node, fields.string_or("node", "", kMaxNodeName));
+  TRY(question.after, fields.string_or("after", "", kMaxKey));
   CHECKED(fields.done());
   return question;
 }
@@ -212,7 +212,7 @@ Result<HomeQuestion> read_home_question(const Json& message) {
 Result<std::string> read_after(const Json& message) {
   Fields fields(message, "view");
   (void)fields.find("id");
-  TRY(std::string after, fields.string_or("after", "", kMostNodeName));
+  TRY(std::string after, fields.string_or("after", "", kMaxNodeName));
   CHECKED(fields.done());
   return after;
 }
@@ -225,7 +225,7 @@ Result<ForgottenHomes> read_forgotten(const Json& message) {
   Fields fields(message, "forgotten");
   (void)fields.find("id");
   ForgottenHomes forgotten;
-  TRY(const int64_t homes, fields.integer("homes", 0, kMostHomes));
+  TRY(const int64_t homes, fields.integer("homes", 0, kMaxHomes));
   forgotten.homes = static_cast<uint64_t>(homes);
   TRY(forgotten.has_more, fields.boolean_or("more", false));
   CHECKED(fields.done());

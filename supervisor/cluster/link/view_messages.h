@@ -8,7 +8,7 @@
 //   warder-node  {"forgotten": {"id", "homes", "more"}}          `more`: ask again; or {"failed": {"id", "why",
 //   "remedy"}}
 // and tells it how much it has to do: {"load": {"running", "waiting", "slots", "drained"}}.
-// Each message has at most kMostLine bytes. Used by: node_link.h, warder-node, supervisor/bus/. Errors: invalid, naming
+// Each message has at most kMaxLine bytes. Used by: node_link.h, warder-node, supervisor/bus/. Errors: invalid, naming
 // the field.
 #pragma once
 #include <cstdint>
@@ -22,8 +22,8 @@
 
 namespace cluster {
 
-constexpr size_t kMostLabels = 32;     // of a node
-constexpr size_t kMostLabelText = 64;  // bytes of a label's name, and of its value
+constexpr size_t kMaxLabels = 32;     // of a node
+constexpr size_t kMaxLabelText = 64;  // bytes of a label's name, and of its value
 
 // Printable ASCII without '"' and '\': a label takes as many bytes in JSON as it has.
 bool is_label_text(std::string_view text);

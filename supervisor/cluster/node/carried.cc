@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostOfFrame = 256 << 10;     // bytes of a data frame
+constexpr size_t kMaxOfFrame = 256 << 10;      // bytes of a data frame
 constexpr size_t kAcknowledgeAfter = 1 << 20;  // bytes
 constexpr auto kAliveEvery = 500ms;
 constexpr size_t kHeadBytes = 9;  // kind, bytes written
@@ -57,7 +57,7 @@ bool Carried::send(FrameKind kind, std::string_view bytes) {
 }
 
 Task<> Carried::read_local() {
-  std::vector<char> space(kMostOfFrame);
+  std::vector<char> space(kMaxOfFrame);
   for (;;) {
     while (sent_ - acknowledged_ >= kWindow) {
       room_ = std::make_shared<Event>();

@@ -26,11 +26,11 @@ constexpr char kOpen[] = "open", kLook[] = "look", kPush[] = "push";  // kinds o
 constexpr auto kOpenLimit = 2300ms;
 constexpr auto kServingLimit = 1200ms;  // for warderd; the other node waits kOpenLimit
 constexpr int64_t kOldestOrderMs = 2'300 + EnvelopeChecker::kToleranceMs;  // its sender waits kOpenLimit
-constexpr size_t kMostConnections = 4096;
-constexpr auto kWarnEvery = 10s;      // refused orders; each client of the bus can send some
-constexpr size_t kMostOrders = 1024;  // in work
-constexpr size_t kMostOrdersOfNode = 256;
-constexpr size_t kMostServedOfNode = 1024;  // as many as a warderd holds to others (Away)
+constexpr size_t kMaxConnections = 4096;
+constexpr auto kWarnEvery = 10s;     // refused orders; each client of the bus can send some
+constexpr size_t kMaxOrders = 1024;  // in work
+constexpr size_t kMaxOrdersOfNode = 256;
+constexpr size_t kMaxServedOfNode = 1024;  // as many as a warderd holds to others (Away)
 constexpr SubscriptionBounds kFrames{.max_messages = 4096, .max_bytes = 2 * Carried::kWindow};
 
 // The body of "open" and "opened". "refused" has {"why", "remedy", "order"}.
@@ -99,7 +99,7 @@ Task<> Carrier::serve(std::unique_ptr<BusSubscription> orders) {
   for (;;) {
     auto message = co_await orders->next();
     if (!message) co_return;
-    if (tasks_.live() < kMostOrders) tasks_.spawn(take_order(*std::move(message)));
+    if (tasks_.live() < kMaxOrders) tasks_.spawn(take_order(*std::move(message)));
   }
 }
 
@@ -118,7 +118,7 @@ void Carrier::refuse(const BusMessage& message, const NodeEnvelope& order, const
 
 // One node, which may be in wrong hands, leaves room for the others.
 Result<> Carrier::check_room_for(const std::string& node) const {
-  if (orders_.count_of(node) < kMostOrdersOfNode && served_.count_of(node) < kMostServedOfNode) return {};
+  if (orders_.count_of(node) < kMaxOrdersOfNode && served_.count_of(node) < kMaxServedOfNode) return {};
   return fail(Code::exhausted, fmt::format("the node {} has too many connections to {}", node, identity_.node),
               "send the request again later");
 }
@@ -126,7 +126,7 @@ Result<> Carrier::check_room_for(const std::string& node) const {
 // Returns when warderd serves the client: systemd accepts connections for a warderd that does not run or is stopped,
 // too. `order` must outlive the task.
 Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
-  if (carried_.size() >= kMostConnections) co_return fail(Code::exhausted, "the node carries too many connections");
+  if (carried_.size() >= kMaxConnections) co_return fail(Code::exhausted, "the node carries too many connections");
   CO_TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
   CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
   if (!order.tenant) {
@@ -143,7 +143,7 @@ Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
   }
   const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
   send_line(socket.get(), {{"act", write_acting(acting)}});
-  const auto answer = co_await read_first_line(loop_, socket, kMostLine, kServingLimit);
+  const auto answer = co_await read_first_line(loop_, socket, kMaxLine, kServingLimit);
   const auto message = answer ? parse_json(*answer) : Result<Json>(Json());
   if (!message || !message->is_object() || !message->contains("serving"))
     co_return fail(Code::unavailable, "it does not answer", "ask the administrator: systemctl status warder");
@@ -258,7 +258,7 @@ Task<> Carrier::carry_for(AsyncFd local, OtherNode node, Purpose purpose) {
   const FrameCipher::Keys keys;
   const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
   Error why{Code::exhausted, 0, "the node carries too many connections", "send the request again later", {}};
-  if (carried_.size() < kMostConnections) {
+  if (carried_.size() < kMaxConnections) {
     auto opened = co_await ask(node, purpose, keys, inbox);
     if (opened) {
       counts_.opened++;

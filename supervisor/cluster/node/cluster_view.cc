@@ -63,7 +63,7 @@ struct Rows {
   size_t bytes = 0;
   bool add(Json row) {
     bytes += dump_json(row).size() + 1;
-    if (bytes > kMostPage && !list.empty()) return false;
+    if (bytes > kMaxPage && !list.empty()) return false;
     list.push_back(std::move(row));
     return true;
   }
@@ -110,7 +110,7 @@ Json homes_page(const std::map<std::string, HomeRecord>& records, const HomeQues
   Rows rows;
   std::string last = question.after;
   for (size_t looked = 0; at != records.end() && at->first.starts_with(prefix); ++at) {
-    if (looked++ == kMostLooked) return {{"homes", std::move(rows.list)}, {"next", last}};
+    if (looked++ == kMaxLooked) return {{"homes", std::move(rows.list)}, {"next", last}};
     const bool is_asked = question.node.empty() || at->second.node == question.node;
     if (is_asked && !rows.add(write_home_view(home_view(at->first, at->second))))
       return {{"homes", std::move(rows.list)}, {"next", last}};

@@ -12,7 +12,7 @@
 
 namespace cluster {
 
-constexpr size_t kMostPage = kMostLine - 512;  // bytes of the rows of one page
+constexpr size_t kMaxPage = kMaxLine - 512;  // bytes of the rows of one page
 
 struct ViewSources {
   const TrustRecord& trust;
@@ -28,9 +28,9 @@ Json nodes_page(const ViewSources& sources, const std::string& after, BootClock:
 // How many nodes are in each state, and how many homes are here.
 void count_nodes(const ViewSources& sources, BootClock::time_point now, NodeNumbers& numbers);
 
-// Homes in the order of keys: {"homes", "next"}. At most kMostLooked records are looked at, so a page may be empty
+// Homes in the order of keys: {"homes", "next"}. At most kMaxLooked records are looked at, so a page may be empty
 // and name a next one.
-constexpr size_t kMostLooked = 10'000;
+constexpr size_t kMaxLooked = 10'000;
 Json homes_page(const std::map<std::string, HomeRecord>& records, const HomeQuestion& question);
 
 }  // namespace cluster

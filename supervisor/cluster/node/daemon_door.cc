@@ -19,8 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kFirstLineLimit = 5s;
-constexpr size_t kMostClients = 4096;
-constexpr size_t kMostQuestions = 2000;  // of one control connection
+constexpr size_t kMaxClients = 4096;
+constexpr size_t kMaxQuestions = 2000;  // of one control connection
 
 constexpr char kNotUsed[] = "cluster: a message of warderd is not used: {}";
 
@@ -32,7 +32,7 @@ struct OpenRequest {
 Result<OpenRequest> read_open(const Json& message) {
   Fields in(message, "open");
   OpenRequest request;
-  TRY(request.node, in.string("node", kMostNodeName));
+  TRY(request.node, in.string("node", kMaxNodeName));
   if (!is_node_name(request.node)) return fail(Code::invalid, "open.node: not the name of a node");
   const Json* acting = in.find("for");
   CHECKED(in.done());
@@ -43,7 +43,7 @@ Result<OpenRequest> read_open(const Json& message) {
 
 Result<std::string> read_look(const Json& message) {
   Fields in(message, "look");
-  TRY(std::string node, in.string("node", kMostNodeName));
+  TRY(std::string node, in.string("node", kMaxNodeName));
   CHECKED(in.done());
   if (!is_node_name(node)) return fail(Code::invalid, "look.node: not the name of a node");
   return node;
@@ -57,7 +57,7 @@ struct PushRequest {
 Result<PushRequest> read_push_request(const Json& message) {
   Fields in(message, "push");
   PushRequest request;
-  TRY(request.node, in.string("to", kMostNodeName));
+  TRY(request.node, in.string("to", kMaxNodeName));
   if (!is_node_name(request.node)) return fail(Code::invalid, "push.to: not the name of a node");
   const Json* home = in.find("home");
   CHECKED(in.done());
@@ -113,7 +113,7 @@ Result<std::unique_ptr<DaemonDoor>> DaemonDoor::open(Loop& loop, Fd socket, std:
   std::unique_ptr<DaemonDoor> door(new DaemonDoor(loop, std::move(watched), std::move(users), service));
   DaemonDoor& made = *door;
   auto serve = [&made](Fd client) {
-    if (made.tasks_.live() < kMostClients) made.tasks_.spawn(made.serve(std::move(client)));
+    if (made.tasks_.live() < kMaxClients) made.tasks_.spawn(made.serve(std::move(client)));
   };
   made.tasks_.spawn(accept_users(loop, made.socket_, made.users_, std::move(serve)));
   return door;
@@ -122,7 +122,7 @@ Result<std::unique_ptr<DaemonDoor>> DaemonDoor::open(Loop& loop, Fd socket, std:
 Task<> DaemonDoor::serve(Fd client) {
   auto socket = AsyncFd::adopt(loop_, std::move(client));
   if (!socket) co_return;
-  const auto line = co_await read_first_line(loop_, *socket, kMostLine, kFirstLineLimit);
+  const auto line = co_await read_first_line(loop_, *socket, kMaxLine, kFirstLineLimit);
   const auto message = line ? parse_json(*line) : Result<Json>(Json());
   if (!message || !message->is_object()) co_return;
   if (message->contains("hello")) {
@@ -158,12 +158,12 @@ Task<> DaemonDoor::serve_control(AsyncFd socket) {
   log_notice("cluster: warderd is connected");
   send(control, {{"lease", service_.lease()}});
   const auto take_line = [&](const mcp::LineSplitter::Item& line) {
-    const bool is_used = line.kind == mcp::LineSplitter::Kind::line && control.asking.live() <= kMostQuestions;
+    const bool is_used = line.kind == mcp::LineSplitter::Kind::line && control.asking.live() <= kMaxQuestions;
     auto message = is_used ? parse_json(line.text) : Result<Json>(Json());
     if (message && message->is_object() && message->size() == 1) take(control, *std::move(message));
     return true;
   };
-  co_await read_lines(loop_, control.socket, kMostLine, take_line);
+  co_await read_lines(loop_, control.socket, kMaxLine, take_line);
   log_notice("cluster: warderd has gone");
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kMostWrites = 4;  // tries of one change
+constexpr int kMaxWrites = 4;  // tries of one change
 constexpr auto kWriteAgain = 200ms;
 constexpr auto kLeaseLimit = 2s;
 constexpr auto kLookAtLease = 1s;
@@ -39,7 +39,7 @@ Task<Result<HomeRecord>> HomeDirectory::read_present(std::string key) {
 Task<Result<HomeRecord>> HomeDirectory::change(tenants::TenantId id, HomeRecord expected, HomeRecord next) {
   const std::string key = tenant_key(id.account, id.workspace);
   Error last{Code::unavailable, 0, "the cluster does not answer", {}, {}};
-  for (int i = 0; i < kMostWrites; i++) {
+  for (int i = 0; i < kMaxWrites; i++) {
     if (i > 0) co_await sleep_for(loop_, kWriteAgain);
     if (!bucket_) co_return not_connected();
     const auto bucket = bucket_;

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTryAgain = 1s;
-constexpr size_t kMostHomesOfAccount = 10'000;
+constexpr size_t kMaxHomesOfAccount = 10'000;
 constexpr size_t kPutBackAtOnce = 16;
 
 bool is_hash(std::string_view key) { return key.starts_with("_H") || key.find("._H") != key.npos; }
@@ -221,7 +221,7 @@ Task<Result<ForgottenHomes>> HomeDirectory::forget(std::string account) {
   const std::string prefix = name_token(account) + ".";
   std::vector<std::string> keys;
   auto one = records_.lower_bound(prefix);
-  for (; one != records_.end() && one->first.starts_with(prefix) && keys.size() < kMostForgotten; ++one)
+  for (; one != records_.end() && one->first.starts_with(prefix) && keys.size() < kMaxForgotten; ++one)
     if (one->second.node == settings_.node) keys.push_back(one->first);
   ForgottenHomes forgotten;
   for (const std::string& key : keys) {
@@ -234,7 +234,7 @@ Task<Result<ForgottenHomes>> HomeDirectory::forget(std::string account) {
     if (removed.written) remove_record(key);
   }
   held_.forget_if([&account](const tenants::TenantId& id) { return id.account == account; });
-  forgotten.has_more = keys.size() == kMostForgotten && forgotten.homes > 0;
+  forgotten.has_more = keys.size() == kMaxForgotten && forgotten.homes > 0;
   co_return forgotten;
 }
 
@@ -250,8 +250,8 @@ NodeTable HomeDirectory::nodes_for(const std::string& account) const {
 
 Task<Result<HomeRecord>> HomeDirectory::choose(std::shared_ptr<KvBucket> bucket, tenants::TenantId id,
                                                std::string key) {
-  if (homes_of(id.account) >= kMostHomesOfAccount)
-    co_return fail(Code::exhausted, fmt::format("the account has {} shared workspaces", kMostHomesOfAccount),
+  if (homes_of(id.account) >= kMaxHomesOfAccount)
+    co_return fail(Code::exhausted, fmt::format("the account has {} shared workspaces", kMaxHomesOfAccount),
                    "use one that exists");
   CO_TRY(const std::string node,
          lighter_home(nodes_for(id.account), counts_, id, {}, BootClock::now(), settings_.node));

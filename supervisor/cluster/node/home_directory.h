@@ -44,8 +44,8 @@ class HomeDirectory {
   };
   Task<Result<Found>> find(tenants::TenantId id);
   // Removes the records of an account's workspaces whose home is this node: their files are being removed. At most
-  // kMostForgotten at a time. Errors: unavailable.
-  static constexpr size_t kMostForgotten = 200;
+  // kMaxForgotten at a time. Errors: unavailable.
+  static constexpr size_t kMaxForgotten = 200;
   Task<Result<ForgottenHomes>> forget(std::string account);
   const std::map<std::string, HomeRecord>& records() const { return records_; }  // by key
   const HomeCounts& counts() const { return counts_; }

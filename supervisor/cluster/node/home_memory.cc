@@ -18,9 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStoreAfter = 1s;  // changes that come together are one write
-constexpr size_t kMostMemoryBytes = 64 << 20;
+constexpr size_t kMaxMemoryBytes = 64 << 20;
 
-constexpr size_t kMostName = 140;  // TenantId::text()
+constexpr size_t kMaxName = 140;  // TenantId::text()
 
 Json record_json(const HomeRecord& home) {
   Json record = {{"node", home.node}, {"epoch", home.epoch}};
@@ -31,9 +31,9 @@ Json record_json(const HomeRecord& home) {
 Result<HomeRecord> read_record_json(const Json& record) {
   Fields in(record, "home");
   HomeRecord home;
-  TRY(home.node, in.string("node", kMostNodeName));
+  TRY(home.node, in.string("node", kMaxNodeName));
   TRY(const int64_t epoch, in.integer("epoch", 1, int64_t{1} << 53));
-  TRY(home.of, in.string_or("of", "", kMostName));
+  TRY(home.of, in.string_or("of", "", kMaxName));
   CHECKED(in.done());
   if (!is_node_name(home.node)) return fail(Code::invalid, "home.node: not the name of a node");
   home.epoch = static_cast<uint64_t>(epoch);
@@ -42,7 +42,7 @@ Result<HomeRecord> read_record_json(const Json& record) {
 
 Result<HomeMemory::Records> read_records(const std::string& file) {
   HomeMemory::Records records;
-  auto text = read_trusted_file(file, kMostMemoryBytes);
+  auto text = read_trusted_file(file, kMaxMemoryBytes);
   if (!text && text.error().code == Code::not_found) return records;
   if (!text) return tl::unexpected<Error>(std::move(text).error());
   TRY(const Json document, parse_json(*text));
@@ -58,7 +58,7 @@ Result<> write_records(const std::string& file, const HomeMemory::Records& recor
   std::string text = "{";
   size_t count = 0;
   for (const auto& [key, record] : records) {
-    if (count++ == HomeMemory::kMostRecords) break;
+    if (count++ == HomeMemory::kMaxRecords) break;
     text += (count > 1 ? "," : "") + dump_json(Json(key)) + ":" + write_home_record(record);
   }
   return write_whole_file(file, text + "}", 0600, Existing::replace);

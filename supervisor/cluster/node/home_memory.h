@@ -24,7 +24,7 @@ Result<HomeRecord> read_home_record(std::string_view text);
 class HomeMemory {
  public:
   using Records = std::map<std::string, HomeRecord>;  // by key of the bucket
-  static constexpr size_t kMostRecords = 200'000;     // further ones are not remembered
+  static constexpr size_t kMaxRecords = 200'000;      // further ones are not remembered
 
   // Loop and `records` must outlive the object.
   static Result<std::unique_ptr<HomeMemory>> open(Loop& loop, const std::string& folder, const Records& records);

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 constexpr auto kSignEvery = 1s;
 constexpr auto kReadAgain = 1s;
 constexpr auto kNodesLimit = 2s;
-constexpr uint32_t kMostSlots = 1 << 20;
+constexpr uint32_t kMaxSlots = 1 << 20;
 constexpr std::string_view kLoad = "w1.load.";
 
 Result<NodeReport> read_description(const std::string& node, std::string_view text) {
@@ -34,7 +34,7 @@ Result<NodeReport> read_description(const std::string& node, std::string_view te
   report.name = node;
   TRY(report.boot, in.string("boot", 64));
   TRY(report.version, in.string("version", 64));
-  TRY(const int64_t slots, in.integer("slots", 0, kMostSlots));
+  TRY(const int64_t slots, in.integer("slots", 0, kMaxSlots));
   TRY(const int64_t oldest, in.integer("wire_oldest", 1, 1000));
   TRY(const int64_t newest, in.integer("wire_newest", oldest, 1000));
   TRY(report.drained, in.boolean_or("drained", false));
@@ -43,7 +43,7 @@ Result<NodeReport> read_description(const std::string& node, std::string_view te
     return fail(Code::invalid, node + ": boot or version: not printable ASCII");
   report.slots = static_cast<uint32_t>(slots);
   report.wire = {static_cast<uint32_t>(oldest), static_cast<uint32_t>(newest)};
-  if (labels && labels->is_object() && labels->size() <= kMostLabels)
+  if (labels && labels->is_object() && labels->size() <= kMaxLabels)
     for (const auto& [key, value] : labels->items())
       if (value.is_string() && is_label_text(key) && is_label_text(value.get_ref<const std::string&>()))
         report.labels[key] = value.get<std::string>();
@@ -218,11 +218,11 @@ void NodeDirectory::take_sign(std::string_view subject, std::string_view text) {
   if (!sign) return;
   Fields in(*sign, node);
   const auto boot = in.string("boot", 64);
-  const auto used = in.integer("used", 0, kMostSlots), waiting = in.integer("waiting", 0, kMostSlots);
+  const auto used = in.integer("used", 0, kMaxSlots), waiting = in.integer("waiting", 0, kMaxSlots);
   if (!boot || !used || !waiting) return;
   NodeSign read{static_cast<uint32_t>(*used), static_cast<uint32_t>(*waiting), {}, {}};
   if (in.has("slots")) {
-    const auto slots = in.integer("slots", 0, kMostSlots);
+    const auto slots = in.integer("slots", 0, kMaxSlots);
     if (!slots) return;
     read.slots = static_cast<uint32_t>(*slots);
   }

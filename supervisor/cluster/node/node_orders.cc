@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kOrders = {"claim", "fence", "lost",     "other",
                                                      "homes", "drain", "seal_key", "open_key"};
-constexpr size_t kHomesOfPage = 40;  // fit into kMostLine
+constexpr size_t kHomesOfPage = 40;  // fit into kMaxLine
 constexpr size_t kKeysOfPage = 16;   // the same
-constexpr size_t kMostSealedKey = 400;
+constexpr size_t kMaxSealedKey = 400;
 
 struct OrderedHome {
   tenants::TenantId id;
@@ -30,7 +30,7 @@ Result<OrderedHome> read_ordered_home(const std::string& order, const Json& obje
   TRY(question.id.account, in.string("account", 64));
   TRY(question.id.workspace, in.string("workspace", 64));
   if (order == "claim") {
-    TRY(question.from, in.string("from", kMostNodeName));
+    TRY(question.from, in.string("from", kMaxNodeName));
     TRY(question.is_after_lease, in.boolean_or("after_lease", false));
   }
   if (order == "claim" || order == "fence") {
@@ -70,7 +70,7 @@ Result<Json> NodeOrders::seal_key(const Json& question) const {
   Fields in(question, "seal_key");
   TRY(const tenants::TenantId id, read_tenant(in));
   TRY(std::string key, in.string("key", 64));
-  TRY(const std::string after, in.string("after", kMostNodeName));
+  TRY(const std::string after, in.string("after", kMaxNodeName));
   CHECKED(in.done());
   Json keys = Json::array();
   for (const TrustedNode& node : nodes_.trust().nodes) {
@@ -86,7 +86,7 @@ Result<Json> NodeOrders::seal_key(const Json& question) const {
 Result<Json> NodeOrders::open_key(const Json& question) const {
   Fields in(question, "open_key");
   TRY(const tenants::TenantId id, read_tenant(in));
-  TRY(const std::string sealed, in.string("sealed", kMostSealedKey));
+  TRY(const std::string sealed, in.string("sealed", kMaxSealedKey));
   CHECKED(in.done());
   const auto opened = key_().decrypt(kVaultKeyPurpose, sealed);
   const std::string begin = begin_of_key(id);

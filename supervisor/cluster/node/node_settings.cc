@@ -16,13 +16,13 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostBytes = 64 << 10;
-constexpr size_t kMostServers = 16;
+constexpr size_t kMaxBytes = 64 << 10;
+constexpr size_t kMaxServers = 16;
 
 Result<NodeLabels> read_labels(const Json* object) {
   NodeLabels labels;
   if (!object) return labels;
-  if (!object->is_object() || object->size() > kMostLabels)
+  if (!object->is_object() || object->size() > kMaxLabels)
     return fail(Code::invalid, "labels: not an object of at most 32");
   for (const auto& [key, value] : object->items()) {
     if (!value.is_string() || !is_label_text(key) || !is_label_text(value.get_ref<const std::string&>()))
@@ -43,9 +43,9 @@ std::string passed_secret(const std::string& file) {
 Result<NodeSettings> read_settings(const Json& document) {
   Fields in(document, "");
   NodeSettings settings;
-  TRY(settings.node, in.string("node", kMostNodeName));
+  TRY(settings.node, in.string("node", kMaxNodeName));
   if (!is_node_name(settings.node)) return fail(Code::invalid, "node: not 1 to 32 of a-z, 0-9 and '-'");
-  TRY(settings.cluster, in.string("cluster", kMostNodeName));
+  TRY(settings.cluster, in.string("cluster", kMaxNodeName));
   TRY(settings.labels, read_labels(in.find("labels")));
   TRY(const int64_t slots, in.integer_or("slots", 0, 4096, settings.slots));
   settings.slots = static_cast<uint32_t>(slots);
@@ -54,7 +54,7 @@ Result<NodeSettings> read_settings(const Json& document) {
   TRY(const int64_t divisor, in.integer_or("test_lease_divisor", 1, 10, settings.lease_divisor));
   settings.lease_divisor = static_cast<int>(divisor);
   TRY(settings.servers, in.strings_or("servers", {}));
-  if (settings.servers.empty() || settings.servers.size() > kMostServers)
+  if (settings.servers.empty() || settings.servers.size() > kMaxServers)
     return fail(Code::invalid, "servers: name 1 to 16 servers of NATS, as tls://HOST:4222");
   TRY(settings.authorities, in.string_or("ca", ""));
   TRY(settings.node_key, in.string("node_key"));
@@ -74,7 +74,7 @@ Result<NodeSettings> read_settings(const Json& document) {
 Result<NodeSettings> read_node_settings(const std::string& file) {
   const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!opened) return fail_errno(errno, "open '" + file + "'", Code::invalid);
-  auto text = read_whole(opened.get(), kMostBytes);
+  auto text = read_whole(opened.get(), kMaxBytes);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(file));
   auto document = parse_json(*text);
   if (!document) return tl::unexpected<Error>(std::move(document).error().within(file));

@@ -13,8 +13,8 @@
 namespace cluster {
 namespace {
 
-constexpr int kLevel = 1;        // fast: a moving workspace waits for it
-constexpr int kMostWindow = 23;  // bits: 8 MiB
+constexpr int kLevel = 1;       // fast: a moving workspace waits for it
+constexpr int kMaxWindow = 23;  // bits: 8 MiB
 constexpr size_t kBuffer = 256 << 10;
 
 tl::unexpected<Error> damaged(const char* why) {
@@ -87,7 +87,7 @@ struct PackedReader::Stream {
 };
 
 PackedReader::PackedReader(int file) : file_(file), stream_(std::make_unique<Stream>()) {
-  ZSTD_DCtx_setParameter(stream_->context, ZSTD_d_windowLogMax, kMostWindow);
+  ZSTD_DCtx_setParameter(stream_->context, ZSTD_d_windowLogMax, kMaxWindow);
 }
 PackedReader::~PackedReader() = default;
 

@@ -19,7 +19,7 @@
 
 namespace cluster {
 
-constexpr size_t kMostRecords = 64 << 20;  // bytes of records.jsonl
+constexpr size_t kMaxRecords = 64 << 20;  // bytes of records.jsonl
 
 struct SnapshotLabel {
   std::string account, workspace;   // of the TenantId

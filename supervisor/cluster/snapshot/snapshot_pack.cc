@@ -111,7 +111,7 @@ class Packing {
     if (::fstatat(folder, name.c_str(), &seen, AT_SYMLINK_NOFOLLOW) < 0) return fail_path(errno, "look at", path);
     TarEntry entry;
     entry.path = "folder/" + path;
-    if (entry.path.size() > kMostTarPath)
+    if (entry.path.size() > kMaxTarPath)
       return fail(Code::exhausted, "the path of '" + printable(path, 100) + "' is too long for a snapshot",
                   "shorten it");
     entry.mode = seen.st_mode & kPermissions;
@@ -144,7 +144,7 @@ class Packing {
 
   Result<> add_link(int folder, const std::string& name, TarEntry entry) {
     entry.type = TarType::link;
-    entry.target.resize(kMostTarPath + 1);
+    entry.target.resize(kMaxTarPath + 1);
     const ssize_t length = ::readlinkat(folder, name.c_str(), entry.target.data(), entry.target.size());
     if (length < 0) return fail_path(errno, "read", entry.path);
     entry.target.resize(static_cast<size_t>(length));
@@ -170,7 +170,7 @@ class Packing {
   static void find_data(int file, TarEntry& entry) {
     const auto size = static_cast<off_t>(entry.size);
     off_t at = 0;
-    while (at < size && entry.extents.size() < kMostTarExtents) {
+    while (at < size && entry.extents.size() < kMaxTarExtents) {
       const off_t data = ::lseek(file, at, SEEK_DATA);
       if (data < 0) break;  // ENXIO: only holes behind
       const off_t hole = ::lseek(file, data, SEEK_HOLE);
@@ -179,7 +179,7 @@ class Packing {
       entry.extents.push_back({static_cast<uint64_t>(data), static_cast<uint64_t>(end - data)});
       at = end;
     }
-    entry.is_sparse = entry.extents.size() < kMostTarExtents;
+    entry.is_sparse = entry.extents.size() < kMaxTarExtents;
     if (!entry.is_sparse) entry.extents.clear();
   }
 
@@ -224,7 +224,7 @@ std::string write_label(const SnapshotLabel& label) {
 }  // namespace
 
 Result<PackedSnapshot> pack_snapshot(int file, const SnapshotSource& source, const StopAsked& stop) {
-  if (source.records.size() > kMostRecords)
+  if (source.records.size() > kMaxRecords)
     return fail(Code::exhausted, "the records of the workspace are larger than a snapshot may have");
   Packing packing(file, source.folder, stop);
   CHECKED(packing.add_text("label.json", write_label(source.label)));

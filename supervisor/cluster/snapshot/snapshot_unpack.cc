@@ -19,8 +19,8 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostLabel = 512 << 10;  // bytes, with a key for each of 1,000 nodes
-constexpr size_t kMostVaultKeys = 1000, kMostVaultKey = 400;
+constexpr size_t kMaxLabel = 512 << 10;  // bytes, with a key for each of 1,000 nodes
+constexpr size_t kMaxVaultKeys = 1000, kMaxVaultKey = 400;
 constexpr size_t kWritten = 256 << 10;
 constexpr uint64_t kDiskBlock = 4096;
 constexpr mode_t kPermissionBits = 0777;
@@ -60,10 +60,10 @@ Result<SnapshotLabel> parse_label(const std::string& text) {
   TRY(label.policy, in.string("policy", 64));
   TRY(label.policy_hash, in.string("policy_hash", 64));
   if (const Json* keys = in.find("vault_keys")) {
-    if (!keys->is_object() || keys->size() > kMostVaultKeys)
+    if (!keys->is_object() || keys->size() > kMaxVaultKeys)
       return fail(Code::invalid, "label.vault_keys: no object of at most 1,000 keys");
     for (const auto& [node, key] : keys->items()) {
-      if (node.size() > 64 || !key.is_string() || key.get_ref<const std::string&>().size() > kMostVaultKey)
+      if (node.size() > 64 || !key.is_string() || key.get_ref<const std::string&>().size() > kMaxVaultKey)
         return fail(Code::invalid, "label.vault_keys: no key of a node");
       label.vault_keys[node] = key.get<std::string>();
     }
@@ -138,7 +138,7 @@ class Unpacking {
   }
 
   static Result<> check_path(const std::string& path, const std::string& shown) {
-    if (path.empty() || path.size() > kMostTarPath || path.find('\0') != path.npos)
+    if (path.empty() || path.size() > kMaxTarPath || path.find('\0') != path.npos)
       return refuse_entry(shown, "is no name");
     for (size_t at = 0; at <= path.size();) {
       const size_t end = std::min(path.find('/', at), path.size());
@@ -233,7 +233,7 @@ class Unpacking {
   }
 
   Result<> add_link(const std::string& name, const TarEntry& entry, const std::string& shown) {
-    if (entry.target.empty() || entry.target.size() > kMostTarPath || entry.target.find('\0') != std::string::npos)
+    if (entry.target.empty() || entry.target.size() > kMaxTarPath || entry.target.find('\0') != std::string::npos)
       return refuse_entry(shown, "is a link to no name");
     if (::symlinkat(entry.target.c_str(), parent_.get(), name.c_str()) < 0) return fail_path(errno, "make", shown);
     files_.insert(entry.path);
@@ -277,16 +277,16 @@ class Unpacking {
 Result<SnapshotLabel> read_snapshot_label(int file) {
   const StopAsked never = [] { return false; };
   Unpacking unpacking(file, -1, {}, never);
-  TRY(const std::string text, unpacking.read_text("label.json", kMostLabel));
+  TRY(const std::string text, unpacking.read_text("label.json", kMaxLabel));
   return parse_label(text);
 }
 
 Result<UnpackedSnapshot> unpack_snapshot(int file, int into, const UnpackLimits& limits, const StopAsked& stop) {
   Unpacking unpacking(file, into, limits, stop);
-  TRY(const std::string label, unpacking.read_text("label.json", kMostLabel));
+  TRY(const std::string label, unpacking.read_text("label.json", kMaxLabel));
   UnpackedSnapshot unpacked;
   TRY(unpacked.label, parse_label(label));
-  TRY(unpacked.records, unpacking.read_text("records.jsonl", kMostRecords));
+  TRY(unpacked.records, unpacking.read_text("records.jsonl", kMaxRecords));
   CHECKED(unpacking.unpack_all());
   return unpacked;
 }

@@ -12,9 +12,9 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostPaxBytes = 64 << 10;
+constexpr size_t kMaxPaxBytes = 64 << 10;
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr uint64_t kMostOctal = (1ull << 33) - 1;  // eleven digits
+constexpr uint64_t kMaxOctal = (1ull << 33) - 1;  // eleven digits
 
 tl::unexpected<Error> refuse_tar(std::string_view path, const std::string& why) {
   return fail(Code::invalid, fmt::format("the snapshot is refused: '{}' {}", printable(std::string(path), 200), why));
@@ -31,8 +31,8 @@ std::string ustar_block(char type, std::string_view name, uint32_t mode, uint64_
   put_octal(block, 100, 7, mode);
   put_octal(block, 108, 7, 0);
   put_octal(block, 116, 7, 0);
-  put_octal(block, 124, 11, std::min(bytes, kMostOctal));
-  put_octal(block, 136, 11, static_cast<uint64_t>(std::clamp<int64_t>(seconds, 0, int64_t{kMostOctal})));
+  put_octal(block, 124, 11, std::min(bytes, kMaxOctal));
+  put_octal(block, 136, 11, static_cast<uint64_t>(std::clamp<int64_t>(seconds, 0, int64_t{kMaxOctal})));
   std::fill_n(block.begin() + 148, 8, ' ');
   block[156] = type;
   block.replace(257, 8, std::string_view("ustar\00000", 8));
@@ -141,7 +141,7 @@ std::string tar_headers(const TarEntry& entry) {
     add_pax(records, "path", entry.path);
   }
   if (!entry.target.empty()) add_pax(records, "linkpath", entry.target);
-  if (stored > kMostOctal) add_pax(records, "size", std::to_string(stored));
+  if (stored > kMaxOctal) add_pax(records, "size", std::to_string(stored));
   std::string text = ustar_block('x', "pax", 0600, records.size(), 0) + records;
   text.resize(text.size() + tar_padding(records.size()), '\0');
   text += ustar_block(static_cast<char>(entry.type), "entry", entry.mode, stored, entry.mtime_ns / kSecond);
@@ -157,7 +157,7 @@ Result<std::string> TarReader::read_block() {
 // The records of a pax header, and the header behind it, as one entry. `size`: the stored bytes.
 Result<TarEntry> TarReader::read_pax(const std::string& block) {
   const auto bytes = octal_in(block, 124, 11);
-  if (block[156] != 'x' || !bytes || *bytes > kMostPaxBytes) return refuse_tar("", "has no pax header");
+  if (block[156] != 'x' || !bytes || *bytes > kMaxPaxBytes) return refuse_tar("", "has no pax header");
   std::string text(*bytes, '\0'), padding(tar_padding(*bytes), '\0');
   CHECKED(read_(text.data(), text.size()));
   CHECKED(read_(padding.data(), padding.size()));
@@ -188,13 +188,13 @@ Result<TarEntry> TarReader::read_pax(const std::string& block) {
       if (!number) return refuse_tar(value, "is no size");
       entry.size = *number;
     } else if (key == "GNU.sparse.realsize") {
-      if (!number || *number > kMostTarBytes) return refuse_tar(value, "is no size");
+      if (!number || *number > kMaxTarBytes) return refuse_tar(value, "is no size");
       has_size = true;
     } else if ((key != "GNU.sparse.major" || value != "1") && (key != "GNU.sparse.minor" || value != "0")) {
       return refuse_tar(key, "is no known record");
     }
   }
-  if (!has_path || !has_time || has_size != entry.is_sparse || entry.size > kMostTarBytes)
+  if (!has_path || !has_time || has_size != entry.is_sparse || entry.size > kMaxTarBytes)
     return refuse_tar(entry.path, "has an incomplete header");
   left_ = entry.size;
   if (entry.is_sparse) {
@@ -212,7 +212,7 @@ Result<> TarReader::read_sparse_map(TarEntry& entry) {
     for (;;) {
       if (const size_t end = map.find('\n', at); end != map.npos) {
         const auto number = number_in<uint64_t>(std::string_view(map).substr(at, end - at));
-        if (!number || *number > kMostTarBytes) return refuse_tar(entry.path, "has a damaged map");
+        if (!number || *number > kMaxTarBytes) return refuse_tar(entry.path, "has a damaged map");
         at = end + 1;
         return *number;
       }
@@ -224,7 +224,7 @@ Result<> TarReader::read_sparse_map(TarEntry& entry) {
     }
   };
   TRY(const uint64_t count, next_number());
-  if (count > kMostTarExtents) return refuse_tar(entry.path, "has too many parts");
+  if (count > kMaxTarExtents) return refuse_tar(entry.path, "has too many parts");
   uint64_t behind = 0;
   for (uint64_t i = 0; i < count; i++) {
     TarExtent extent;

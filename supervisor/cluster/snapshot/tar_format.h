@@ -13,10 +13,10 @@
 
 namespace cluster {
 
-constexpr size_t kTarBlock = 512;               // bytes
-constexpr size_t kMostTarPath = 4095;           // bytes of a name, or of the target of a link
-constexpr size_t kMostTarExtents = 100'000;     // of one sparse file
-constexpr uint64_t kMostTarBytes = 1ull << 50;  // of one file
+constexpr size_t kTarBlock = 512;              // bytes
+constexpr size_t kMaxTarPath = 4095;           // bytes of a name, or of the target of a link
+constexpr size_t kMaxTarExtents = 100'000;     // of one sparse file
+constexpr uint64_t kMaxTarBytes = 1ull << 50;  // of one file
 
 enum class TarType : char { file = '0', hard_link = '1', link = '2', folder = '5', fifo = '6' };
 

@@ -14,7 +14,7 @@ namespace {
 using AskedKind = mcp::CompletionRequest::Kind;
 using Catalog = std::shared_ptr<const catalog::Catalog>;
 
-constexpr size_t kMostToolsOffered = 100;  // the protocol's limit
+constexpr size_t kMaxToolsOffered = 100;  // the protocol's limit
 constexpr char kPrompt[] = "solve_with_code";
 constexpr const char* kLanguages[] = {"python", "javascript", "typescript", "shell"};
 
@@ -54,7 +54,7 @@ mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::Comple
   completion.total = values.size() + uncallable.size();
   for (const auto* all : {&values, &uncallable})
     for (std::string_view value : *all)
-      if (completion.values.size() < kMostToolsOffered) completion.values.emplace_back(value);
+      if (completion.values.size() < kMaxToolsOffered) completion.values.emplace_back(value);
   return completion;
 }
 

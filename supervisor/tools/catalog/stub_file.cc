@@ -8,7 +8,7 @@ namespace {
 
 // The number of files that are being made, by tenant. A large file keeps the thread busy for a while.
 using Asked = std::map<std::string, size_t>;
-constexpr size_t kMostAskedAtOnce = 4;  // files of one tenant
+constexpr size_t kMaxAskedAtOnce = 4;  // files of one tenant
 
 Task<Result<Json>> give_file(discovery::StubTree& tree, std::shared_ptr<Asked> asked, std::string tenant,
                              Json arguments) {
@@ -23,9 +23,9 @@ Task<Result<Json>> give_file(discovery::StubTree& tree, std::shared_ptr<Asked> a
     }
   };
   auto of = asked->try_emplace(std::move(tenant), 0).first;
-  if (of->second == kMostAskedAtOnce)
+  if (of->second == kMaxAskedAtOnce)
     co_return fail(Code::exhausted,
-                   fmt::format("{} files of /servers are already being generated for this execution", kMostAskedAtOnce),
+                   fmt::format("{} files of /servers are already being generated for this execution", kMaxAskedAtOnce),
                    "read the files one after the other");
   of->second++;
   Place place{asked, of};

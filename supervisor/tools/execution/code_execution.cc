@@ -15,7 +15,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMostDiffShown = 4000;  // bytes; the resource has all of it
+constexpr size_t kMaxDiffShown = 4000;  // bytes; the resource has all of it
 // Keys of a request's _meta for the session's log: the purpose of the call, and of the session.
 constexpr char kTaskKey[] = "org.warder/task", kSessionKey[] = "org.warder/session-description";
 
@@ -124,7 +124,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::end_session(const Json& arguments, 
     answer.changes = &*effects.changes;
     const jail::Outcome last = ended.ended_well ? jail::Outcome::ok : jail::Outcome::error;
     answer.proposal =
-        co_await conclude_proposal(environment_.proposals, caller_, *std::move(ended.proposal), last, kMostDiffShown);
+        co_await conclude_proposal(environment_.proposals, caller_, *std::move(ended.proposal), last, kMaxDiffShown);
   }
   co_return make_answer(answer);
 }
@@ -294,8 +294,8 @@ Task<> CodeExecution::take_result(jail::Report& report, ExecuteAnswer& answer) {
 
 // A branch has its share of one answer. What is larger is not cut, because half of a value or of an image is of no use.
 void CodeExecution::hold_to_share(jail::Report& report, ExecuteAnswer& answer) const {
-  constexpr uint64_t kLeastText = 2048;
-  const size_t text_bytes = std::max(branch_bytes_ / 4, kLeastText);
+  constexpr uint64_t kMinText = 2048;
+  const size_t text_bytes = std::max(branch_bytes_ / 4, kMinText);
   for (std::string* text : {&report.error, &report.traceback})
     if (text->size() > text_bytes) *text = valid_utf8(text->substr(0, text_bytes)) + " ...";
   uint64_t bytes = answer.result.size();
@@ -359,7 +359,7 @@ Task<> CodeExecution::take_proposal(executions::WorkspaceEffects& effects, jail:
     append_image_files(answer.images, staged, *answer.changes);
   }
   const size_t diff_bytes =
-      form_ == AnswerForm::branch ? std::min<size_t>(kMostDiffShown, branch_bytes_ / 4) : kMostDiffShown;
+      form_ == AnswerForm::branch ? std::min<size_t>(kMaxDiffShown, branch_bytes_ / 4) : kMaxDiffShown;
   auto told = co_await conclude_proposal(environment_.proposals, caller_, std::move(*effects.proposal), report.outcome,
                                          diff_bytes);
   answer.proposal = std::move(told);
@@ -375,7 +375,7 @@ void CodeExecution::log_session(const jail::Report& report, const ExecuteAnswer&
 
 journal::Ledger CodeExecution::ledger_of(const mcp::ToolResult& result, uint64_t read_tokens) const {
   journal::Ledger ledger;
-  ledger.returned_bytes = mcp::least_size(result);
+  ledger.returned_bytes = mcp::min_size(result);
   ledger.returned_tokens = executions::returned_tokens(result);
   ledger.read_tokens = read_tokens;
   tenants::Member& member = tenants::member_of(caller_.client);

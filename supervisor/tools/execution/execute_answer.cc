@@ -79,13 +79,13 @@ void add_files(Members& members, std::string_view key, const tenants::Changes& c
 }
 
 // Links to created files, for clients that read a file by its link. Further files are only named in `files`.
-constexpr size_t kMostLinks = 5;
+constexpr size_t kMaxLinks = 5;
 
 void add_links(std::vector<mcp::Block>& content, const tenants::Changes& changes) {
   size_t links = 0;
   for (const std::string& path : changes.created.paths) {
     if (valid_utf8(path) != path) continue;  // no URI can name it
-    if (links++ == kMostLinks) break;
+    if (links++ == kMaxLinks) break;
     mcp::ResourceLink link;
     link.uri = std::string(kWorkspaceScheme) + encode_percent(path);
     link.name = path;

@@ -11,13 +11,13 @@ namespace tools {
 namespace {
 
 // The shares of a branch of the answer, however many branches there are.
-constexpr uint64_t kLeastResultBytes = 1024, kLeastOutputBytes = 128;
+constexpr uint64_t kMinResultBytes = 1024, kMinOutputBytes = 128;
 // Of the orders of branches that run at one time. The daemon has a copy of the variables for each.
-constexpr size_t kMostOrderBytes = 64 << 20;
-constexpr size_t kMostBranchLinks = 5;
+constexpr size_t kMaxOrderBytes = 64 << 20;
+constexpr size_t kMaxBranchLinks = 5;
 // What a session needs to write its values, beside the values.
-constexpr uint64_t kLeastRoom = 8 << 20;
-constexpr size_t kMostSharedText = 16 << 10;
+constexpr uint64_t kMinRoom = 8 << 20;
+constexpr size_t kMaxSharedText = 16 << 10;
 
 using Texts = std::vector<std::string>;
 
@@ -47,7 +47,7 @@ void take_blocks(mcp::ToolResult& branch, std::string& element, mcp::ToolResult&
   size_t images = 0;
   for (size_t i = 1; i < branch.content.size(); i++) {
     mcp::Block& block = branch.content[i];
-    if (std::holds_alternative<mcp::ResourceLink>(block) && links++ >= kMostBranchLinks) continue;
+    if (std::holds_alternative<mcp::ResourceLink>(block) && links++ >= kMaxBranchLinks) continue;
     images += std::holds_alternative<mcp::Image>(block) ? 1 : 0;
     whole.content.push_back(std::move(block));
   }
@@ -128,12 +128,12 @@ Task<Result<>> FanOut::write_inputs(FreedBeside items, FreedBeside variables) {
 // All branches together may print and answer as much as one execution. What a branch prints beyond its share is kept.
 void FanOut::share_limits() {
   policies::Limits& limits = asked_.jail.spec.limits;
-  limits.output_bytes = std::max(limits.output_bytes / items_.size(), kLeastOutputBytes);
-  result_bytes_ = std::max(limits.result_bytes / items_.size(), kLeastResultBytes);
+  limits.output_bytes = std::max(limits.output_bytes / items_.size(), kMinOutputBytes);
+  result_bytes_ = std::max(limits.result_bytes / items_.size(), kMinResultBytes);
   size_t largest = 0;
   for (const std::string& item : items_) largest = std::max(largest, item.size());
   const size_t order = asked_.jail.code.size() + variables_.size() + largest;
-  at_once_ = std::max<size_t>(kMostOrderBytes / (order + 1), 1);
+  at_once_ = std::max<size_t>(kMaxOrderBytes / (order + 1), 1);
 }
 
 // The session writes the values that the code names into a memory file. Its guest's work is an execution of the session
@@ -153,12 +153,12 @@ Task<Result<>> FanOut::share_session(const std::string& name) {
   CO_TRY(const executions::Admission::Permit place, co_await next_place());
   begin_clock();
   const uint64_t room = turn_->room_bytes();
-  if (room < kLeastRoom)
+  if (room < kMinRoom)
     co_return fail(Code::exhausted,
                    fmt::format("fork: session '{}' has no room for a copy of its values: it holds {} of its {} MB",
                                name, (turn_->memory_bytes() - room) >> 20, turn_->memory_bytes() >> 20),
                    "delete values that are not needed, or begin the session with more memory_mb", "session");
-  CO_TRY(const std::shared_ptr<jail::SharedValues> values, jail::SharedValues::make(room - kLeastRoom / 2));
+  CO_TRY(const std::shared_ptr<jail::SharedValues> values, jail::SharedValues::make(room - kMinRoom / 2));
   jail::Request share = asked_.jail;
   share.id = recording_.id();
   share.handle = &recording_.record().handle;
@@ -193,13 +193,13 @@ Task<Result<>> FanOut::share_session(const std::string& name) {
 Result<> FanOut::check_shared(jail::Report& report) {
   if (report.outcome == jail::Outcome::ok) {
     shared_ = report.value ? std::move(*report.value) : Json();
-    if (rough_length(shared_, kMostSharedText) >= kMostSharedText) shared_ = Json();  // it is shown, and nothing more
+    if (rough_length(shared_, kMaxSharedText) >= kMaxSharedText) shared_ = Json();  // it is shown, and nothing more
     return {};
   }
   const Json session = turn_->tell();
   std::string what = "fork: ";
   what += report.error.empty() ? "the session could not share its values: " + report.message
-                               : valid_utf8(report.error.substr(0, kMostSharedText));
+                               : valid_utf8(report.error.substr(0, kMaxSharedText));
   if (session.contains("ended")) what += fmt::format("; session '{}' ended with it", turn_->name());
   if (report.outcome == jail::Outcome::error)
     return fail(

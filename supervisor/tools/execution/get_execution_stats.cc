@@ -16,7 +16,7 @@ Json quantiles_ms(const journal::Quantiles& times) {
           {"p50", ms(times.p50_us)},
           {"p90", ms(times.p90_us)},
           {"p99", ms(times.p99_us)},
-          {"max", ms(times.most_us)}};
+          {"max", ms(times.max_us)}};
 }
 
 Json ledger(const journal::Totals& totals) {

@@ -10,13 +10,13 @@ void append_image_files(std::vector<jail::GuestImage>& images, const tenants::Wo
   size_t added = 0;
   for (const auto* list : {&changes.created, &changes.modified}) {
     for (const auto& name : list->paths) {
-      if (added == kMostImageFiles) return;
+      if (added == kMaxImageFiles) return;
       auto dot = name.rfind('.');
       std::string ending = dot == std::string::npos ? "" : name.substr(dot);
       if (ending != ".png" && ending != ".jpg" && ending != ".jpeg" && ending != ".gif" && ending != ".webp") continue;
       auto path = RelativePath::parse(name);
       if (!path) continue;
-      auto file = workspace.read(*path, 0, kMostImageBytes);
+      auto file = workspace.read(*path, 0, kMaxImageBytes);
       if (!file || file->more()) continue;
       auto type = image_type(file->bytes);
       if (type.empty()) continue;

@@ -10,8 +10,8 @@
 
 namespace tools {
 
-constexpr size_t kMostImageFiles = 4;
-constexpr size_t kMostImageBytes = 1 << 20;  // of one image; larger images are only files
+constexpr size_t kMaxImageFiles = 4;
+constexpr size_t kMaxImageBytes = 1 << 20;  // of one image; larger images are only files
 
 // Appends the created images, then the modified ones, up to the limits.
 void append_image_files(std::vector<jail::GuestImage>& images, const tenants::Workspace& workspace,

@@ -7,7 +7,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxModuleBytes = 200, kMostOffered = 24;
+constexpr size_t kMaxModuleBytes = 200, kMaxOffered = 24;
 
 // Both lists are sorted.
 bool has(const std::vector<std::string>& names, const std::string& name) {
@@ -32,7 +32,7 @@ Result<Json> answer_of(const policies::PackageLayers& machine, const policies::P
   }
   for (const auto& layer : policy.layers)
     for (const auto& name : names_in(*layer))
-      if (answer["offered"].size() < kMostOffered) answer["offered"].push_back(name);
+      if (answer["offered"].size() < kMaxOffered) answer["offered"].push_back(name);
   return answer;
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kIdRule[] = "executionId";
 constexpr char kKeptKey[] = "org.warder/kept";  // in _meta of an answer that an earlier call got first
-constexpr size_t kLeastIdBytes = 16;
+constexpr size_t kMinIdBytes = 16;
 constexpr size_t kDigestBytes = 16;
 
 std::string digest_text(std::string_view one, std::string_view other) {
@@ -130,7 +130,7 @@ class NamedEntry {
  private:
   std::string text_of(const mcp::ToolResult& result) const {
     const size_t most = environment_.named.limits().result_bytes;
-    if (mcp::least_size(result) <= most) {
+    if (mcp::min_size(result) <= most) {
       std::string text = mcp::write_result(result);
       if (text.size() <= most) return text;
     }
@@ -177,7 +177,7 @@ Task<mcp::ToolResult> kept_answer(ExecuteEnvironment& environment, JsonWork::Own
 bool has_chosen_id(const Json& meta) { return meta.is_object() && meta.contains(kExecutionIdKey); }
 
 Result<> check_chosen_id(std::string_view id) {
-  if (id.size() < kLeastIdBytes || !tenants::check_execution_id(id))
+  if (id.size() < kMinIdBytes || !tenants::check_execution_id(id))
     return fail(Code::invalid, fmt::format("{}: not 16 to 64 of a-z, 0-9, '-' and '_'", kExecutionIdKey),
                 "choose a random id, such as a UUID in small letters", kIdRule);
   if (is_own_id(id))

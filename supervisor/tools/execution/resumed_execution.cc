@@ -7,7 +7,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMostArguments = 1 << 20;  // bytes as JSON
+constexpr size_t kMaxArguments = 1 << 20;  // bytes as JSON
 
 // Empty: credentials that a later daemon cannot check.
 std::string write_caller(const policies::CallerCredentials& credentials) {
@@ -31,7 +31,7 @@ std::shared_ptr<const workflows::StoredRun> resumable_run(const tenants::Member&
   run.execution = execution;
   run.caller = write_caller(member.credentials);
   run.arguments = dump_json(arguments);
-  if (run.caller.empty() || run.arguments.size() > kMostArguments) return nullptr;
+  if (run.caller.empty() || run.arguments.size() > kMaxArguments) return nullptr;
   return std::make_shared<const workflows::StoredRun>(std::move(run));
 }
 

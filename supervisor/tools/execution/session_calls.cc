@@ -7,7 +7,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMostContextBytes = 16 << 10;
+constexpr size_t kMaxContextBytes = 16 << 10;
 
 Result<Json> set_checkpoint(const calls::GuestCaller& caller, const Json& arguments) {
   if (caller.session.empty())
@@ -16,8 +16,8 @@ Result<Json> set_checkpoint(const calls::GuestCaller& caller, const Json& argume
   Fields in(arguments, "checkpoint");
   tenants::SessionCheckpoint checkpoint;
   TRY(checkpoint.step, in.integer("step", -1'000'000'000, 1'000'000'000));
-  TRY(checkpoint.context, in.string_or("context", "", kMostContextBytes));
-  TRY(checkpoint.session_description, in.string_or("description", "", kMostContextBytes));
+  TRY(checkpoint.context, in.string_or("context", "", kMaxContextBytes));
+  TRY(checkpoint.session_description, in.string_or("description", "", kMaxContextBytes));
   CHECKED(in.done());
   checkpoint.last_task = caller.execution;
   checkpoint.timestamp = iso_time_now();

@@ -17,14 +17,14 @@ Json schema_of(double standard, double maximum) {
 }
 
 constexpr std::string_view kNoNetwork = " No network.";  // of the description; untrue with egress
-constexpr size_t kMostNames = 12, kMostNameBytes = 160;  // of all names in the description
+constexpr size_t kMaxNames = 12, kMaxNameBytes = 160;    // of all names in the description
 
 // "Packages: numpy, pandas, ..."; empty: no names. Each word is paid for in every client's context.
 std::string sentence_of(std::string_view about, const std::vector<std::string>& names) {
   std::string text;
   size_t shown = 0;
   for (const std::string& name : names) {
-    if (shown == kMostNames || text.size() + name.size() > kMostNameBytes) break;
+    if (shown == kMaxNames || text.size() + name.size() > kMaxNameBytes) break;
     text += (shown++ == 0 ? "" : ", ") + name;
   }
   if (shown == 0) return {};

@@ -13,7 +13,7 @@ namespace {
 using policies::CommitBy;
 using StorePtr = std::shared_ptr<proposals::ProposalStore>;
 
-constexpr size_t kMostPaths = 1000;
+constexpr size_t kMaxPaths = 1000;
 constexpr size_t kDiffOfQuestion = 64 << 10;  // bytes: more than a person is shown, so that a cut one never is
 
 struct CommitOrder {
@@ -28,8 +28,8 @@ Result<CommitOrder> read_commit_order(const Json& arguments) {
   TRY(order.action, in.one_of("action", {"commit", "discard", "undo"}, "commit"));
   TRY(order.paths, in.strings_or("paths", {}));
   CHECKED(in.done());
-  if (order.paths.size() > kMostPaths)
-    return fail(Code::invalid, fmt::format("paths: {} are more than {}", order.paths.size(), kMostPaths),
+  if (order.paths.size() > kMaxPaths)
+    return fail(Code::invalid, fmt::format("paths: {} are more than {}", order.paths.size(), kMaxPaths),
                 "name folders, or leave `paths` out to commit all changes");
   if (!order.paths.empty() && order.action != "commit")
     return fail(Code::invalid, "paths: only a commit can take a part of a proposal", "leave `paths` out");

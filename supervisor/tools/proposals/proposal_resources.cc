@@ -6,7 +6,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMostDiff = 4 << 20;  // bytes; resources/read has no ranges
+constexpr size_t kMaxDiff = 4 << 20;  // bytes; resources/read has no ranges
 constexpr char kDiffEnd[] = "/diff";
 
 tl::unexpected<Error> no_such_proposal() {
@@ -54,7 +54,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_proposal(proposals::Propos
   contents.uri = std::move(uri);
   contents.mime_type = wants_diff ? "text/x-diff" : "application/json";
   if (wants_diff) {
-    CO_TRY(contents.data, co_await store->diff(id, kMostDiff));
+    CO_TRY(contents.data, co_await store->diff(id, kMaxDiff));
   } else {
     contents.data = dump_json(whole_proposal(*proposal));
   }

@@ -5,7 +5,7 @@
 namespace tools {
 namespace {
 
-constexpr int64_t kMostSkillsListed = 1000;
+constexpr int64_t kMaxSkillsListed = 1000;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ mcp::ToolDefinition list_skills_definition() {
 SkillAnswer list_skills(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments) {
   Fields in(arguments, "list_skills");
   CO_TRY(std::string query, in.string_or("query", "", 1000));
-  CO_TRY(int64_t limit, in.integer_or("limit", 1, kMostSkillsListed, kMostSkillsListed));
+  CO_TRY(int64_t limit, in.integer_or("limit", 1, kMaxSkillsListed, kMaxSkillsListed));
   CO_CHECKED(in.done());
   CO_TRY(skills::Library library, skills.library(*user.tenant));
   const auto found = query.empty() ? library.all() : library.search(query);

@@ -7,14 +7,14 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMostText = 4 << 20;  // bytes of an argument; the store checks the real limits
+constexpr size_t kMaxText = 4 << 20;  // bytes of an argument; the store checks the real limits
 
 Result<skills::Draft> read_draft(const Json& arguments) {
   Fields in(arguments, "save_skill");
   skills::Draft draft;
-  TRY(draft.name, in.string("name", kMostText));
-  TRY(draft.code, in.string("code", kMostText));
-  TRY(draft.description, in.string_or("description", "", kMostText));
+  TRY(draft.name, in.string("name", kMaxText));
+  TRY(draft.code, in.string("code", kMaxText));
+  TRY(draft.description, in.string_or("description", "", kMaxText));
   TRY(std::string language, in.one_of("language", {"python", "javascript"}, "python"));
   CHECKED(in.done());
   draft.language = language == "javascript" ? skills::SkillLanguage::javascript : skills::SkillLanguage::python;

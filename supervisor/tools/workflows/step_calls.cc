@@ -11,8 +11,8 @@ namespace {
 
 using workflows::HeldWorkflow;
 
-constexpr size_t kMostHeld = 16;            // workflows of one execution
-constexpr size_t kMostPartBytes = 4 << 20;  // of a text in one message; a value has its own limit
+constexpr size_t kMaxHeld = 16;            // workflows of one execution
+constexpr size_t kMaxPartBytes = 4 << 20;  // of a text in one message; a value has its own limit
 
 workflows::WorkflowLimits limits_of(const policies::Policy& policy) {
   const policies::WorkflowRules& rules = policy.workflows;
@@ -45,8 +45,8 @@ Task<Result<HeldWorkflow*>> hold(workflows::WorkflowStore& store, calls::GuestCa
                    "a workflow cannot run in a staged workspace: its files could be discarded when its "
                    "steps are recorded as finished",
                    "call execute_code with workspace \"direct\"", "workspace.mode");
-  if (caller.workflows.size() >= kMostHeld)
-    co_return fail(Code::exhausted, fmt::format("this execution uses {} workflows, the most at once", kMostHeld),
+  if (caller.workflows.size() >= kMaxHeld)
+    co_return fail(Code::exhausted, fmt::format("this execution uses {} workflows, the most at once", kMaxHeld),
                    "use another execution for the next ones");
   const auto [place, is_first] = caller.workflows.try_emplace(name);
   if (!is_first)
@@ -105,7 +105,7 @@ Result<jail::CallReply> retry_step(const calls::GuestCaller& caller, const Json&
 Result<jail::CallReply> add_to_value(const calls::GuestCaller& caller, const Json& arguments) {
   Fields in(arguments, "step_value");
   TRY(std::string name, in.string("workflow", 256));
-  TRY(const std::string part, in.string("part", kMostPartBytes));
+  TRY(const std::string part, in.string("part", kMaxPartBytes));
   CHECKED(in.done());
   TRY(HeldWorkflow * workflow, held(caller, name));
   CHECKED(workflow->add_to_value(part));
@@ -123,9 +123,9 @@ Result<HeldWorkflow::Ending> read_ending(const Json& arguments, std::string& wor
   ending.attempts = static_cast<uint32_t>(attempts);
   if (in.has("failure")) {
     ending.state = workflows::StepState::failed;
-    TRY(ending.value, in.string("failure", kMostPartBytes));
+    TRY(ending.value, in.string("failure", kMaxPartBytes));
   } else {
-    TRY(ending.value, in.string("value", kMostPartBytes));
+    TRY(ending.value, in.string("value", kMaxPartBytes));
   }
   CHECKED(in.done());
   return ending;

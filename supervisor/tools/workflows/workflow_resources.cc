@@ -14,7 +14,7 @@ namespace {
 using workflows::WorkflowDisk;
 using workflows::WorkflowId;
 
-constexpr uint32_t kMostStepsShown = 1000;  // the last ones
+constexpr uint32_t kMaxStepsShown = 1000;  // the last ones
 
 tl::unexpected<Error> no_such_workflow() {
   return fail(Code::not_found, "this workflow or step does not exist",
@@ -42,7 +42,7 @@ Task<Result<std::string>> read_workflow(workflows::WorkflowStore& store, Workflo
   CO_TRY(const auto found, co_await store.disk().find(id));
   if (!found) co_return no_such_workflow();
   const std::string holder = store.holder(id);
-  const uint32_t first = found->steps > kMostStepsShown ? found->steps - kMostStepsShown : 0;
+  const uint32_t first = found->steps > kMaxStepsShown ? found->steps - kMaxStepsShown : 0;
   Json told = {{"workflow", id.name},
                {"state", holder.empty() ? "idle" : "running"},
                {"execution_id", holder.empty() ? found->execution : holder},
@@ -53,7 +53,7 @@ Task<Result<std::string>> read_workflow(workflows::WorkflowStore& store, Workflo
                {"bytes", found->bytes}};
   if (first > 0) told["first_shown"] = first;
   told["steps"] = Json::array();
-  CO_TRY(const auto heads, co_await store.disk().heads(std::move(id), first, kMostStepsShown));
+  CO_TRY(const auto heads, co_await store.disk().heads(std::move(id), first, kMaxStepsShown));
   for (const auto& head : heads) told["steps"].push_back(step_json(head));
   co_return dump_json(told);
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kUsualBytes = 64 << 10;
 constexpr size_t kMaxBytes = 1 << 20;
-constexpr size_t kLongestSequence = 4;  // bytes of one UTF-8 character
+constexpr size_t kMaxSequence = 4;  // bytes of one UTF-8 character
 
 enum class Encoding { any, text, base64 };
 
@@ -59,14 +59,14 @@ Result<> keep_whole_characters(tenants::Tenant& tenant, const FileOrder& order, 
                                tenants::FileRange& range) {
   auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
   if (range.offset > 0 && !range.bytes.empty() && continues(range.bytes[0])) {
-    TRY(tenants::FileRange start, read(tenant, order, range.offset, kLongestSequence - 1));
+    TRY(tenants::FileRange start, read(tenant, order, range.offset, kMaxSequence - 1));
     auto next = std::find_if_not(start.bytes.begin(), start.bytes.end(), continues);
     TRY(range, read(tenant, order, range.offset + static_cast<uint64_t>(next - start.bytes.begin()), limit));
   }
   if (!range.more()) return {};  // a cut character at the file's end is an error of the file
   size_t whole = whole_utf8_prefix(range.bytes);
-  if (whole == 0 && range.bytes.size() < kLongestSequence) {
-    TRY(range, read(tenant, order, range.offset, kLongestSequence));
+  if (whole == 0 && range.bytes.size() < kMaxSequence) {
+    TRY(range, read(tenant, order, range.offset, kMaxSequence));
     whole = range.more() ? whole_utf8_prefix(range.bytes) : range.bytes.size();
   }
   range.bytes.resize(whole);

@@ -5,19 +5,19 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMostEntriesRead = 5'000;  // of the workspace's entries, looked at
-constexpr size_t kMostPathsOffered = 100;   // the protocol's limit
+constexpr size_t kMaxEntriesRead = 5'000;  // of the workspace's entries, looked at
+constexpr size_t kMaxPathsOffered = 100;   // the protocol's limit
 
 Task<Result<mcp::Completion>> complete_path(tenants::Tenant& tenant, std::string typed) {
   tenants::ListOptions options;
-  options.limit = kMostEntriesRead;
+  options.limit = kMaxEntriesRead;
   CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(RelativePath(), options));
   mcp::Completion completion;
   uint64_t fitting = 0;
   for (const tenants::Entry& entry : listing.entries) {
     if (entry.kind != tenants::FileKind::file || !entry.path.starts_with(typed)) continue;
     if (valid_utf8(entry.path) != entry.path) continue;  // no URI can name it
-    if (fitting++ < kMostPathsOffered) completion.values.push_back(entry.path);
+    if (fitting++ < kMaxPathsOffered) completion.values.push_back(entry.path);
   }
   if (!listing.more) completion.total = fitting;
   co_return completion;
@@ -38,7 +38,7 @@ Task<Result<mcp::Completion>> complete_workspace(Result<tenants::Requester> requ
   } else if (asked.reference != kOutputTemplate || (asked.argument != "stream" && asked.argument != "execution_id")) {
     co_return fail(Code::not_found, "this reference or argument is not known");
   }
-  if (asked.argument == "execution_id") all = tenant.executions().newest(kMostPathsOffered);
+  if (asked.argument == "execution_id") all = tenant.executions().newest(kMaxPathsOffered);
   for (std::string& one : all) {
     if (one.starts_with(asked.value)) completion.values.push_back(std::move(one));
   }

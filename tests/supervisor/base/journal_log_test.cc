@@ -131,7 +131,7 @@ TEST_CASE("no value of a field can add another field, or grow without bounds", "
   CHECK(fields.find("WARDER_TENANT")->second == hostile);
   CHECK(fields.find("MESSAGE")->second == "two\nlines");
   REQUIRE(writer.send(LogLevel::info, kId, "long", {{"WARDER_TENANT", std::string(1 << 20, 'x')}}));
-  CHECK(journal.entry().find("WARDER_TENANT")->second.size() == JournalWriter::kLongestValue);
+  CHECK(journal.entry().find("WARDER_TENANT")->second.size() == JournalWriter::kMaxValue);
 }
 
 TEST_CASE("entries come in the order in which they were sent, also the last ones of a daemon", "[log]") {
@@ -163,7 +163,7 @@ TEST_CASE("a journal that takes nothing makes nobody wait, and a bounded number 
   JournalWriter writer;
   size_t sent = 0;
   while (writer.send(LogLevel::info, kId, "unread", {})) REQUIRE(++sent < 1'000'000);
-  CHECK(sent >= JournalWriter::kMostWaiting);
+  CHECK(sent >= JournalWriter::kMaxWaiting);
   // The journal reads again: all of these entries arrive, and then a later one.
   for (size_t i = 0; i < sent; i++) CHECK(journal.entry().find("MESSAGE")->second == "unread");
   REQUIRE(writer.send(LogLevel::info, kId, "later", {}));

@@ -33,9 +33,9 @@ struct Scene {
       trust.nodes.push_back({name_at(i), {}, {}, {}});
       NodeReport report;
       report.name = name_at(i);
-      for (size_t label = 0; label < (i % 100 == 0 ? kMostLabels : 2); label++)
-        report.labels[fmt::format("{:02}{}", label, std::string(kMostLabelText - 2, 'n'))] =
-            std::string(kMostLabelText, 'v');
+      for (size_t label = 0; label < (i % 100 == 0 ? kMaxLabels : 2); label++)
+        report.labels[fmt::format("{:02}{}", label, std::string(kMaxLabelText - 2, 'n'))] =
+            std::string(kMaxLabelText, 'v');
       report.slots = 16;
       report.version = "0.1.0";
       report.boot = std::string(32, 'b');
@@ -84,14 +84,14 @@ TEST_CASE("1,000 nodes fit into messages of the bound, and each is in one of the
   const auto begun = std::chrono::steady_clock::now();
   const auto all = scene.all_nodes(largest);
   const auto took = std::chrono::steady_clock::now() - begun;
-  CHECK(largest <= kMostLine);
-  CHECK(largest > kMostLine / 2);
+  CHECK(largest <= kMaxLine);
+  CHECK(largest > kMaxLine / 2);
   REQUIRE(all.size() == kNodes);
   for (size_t i = 0; i < kNodes; i++) {
     const bool is_next = all[i].name == name_at(i) && all[i].homes == i;
     if (!is_next) FAIL("row " << i << " is " << all[i].name);
   }
-  CHECK(all[0].labels.size() == kMostLabels);
+  CHECK(all[0].labels.size() == kMaxLabels);
   CHECK(took < 5s);  // some 0.1 s; the sanitizers take longer, and so does a busy machine
   NodeNumbers numbers;
   count_nodes(scene.sources(), scene.now, numbers);
@@ -159,7 +159,7 @@ TEST_CASE("homes come in pages, of one account or of one node", "[cluster]") {
     std::vector<HomeView> homes;
     for (pages = 1;; pages++) {
       const Json message = homes_page(records, question);
-      CHECK(dump_json(message).size() < kMostLine - 100);
+      CHECK(dump_json(message).size() < kMaxLine - 100);
       const auto page = read_home_page(message);
       REQUIRE(page);
       for (const auto& home : page->homes) homes.push_back(home);
@@ -174,7 +174,7 @@ TEST_CASE("homes come in pages, of one account or of one node", "[cluster]") {
   REQUIRE(one.size() == 1);
   CHECK(one[0].workspace == "w11999");
   CHECK(one[0].epoch == 12'000);
-  CHECK(pages == 2);  // kMostLooked records each
+  CHECK(pages == 2);  // kMaxLooked records each
   const auto other = all({"acme.com", "", ""}, pages);
   REQUIRE(other.size() == 1);
   CHECK(other[0].account == "acme.com");

@@ -10,7 +10,7 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMostHeldBytes = 4 << 20;
+constexpr size_t kMaxHeldBytes = 4 << 20;
 
 using Core = MemoryBroker::Core;
 
@@ -38,7 +38,7 @@ Result<> send(const std::shared_ptr<Core>& core, const std::shared_ptr<MemoryCli
     return too_large_error(message.subject, message.bytes.size(), core->max_payload);
   const size_t bytes = message.subject.size() + message.reply.size() + message.bytes.size();
   const bool held = client->state == BusState::reconnecting || client->stalled;
-  if (held && client->outgoing_bytes + bytes > kMostHeldBytes)
+  if (held && client->outgoing_bytes + bytes > kMaxHeldBytes)
     return fail(Code::exhausted,
                 fmt::format("the bus is reconnecting, and {} bytes wait already", client->outgoing_bytes));
   client->stats.published++;

@@ -149,7 +149,7 @@ TEST_CASE_METHOD(Machine, "skills that an authority has signed are in force unti
 
 TEST_CASE_METHOD(Machine, "a cluster has not more skills than a search can look at", "[cluster]") {
   std::vector<std::string> rules, refused;
-  for (size_t i = 0; i <= kMostRuleSkills; i++) {
+  for (size_t i = 0; i <= kMaxRuleSkills; i++) {
     const std::string name = "s" + std::to_string(1000 + i);
     rules.push_back(
         rule("skill", name, 1, R"({"files":{"SKILL.md":"---\nname: )" + name + R"(\ndescription: d\n---\n"}})"));
@@ -158,5 +158,5 @@ TEST_CASE_METHOD(Machine, "a cluster has not more skills than a search can look 
   REQUIRE(files->take(rules));
   CHECK(files->write_skills(refused).value());
   CHECK((refused.size() == 1 && refused.front().find("s1200") != std::string::npos));
-  CHECK(files->read_skills()->size() == kMostRuleSkills);
+  CHECK(files->read_skills()->size() == kMaxRuleSkills);
 }

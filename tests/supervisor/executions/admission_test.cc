@@ -20,7 +20,7 @@ struct AdmissionScene {
   std::map<std::string, Error> refused;
   std::map<std::string, std::optional<Task<>>> tasks;  // last: cancelled first
 
-  explicit AdmissionScene(uint32_t most_in_all) : admission(loop, most_in_all) {
+  explicit AdmissionScene(uint32_t max_in_all) : admission(loop, max_in_all) {
     policy.concurrent_executions = 2;
     policy.queued_executions = 100;
     policy.requests_in_flight = 100;

@@ -177,7 +177,7 @@ TEST_CASE_METHOD(Fixture, "a server's words are bounded", "[http]") {
   }
   SECTION("in its body, whatever length it promised") {
     Server server(loop, "HTTP/1.1 200 OK\r\n\r\n" + std::string(1001, 'x'));
-    auto answer = fetch({.url = server.url(), .most_body = 1000});
+    auto answer = fetch({.url = server.url(), .max_body = 1000});
     REQUIRE_FALSE(answer);
     CHECK(answer.error().what == "the reply is larger than 1000 bytes");
   }
@@ -223,7 +223,7 @@ TEST_CASE_METHOD(Fixture, "a body is read as it comes", "[http]") {
 TEST_CASE_METHOD(Fixture, "what is not read is not received", "[http]") {
   constexpr size_t kAll = 64 << 20;  // more than sockets hold
   Server server(loop, "HTTP/1.1 200 OK\r\n\r\n" + std::string(kAll, 'x'));
-  auto exchange = client->start({.url = server.url(), .most_body = 2 * kAll});
+  auto exchange = client->start({.url = server.url(), .max_body = 2 * kAll});
   REQUIRE(run(loop, exchange->head()));
   for (size_t before = ~size_t{0}; before != server.sent;) {  // until nothing moves
     before = server.sent;

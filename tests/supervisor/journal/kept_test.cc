@@ -115,7 +115,7 @@ TEST_CASE("while the disk stands still a tenant's flood does not fill the queue;
   auto number = [&](const char* sql) { return database.number(sql).value_or(-1).value_or(0); };
   CHECK(number("SELECT count(*) FROM audit WHERE tenant='quiet'") == 2);
   CHECK(number("SELECT sum(count) FROM audit WHERE tenant='loud'") == kCalls);
-  CHECK(number("SELECT count FROM audit WHERE action='left out'") == kCalls - static_cast<int>(kMostWaitingEach));
+  CHECK(number("SELECT count FROM audit WHERE action='left out'") == kCalls - static_cast<int>(kMaxWaitingEach));
 }
 
 TEST_CASE("a file that is removed or replaced under the journal is noticed, and told once", "[journal]") {

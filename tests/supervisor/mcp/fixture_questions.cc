@@ -29,12 +29,12 @@ mcp::ElicitationForm form_of(std::string key, std::string message, std::string s
   return form;
 }
 
-mcp::ElicitationForm sampling_of(std::string key, const std::string& prompt, int most_tokens) {
+mcp::ElicitationForm sampling_of(std::string key, const std::string& prompt, int max_tokens) {
   mcp::ElicitationForm form;
   form.key = std::move(key);
   form.kind = Kind::sampling;
   const Json said = {{"role", "user"}, {"content", {{"type", "text"}, {"text", prompt}}}};
-  form.params = {{"messages", Json::array({said})}, {"maxTokens", most_tokens}};
+  form.params = {{"messages", Json::array({said})}, {"maxTokens", max_tokens}};
   return form;
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("a request is repeated just as it was, but for what says how it travel
 TEST_CASE("a connection has so many questions open", "[mcp]") {
   mcp::Elicitations questions;
   std::vector<std::shared_ptr<mcp::Elicitation>> asked;
-  for (size_t i = 0; i < mcp::Elicitations::kMost; i++) {
+  for (size_t i = 0; i < mcp::Elicitations::kMax; i++) {
     asked.push_back(std::make_shared<mcp::Elicitation>());
     CHECK(questions.add(asked.back()));
   }

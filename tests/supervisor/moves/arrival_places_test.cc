@@ -15,9 +15,9 @@ TEST_CASE("a node has some of the places, and all nodes have a few together", "[
     if (place) taken.push_back(*std::move(place));
     return place.has_value();
   };
-  for (size_t i = 0; i < ArrivalPlaces::kMostOfNode; i++) CHECK(enter("n1"));
+  for (size_t i = 0; i < ArrivalPlaces::kMaxOfNode; i++) CHECK(enter("n1"));
   CHECK(places.enter("n1").error().what.find("of node n1") != std::string::npos);
-  for (size_t i = 0; i + ArrivalPlaces::kMostOfNode < ArrivalPlaces::kMostInAll; i++) CHECK(enter("n2"));
+  for (size_t i = 0; i + ArrivalPlaces::kMaxOfNode < ArrivalPlaces::kMaxInAll; i++) CHECK(enter("n2"));
   CHECK(places.enter("n3").error().code == Code::exhausted);
   taken.erase(taken.begin());
   CHECK_FALSE(enter("n2"));

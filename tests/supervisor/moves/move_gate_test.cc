@@ -50,10 +50,10 @@ TEST_CASE_METHOD(GateScene, "a request that waits sees a hold that begins meanwh
 
 TEST_CASE_METHOD(GateScene, "too many requests do not wait", "[cluster]") {
   auto hold = gate.hold(kHeldId);
-  for (size_t i = 0; i < MoveGate::kMostWaiting + 3; i++) loop.spawn(pass(kHeldId));
+  for (size_t i = 0; i < MoveGate::kMaxWaiting + 3; i++) loop.spawn(pass(kHeldId));
   CHECK(refused == 3);
   hold = {};
-  loop.run_until([this] { return passed == static_cast<int>(MoveGate::kMostWaiting); });
+  loop.run_until([this] { return passed == static_cast<int>(MoveGate::kMaxWaiting); });
 }
 
 TEST_CASE_METHOD(GateScene, "requests that run are counted until they end", "[cluster]") {

@@ -41,7 +41,7 @@ struct TokenFixture : HttpFixture {
   std::shared_ptr<TokenAuthenticator> tokens = std::make_shared<TokenAuthenticator>();
   TokenFixture() {
     http_limits.attempts.first_delay = 5ms;
-    http_limits.attempts.longest_delay = 20ms;
+    http_limits.attempts.max_delay = 20ms;
     tokens->set_tokens(credentials::TokenTable({stored("ci", ci), stored("ops", ops)}));
   }
   std::unique_ptr<HttpClient> connect(const std::string& address = "192.0.2.7") {
@@ -180,7 +180,7 @@ TEST_CASE("failed attempts wait longer and longer, and only so many at a time") 
 TEST_CASE("an answer that waits holds no request of others, and is taken back with its connection") {
   TokenFixture fixture;
   fixture.http_limits.attempts.first_delay = 1h;
-  fixture.http_limits.attempts.longest_delay = 1h;
+  fixture.http_limits.attempts.max_delay = 1h;
   fixture.http_limits.attempts.waiting = 2;
   auto first = fixture.connect(), second = fixture.connect("192.0.2.8"), third = fixture.connect("192.0.2.9");
   first->write(list_tools("wrd_x"));

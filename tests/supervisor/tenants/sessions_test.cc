@@ -106,7 +106,7 @@ TEST_CASE("a full log is put aside, and one that was put aside before goes", "[t
   CHECK(s.document("long~")["tasks"].size() == tasks - 1);
   for (size_t i = 0; i < tasks; i++) REQUIRE(s.logs->add("long", large));
   for (const char* name : {"long.log", "long~.log"})
-    CHECK(std::filesystem::file_size(s.folder / name) <= kMostSessionBytes);
+    CHECK(std::filesystem::file_size(s.folder / name) <= kMaxSessionBytes);
   CHECK(s.logs->list().value() == std::vector<std::string>{"long", "long~"});
 }
 
@@ -124,12 +124,12 @@ TEST_CASE("a session is open from its beginning to its end, in a later process, 
 
 TEST_CASE("large logs make room for new ones before there are many", "[tenants]") {
   Sessions s;
-  const size_t fit = kMostSessionsBytes / kMostSessionBytes;
+  const size_t fit = kMaxSessionsBytes / kMaxSessionBytes;
   for (size_t i = 0; i < fit + 3; i++) {
     const std::string id = "s" + std::to_string(100 + i);
     REQUIRE(s.logs->begin(id, "t"));
     REQUIRE(s.logs->end(id, "t"));
-    std::filesystem::resize_file(s.folder / (id + ".log"), kMostSessionBytes);  // sparse
+    std::filesystem::resize_file(s.folder / (id + ".log"), kMaxSessionBytes);  // sparse
   }
   REQUIRE(s.logs->begin("new", "t"));
   CHECK(s.logs->list().value().size() == fit);
@@ -139,12 +139,12 @@ TEST_CASE("large logs make room for new ones before there are many", "[tenants]"
 TEST_CASE("the oldest logs make room for new ones, open sessions' stay", "[tenants]") {
   Sessions s;
   REQUIRE(s.logs->begin("open", "t"));
-  for (size_t i = 0; i < kMostSessions + 20; i++) {
+  for (size_t i = 0; i < kMaxSessions + 20; i++) {
     const std::string id = "s" + std::to_string(i);
     REQUIRE(s.logs->begin(id, "t"));
     REQUIRE(s.logs->end(id, "t"));
   }
-  CHECK(s.logs->list().value().size() <= kMostSessions);
+  CHECK(s.logs->list().value().size() <= kMaxSessions);
   CHECK(s.logs->is_open("open"));
   CHECK(s.logs->read("open"));
 }

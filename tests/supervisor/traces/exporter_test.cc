@@ -103,7 +103,7 @@ TEST_CASE_METHOD(Fixture, "spans that nobody takes do not fill the memory", "[tr
   const Silent silent(path);
   add(Exporter::kBatch);
   loop.run_until([this] { return exporter->queue().size() == 0; });  // under way
-  add(3 * Queue::kMost);
-  CHECK(exporter->queue().size() == Queue::kMost);
-  CHECK(counts().dropped == 2 * Queue::kMost);
+  add(3 * Queue::kMax);
+  CHECK(exporter->queue().size() == Queue::kMax);
+  CHECK(counts().dropped == 2 * Queue::kMax);
 }

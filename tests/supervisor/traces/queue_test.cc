@@ -15,19 +15,19 @@ TEST_CASE("a full queue keeps the newest spans and counts the others", "[traces]
   Queue queue;
   size_t told = 0;
   queue.added = [&told] { told++; };
-  for (size_t i = 0; i < Queue::kMost + 10; i++) {
+  for (size_t i = 0; i < Queue::kMax + 10; i++) {
     Span span;
     span.name = std::to_string(i);
     queue.add(std::move(span));
   }
-  CHECK(told == Queue::kMost + 10);
-  CHECK(queue.size() == Queue::kMost);
+  CHECK(told == Queue::kMax + 10);
+  CHECK(queue.size() == Queue::kMax);
   CHECK(queue.counts.dropped == 10);
   const auto some = queue.take(512);
   REQUIRE(some.size() == 512);
   CHECK(some.front().name == "10");
   CHECK(some.back().name == "521");
-  CHECK(queue.take(Queue::kMost).back().name == std::to_string(Queue::kMost + 9));
+  CHECK(queue.take(Queue::kMax).back().name == std::to_string(Queue::kMax + 9));
   CHECK(queue.take(1).empty());
 }
 

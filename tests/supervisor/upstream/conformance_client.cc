@@ -31,7 +31,7 @@ constexpr const char* kServer = "judged";  // its name in the configuration
 constexpr const char* kRedirect = "http://127.0.0.1:47115/callback";
 constexpr const char* kClientDocument = "https://conformance-test.local/client-metadata.json";  // the suite's
 constexpr auto kCallLimit = 10s;
-constexpr int kMostLogins = 2;  // a person gives up who is asked for a third one
+constexpr int kMaxLogins = 2;  // a person gives up who is asked for a third one
 
 struct Scenario {
   std::string name;
@@ -158,7 +158,7 @@ Task<Result<>> run(Loop& loop, UpstreamServers& servers, const upstream::Caller&
   for (int logins = 0;; logins++) {
     auto called = co_await call_tools(servers, caller, scenario);
     const bool wants_login = !called && called.error().hint.find("warder servers login") != std::string::npos;
-    if (!wants_login || logins == kMostLogins) co_return called;
+    if (!wants_login || logins == kMaxLogins) co_return called;
     std::cout << called.error().what << "; " << called.error().hint << "\n";
     CO_CHECKED(co_await log_in(loop, servers, called.error().hint));
   }

@@ -89,7 +89,7 @@ TEST_CASE("a type is told after two results, and changes seldom", "[upstream]") 
   int changes = 1;
   for (const Json& value : {Json("a"), Json(nullptr), Json(true), Json(1.5), Json::array(), Json::object()})
     changes += seen.see(value) ? 1 : 0;
-  CHECK(changes == static_cast<int>(Observed::kMostTold));
+  CHECK(changes == static_cast<int>(Observed::kMaxTold));
 }
 
 TEST_CASE("what was observed is told of tools that declare nothing, as long as they are the same", "[upstream]") {

@@ -72,9 +72,9 @@ TEST_CASE("a new event gives new attempts, but not without end", "[upstream]") {
     resumption.note(events);
     if (resumption.next_pause()) attempts++;
   }
-  CHECK(attempts == Resumption::kMostInAll);
+  CHECK(attempts == Resumption::kMaxInAll);
   // The same event again is no new event.
   auto stuck = after({"id: 1\n\n", "id: 1\n\n"});
-  for (unsigned i = 0; i < Resumption::kMostInVain; i++) CHECK(stuck.next_pause());
+  for (unsigned i = 0; i < Resumption::kMaxInVain; i++) CHECK(stuck.next_pause());
   CHECK_FALSE(stuck.next_pause());
 }

@@ -104,7 +104,7 @@ TEST_CASE("while another person's call may still go on there, nobody is asked", 
 
 TEST_CASE("too many calls that were given up are not counted, and nobody is asked any more", "[questions]") {
   Scene scene;
-  for (size_t i = 0; i <= ServerQuestions::kMostGivenUp; i++) {
+  for (size_t i = 0; i <= ServerQuestions::kMaxGivenUp; i++) {
     scene.open(static_cast<int64_t>(i), "ada");
     scene.questions.close(static_cast<int64_t>(i), false);
   }
@@ -147,8 +147,8 @@ TEST_CASE("a call has so many questions, and what is none is refused", "[questio
   scene.questions.ask(0, Json{{"message", 1}}, {});
   REQUIRE(scene.sent.size() == 1);
   CHECK(scene.sent[0]["error"]["code"] == -32602);
-  for (size_t i = 1; i < ServerQuestions::kMostOfCall; i++) scene.questions.ask(i, kParams, {});
-  CHECK(scene.alive == ServerQuestions::kMostOfCall - 1);
+  for (size_t i = 1; i < ServerQuestions::kMaxOfCall; i++) scene.questions.ask(i, kParams, {});
+  CHECK(scene.alive == ServerQuestions::kMaxOfCall - 1);
   scene.questions.ask(100, kParams, {});
   CHECK(scene.last_action() == "cancel");
 }

@@ -208,7 +208,7 @@ TEST_CASE("A long value comes in parts") {
   REQUIRE(kept.end(**held, 0, "2]"));
   CHECK(kept.begin(**held, 0, "a").value == "[1,2]");
   kept.begin(**held, 1, "b");
-  REQUIRE((*held)->add_to_value(std::string(kMostValueBytes, '1')));
+  REQUIRE((*held)->add_to_value(std::string(kMaxValueBytes, '1')));
   CHECK(!(*held)->add_to_value("1"));
   auto over = kept.end(**held, 1, "1");
   REQUIRE(!over);
