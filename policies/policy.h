@@ -57,7 +57,7 @@ struct SkillRules {
   uint32_t count = 0;  // number of skills
 };
 
-// SessionRules: stateful Python sessions. Each session holds a jail, and its memory, between calls.
+// SessionRules: stateful sessions. Each session holds a jail, and its memory, between calls.
 struct SessionRules {
   uint32_t max = 0;              // sessions of one tenant at a time; 0: sessions are off
   std::chrono::seconds idle{0};  // a session ends after this time without a call

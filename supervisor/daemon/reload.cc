@@ -12,8 +12,8 @@ namespace {
 using configuration::ConfigurationInForce;
 
 // Keys that only the start uses, before privileges are dropped.
-constexpr const char* kKeysOfStart[] = {"socket", "metrics", "http",     "traces",  "state", "catalog",
-                                        "bus",    "user",    "id_range", "journal", "tasks"};
+constexpr const char* kKeysOfStart[] = {"socket",  "egress_socket", "metrics", "http",     "cluster", "traces", "state",
+                                        "catalog", "bus",           "user",    "id_range", "journal", "tasks"};
 
 std::string with_hint(const Error& error) { return error.what + (error.hint.empty() ? "" : "; ") + error.hint; }
 

@@ -1,6 +1,6 @@
-// warder-docgen NAME [FILE...]: prints warder.1, warderd.8, warder.bash, org.warder.Warder1.5, which is made of
-// units/dbus/*.xml, or warderd.json.5 or warder-policy.5, which are made of JSON schemas. Run by the build; not
-// installed.
+// warder-docgen NAME [FILE...]: prints warder.1, warderd.8, warder-egress.8, warder-node.8, warder.bash,
+// org.warder.Warder1.5, which is made of units/dbus/*.xml, or warderd.json.5 or warder-policy.5, which are made of JSON
+// schemas. Run by the build; not installed.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
@@ -10,134 +10,16 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/cli/declaration.h"
+#include "supervisor/cluster/node/node_flags.h"
 #include "supervisor/docgen/docgen.h"
+#include "supervisor/docgen/page_texts.h"
 #include "supervisor/docgen/schema_page.h"
+#include "supervisor/egress/egress_flags.h"
 #include "supervisor/flags.h"
 
 namespace {
 
-using docgen::ManualText;
-
-const ManualText& text_of_warder() {
-  static const ManualText text{
-      1,
-      "runs code in single-use jails",
-      {{"environment",
-        "WARDER_SOCKET: the daemon's socket, if --socket is not given.\n\nWARDER_BUS: the bus that the daemon is on, "
-        "if --bus is not given.\n\nXDG_RUNTIME_DIR: the folder with the socket of a user's own daemon.\n\n"
-        "LLM_API_KEY: the key of the model's API for warder agent, if there is no systemd credential llm-api-key "
-        "(CREDENTIALS_DIRECTORY). LLM_MODEL, LLM_BASE_URL: as --model and --base-url.\n\n"
-        "XDG_STATE_HOME: warder/agent below it has the transcripts of warder agent; default: ~/.local/state."},
-       {"files",
-        "/run/warder/mcp.sock: the socket of the system's daemon.\n\n/usr/lib/warder/policies, /etc/warder/policies: "
-        "the rights of tenants, warder-policy(5). A file in the second folder replaces the file of the same name in "
-        "the "
-        "first."},
-       {"exit status",
-        "Each command above names its own. All commands: 0 success; 1 the request was refused or an object was not "
-        "found; 2 the command line is not valid; 125 no daemon answers."},
-       {"see also",
-        "warderd(8), warderd.json(5), warder-policy(5), org.warder.Warder1(5), busctl(1), systemctl(1), "
-        "journalctl(1)"}}};
-  return text;
-}
-
-const ManualText& text_of_warderd() {
-  static const ManualText text{
-      8,
-      "runs the code of AI agents in jails, over MCP",
-      {{"files",
-        "/run/warder/mcp.sock: the socket of a daemon that root started; of a user: "
-        "$XDG_RUNTIME_DIR/warder/mcp.sock.\n\n"
-        "/var/lib/warder: workspaces, records and keys; of a user: $XDG_STATE_HOME/warder.\n\n"
-        "/usr/lib/warder/policies, /etc/warder/policies: the rights of tenants. A file in the second folder replaces "
-        "the file of the same name in the first.\n\n"
-        "/etc/warder/warderd.json, /etc/warder/warderd.json.d/*.json: the configuration, warderd.json(5).\n\n"
-        "/etc/warder/catalog: definitions of further tools, if the folder exists and no other folder is named. "
-        "/usr/share/doc/warder/examples/catalog has examples of such files; the daemon does not read them.\n\n"
-        "/etc/default/warder: the options of the service, as WARDERD_OPTIONS.\n\n"
-        "/usr/lib/systemd/user/warder.socket, warder.service: the service of one user, enabled by `systemctl --user "
-        "enable --now warder.socket`. Its policies: /usr/lib/warder/user-policies and ~/.config/warder/policies. Its "
-        "options: WARDERD_OPTIONS in ~/.config/warder/options."},
-       {"exit status",
-        "0 after SIGTERM or SIGINT, after a good --check or --reload; 1 if the daemon cannot serve on this machine, or "
-        "its jailer ended, or --check or --reload found a mistake; 64 if a flag or the state folder is not valid. A "
-        "mistake in a file does not end the daemon: see warderd.json(5)."},
-       {"see also",
-        "warderd.json(5), warder-policy(5), warder(1), org.warder.Warder1(5), busctl(1), systemctl(1), "
-        "systemd.resource-control(5)"}}};
-  return text;
-}
-
-const ManualText& text_of_bus() {
-  static const ManualText text{
-      5,
-      "warderd on D-Bus",
-      {{"description",
-        "warderd --bus system owns this name on the system bus; a call starts the daemon. The object "
-        "/org/warder/Warder1 is the Manager, and lists the other objects by org.freedesktop.DBus.ObjectManager: "
-        "/org/warder/Warder1/execution/ID while an execution waits or runs and for one minute after its end, "
-        "/org/warder/Warder1/tenant/NAME for each tenant that has connected. Programs are started over MCP, never over "
-        "D-Bus."},
-       {"examples",
-        "busctl tree org.warder.Warder1\n\n"
-        "busctl get-property org.warder.Warder1 /org/warder/Warder1 org.warder.Warder1.Manager Running Outcomes\n\n"
-        "busctl call org.warder.Warder1 /org/warder/Warder1 org.warder.Warder1.Manager KillExecution s ID"}}};
-  return text;
-}
-
-const ManualText& text_of_configuration() {
-  static const ManualText text{
-      5,
-      "the configuration of warderd",
-      {{"files",
-        "/etc/warder/warderd.json, /etc/warder/warderd.json.d/*.json: the service. No file is no error.\n\n"
-        "$XDG_CONFIG_HOME/warder/warderd.json (~/.config/warder/warderd.json), and warderd.json.d/ beside it: the "
-        "daemon of an ordinary user.\n\n"
-        "/var/lib/warder/last-good/: a copy of the configuration and the policies of the last good start, or of the "
-        "last good reload by systemctl reload warder. It belongs to root alone. Do not edit it."},
-       {"reload",
-        "systemctl reload warder reads the files and the policies again, and takes all of them or nothing. It fails if "
-        "there is a mistake, and names each mistake. Policies, upstream servers, imports and the log level follow a "
-        "reload. Other keys take effect at a restart, and the reload names them if they have changed. "
-        "org.warder.Warder1(5) has the method Reload, and SIGHUP does the same, but neither can store the last good "
-        "copy: only a start and warderd --reload, which the service's unit uses, are root."},
-       {"mistakes",
-        "warderd --check, and warder config check, read the files as a start does, and name each mistake. A start with "
-        "a mistake in a file uses the last good copy; without a copy, it serves and denies executions. The log, "
-        "systemctl status warder, warder doctor, the property State (\"degraded\") on D-Bus and the metric "
-        "warder_configuration_ok say so. A rule of tenants.json with a user or group that does not exist, and an "
-        "import "
-        "that cannot be read, are skipped with a warning."},
-       {"see also", "warderd(8), warder(1), warder-policy(5), org.warder.Warder1(5)"}}};
-  return text;
-}
-
-const ManualText& text_of_policy() {
-  static const ManualText text{
-      5,
-      "the rights and limits of a tenant of warderd",
-      {{"files",
-        "/usr/lib/warder/policies/*.json: the policies of the package, default, system, strict and guardrails.\n\n"
-        "/etc/warder/policies/NAME.json: the administrator's. A file masks the package's file of the same name.\n\n"
-        "/etc/warder/policies/tenants.json: which user, group or unit is which tenant, and its policy. Without the "
-        "file, "
-        "each user is a tenant under the policy system.\n\n"
-        "/etc/warder/policies/seccomp/NAME.json: the system calls that jailed code may make."},
-       {"examples",
-        "/etc/warder/policies/research.json, with the differences from the policy system only:\n\n"
-        "{\"description\": \"Long jobs on large data, Python only\", \"extends\": \"system\", \"languages\": "
-        "[\"python\"], \"limits\": {\"standard\": {\"wall_ms\": 120000}, \"maximum\": {\"memory_bytes\": "
-        "4294967296}}}\n\n"
-        "/etc/warder/policies/tenants.json, the first rule that fits decides:\n\n"
-        "{\"rules\": [{\"group\": \"research\", \"tenant\": \"research\", \"policy\": \"research\"}, "
-        "{\"default\": true, \"policy\": \"system\"}]}\n\n"
-        "warder policy check reads all policies, and systemctl reload warder puts them in force."},
-       {"see also", "warderd.json(5), warderd(8), warder(1)"}}};
-  return text;
-}
-
-std::string page_of_schema(const std::string& name, const char* file, const ManualText& text) {
+std::string page_of_schema(const std::string& name, const char* file, const docgen::ManualText& text) {
   std::ifstream in(file);
   const auto schema = parse_json(std::string(std::istreambuf_iterator<char>(in), {}));
   if (schema) return docgen::schema_page(name, *schema, text);
@@ -157,7 +39,7 @@ std::string page_of_bus(int count, char** files) {
     }
     interfaces.push_back(*std::move(interface));
   }
-  return docgen::interface_page(interfaces, text_of_bus());
+  return docgen::interface_page(interfaces, docgen::text_of_bus());
 }
 
 docgen::Description describe_warder() {
@@ -167,11 +49,14 @@ docgen::Description describe_warder() {
   return docgen::describe(app);
 }
 
-docgen::Description describe_warderd() {
-  CLI::App app(kDaemonDescription, "warderd");
+// The command line of a service, as `declare` declares it.
+template <typename ServiceFlags>
+docgen::Description describe_service(const char* name, const char* description,
+                                     void (*declare)(CLI::App&, ServiceFlags&)) {
+  CLI::App app(description, name);
   app.set_version_flag("--version", "");
-  Flags flags;
-  declare_flags(app, flags);
+  ServiceFlags flags;
+  declare(app, flags);
   return docgen::describe(app);
 }
 
@@ -180,15 +65,26 @@ docgen::Description describe_warderd() {
 int main(int argc, char** argv) {
   const std::string_view name = argc >= 2 ? argv[1] : "";
   std::string text;
-  if (name == "warder.1") text = docgen::manual_page(describe_warder(), text_of_warder());
-  if (name == "warderd.8") text = docgen::manual_page(describe_warderd(), text_of_warderd());
+  if (name == "warder.1") text = docgen::manual_page(describe_warder(), docgen::text_of_warder());
+  if (name == "warderd.8")
+    text =
+        docgen::manual_page(describe_service("warderd", kDaemonDescription, declare_flags), docgen::text_of_warderd());
+  if (name == "warder-egress.8")
+    text = docgen::manual_page(describe_service("warder-egress", egress::kEgressDescription, egress::declare_flags),
+                               docgen::text_of_egress());
+  if (name == "warder-node.8")
+    text = docgen::manual_page(describe_service("warder-node", cluster::kNodeDescription, cluster::declare_flags),
+                               docgen::text_of_node());
   if (name == "warder.bash") text = docgen::bash_completion(describe_warder());
   if (name == "org.warder.Warder1.5" && argc > 2) text = page_of_bus(argc - 2, argv + 2);
-  if (name == "warderd.json.5" && argc == 3) text = page_of_schema("warderd.json", argv[2], text_of_configuration());
-  if (name == "warder-policy.5" && argc == 3) text = page_of_schema("warder-policy", argv[2], text_of_policy());
+  if (name == "warderd.json.5" && argc == 3)
+    text = page_of_schema("warderd.json", argv[2], docgen::text_of_configuration());
+  if (name == "warder-policy.5" && argc == 3) text = page_of_schema("warder-policy", argv[2], docgen::text_of_policy());
   if (text.empty()) {
     std::fputs(
-        "usage: warder-docgen warder.1|warderd.8|warder.bash|org.warder.Warder1.5|warderd.json.5|warder-policy.5 "
+        "usage: warder-docgen "
+        "warder.1|warderd.8|warder-egress.8|warder-node.8|warder.bash|org.warder.Warder1.5|warderd.json.5|warder-"
+        "policy.5 "
         "FILE...\n",
         stderr);
     return 2;

@@ -13,71 +13,67 @@
 #include "supervisor/base/ending_signals.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
-#include "supervisor/egress/service.h"
+#include "supervisor/egress/egress_flags.h"
+"supervisor/egress/service.h"
 
-namespace {
+    namespace {
+  constexpr int kWaitingClients = 16;
+  constexpr int kExitError = 1, kExitUsage = 2;
 
-constexpr int kWaitingClients = 16;
-constexpr int kExitError = 1, kExitUsage = 2;
+  // The socket from systemd, or a new one at `path`, for this user alone.
+  Result<Fd> open_egress_socket(const std::string& path) {
+    if (::sd_listen_fds(1) == 1 && ::sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_SEQPACKET, 1) > 0)
+      return Fd(SD_LISTEN_FDS_START);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.empty()) return fail(Code::invalid, "--socket: missing, and systemd has passed no socket");
+    if (path.size() >= sizeof address.sun_path)
+      return fail(Code::invalid, "--socket: the path has more than 107 bytes");
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket) return fail_errno(errno, "make a socket");
+    const mode_t before = ::umask(0177);
+    const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    const int err = errno;
+    ::umask(before);
+    if (bound < 0) return fail_errno(err, "--socket: bind '" + path + "'", Code::unavailable);
+    if (::listen(socket.get(), kWaitingClients) < 0) return fail_errno(errno, "listen on '" + path + "'");
+    return socket;
+  }
 
-// The socket from systemd, or a new one at `path`, for this user alone.
-Result<Fd> open_egress_socket(const std::string& path) {
-  if (::sd_listen_fds(1) == 1 && ::sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_SEQPACKET, 1) > 0)
-    return Fd(SD_LISTEN_FDS_START);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty()) return fail(Code::invalid, "--socket: missing, and systemd has passed no socket");
-  if (path.size() >= sizeof address.sun_path) return fail(Code::invalid, "--socket: the path has more than 107 bytes");
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return fail_errno(errno, "make a socket");
-  const mode_t before = ::umask(0177);
-  const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  const int err = errno;
-  ::umask(before);
-  if (bound < 0) return fail_errno(err, "--socket: bind '" + path + "'", Code::unavailable);
-  if (::listen(socket.get(), kWaitingClients) < 0) return fail_errno(errno, "listen on '" + path + "'");
-  return socket;
-}
+  Task<> stop_at_signal(Loop & loop, AsyncFd signals) {
+    co_await signals.readable();
+    loop.stop();
+  }
 
-Task<> stop_at_signal(Loop& loop, AsyncFd signals) {
-  co_await signals.readable();
-  loop.stop();
-}
-
-Result<> run_service(const std::string& path, egress::EgressNetwork network) {
-  TRY(Fd socket, open_egress_socket(path));
-  Loop loop;
-  TRY(AsyncFd watched, catch_ending_signals(loop));
-  TRY(const auto service, egress::EgressService::open(loop, std::move(socket), std::move(network)));
-  loop.spawn(stop_at_signal(loop, std::move(watched)));
-  log_notice("warder-egress {} is ready", kWarderVersion);
-  ::sd_notify(0, "READY=1");
-  loop.run();
-  loop.cancel_all();
-  if (!path.empty()) (void)::unlink(path.c_str());
-  return {};
-}
+  Result<> run_service(const std::string& path, egress::EgressNetwork network) {
+    TRY(Fd socket, open_egress_socket(path));
+    Loop loop;
+    TRY(AsyncFd watched, catch_ending_signals(loop));
+    TRY(const auto service, egress::EgressService::open(loop, std::move(socket), std::move(network)));
+    loop.spawn(stop_at_signal(loop, std::move(watched)));
+    log_notice("warder-egress {} is ready", kWarderVersion);
+    ::sd_notify(0, "READY=1");
+    loop.run();
+    loop.cancel_all();
+    if (!path.empty()) (void)::unlink(path.c_str());
+    return {};
+  }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Reaches hosts for the code in Warder's jails, as policies allow.", "warder-egress");
+  CLI::App app(egress::kEgressDescription, "warder-egress");
   app.set_version_flag("--version", std::string("warder-egress ") + kWarderVersion);
-  std::string path;
-  egress::EgressNetwork network;
-  app.add_option("--socket", path, "Unix socket for warderd, if systemd passes no socket")->type_name("PATH");
-  app.add_option("--name-servers", network.name_servers, "Name servers instead of those of /etc/resolv.conf")
-      ->type_name("ADDRESS:PORT,...");
-  app.add_option("--authorities", network.authorities, "PEM file with the certificate authorities to trust")
-      ->type_name("FILE");
+  egress::EgressFlags flags;
+  egress::declare_flags(app, flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
     const int status = app.exit(wrong);
     return status == 0 ? 0 : kExitUsage;
   }
-  const auto ended = run_service(path, std::move(network));
+  const auto ended = run_service(flags.socket, {.name_servers = flags.name_servers, .authorities = flags.authorities});
   if (ended) return 0;
   std::fprintf(stderr, "warder-egress: %s\n", ended.error().what.c_str());
   return ended.error().code == Code::invalid ? kExitUsage : kExitError;

@@ -49,8 +49,8 @@ Task<Result<>> check_proposals(MoveServices& services, const tenants::TenantId& 
   CO_TRY(const auto store, co_await services.proposals.of(tenant, policy ? policy->staging : kKeepProposals));
   const size_t open = store->open_proposals();
   if (open == 0) co_return Result<>{};
-  co_return fail(Code::denied, fmt::format("the workspace has {} open proposals, which cannot move", open),
-                 "commit or discard them first: warder proposals");
+  co_return fail(Code::denied, fmt::format("proposals that are open, which cannot move: {}", open),
+                 "commit or discard them first: warder diff lists them");
 }
 
 }  // namespace

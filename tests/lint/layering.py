@@ -56,7 +56,8 @@ MAY_INCLUDE = {
     "supervisor/moves": [BASE, "policies", "supervisor/cluster/link", "supervisor/cluster/snapshot", "supervisor/executions", "supervisor/journal", "supervisor/moves",
                          "supervisor/proposals", "supervisor/tasks", "supervisor/tenants", "supervisor/workflows"],
     "supervisor/egress": [BASE, "policies", "supervisor/egress", "supervisor/http"],
-    "supervisor/docgen": [BASE, "supervisor/cli", "supervisor/docgen", "supervisor/flags.h"],
+    "supervisor/docgen": [BASE, "supervisor/cli", "supervisor/docgen", "supervisor/flags.h",
+                          "supervisor/cluster/node/node_flags.h", "supervisor/egress/egress_flags.h"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
     "supervisor/cli/dashboard": [BASE, "supervisor/cli", "supervisor/http", "supervisor/bus/connection.h", "supervisor/bus/message.h"],
     "supervisor/cli/servers": [BASE, "policies", "jail/id_range.h", "supervisor/cli", "supervisor/configuration", "supervisor/packages",

@@ -281,10 +281,11 @@ class Reloads(unittest.TestCase):
     def test_names_what_takes_effect_at_a_restart_only(self):
         self.assertEqual(self.daemon.ask("--reload").returncode, 0)
         self.assertNotIn("reload: waiting jails", self.daemon.log_text(), "the level is info")
-        self.daemon.write("10.json", socket="/run/elsewhere.sock", journal={"durability": "durable"}, log_level="debug")
+        self.daemon.write("10.json", socket="/run/elsewhere.sock", journal={"durability": "durable"}, log_level="debug",
+                          egress_socket="/run/elsewhere-egress.sock", cluster={})
         done = self.daemon.ask("--reload")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for key in ("socket", "journal"):
+        for key in ("socket", "journal", "egress_socket", "cluster"):
             self.assertIn(f"10.json: {key}: takes effect at the next restart", done.stderr)
         self.assertNotIn("log_level", done.stderr)
         self.assertIn("reload: waiting jails", self.daemon.log_text(), "the level now is debug")

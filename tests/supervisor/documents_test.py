@@ -14,6 +14,7 @@ from bus_harness import UNITS, Bus, BusDaemon
 from harness import BUSY, PATIENCE, TOP, Client, Policies
 
 WARDER, WARDERD = os.environ["WARDER"], os.environ["WARDERD"]
+WARDER_EGRESS, WARDER_NODE = os.environ["WARDER_EGRESS"], os.environ["WARDER_NODE"]
 DOCUMENTS = pathlib.Path(os.environ["DOCUMENTS"])
 
 
@@ -58,7 +59,8 @@ class Documents(unittest.TestCase):
 
     def test_every_command_and_flag_of_help_is_in_the_manual(self):
         self.assertGreater(len(self.helps), 12)
-        for name, pages in (("warder.1", self.helps), ("warderd.8", helps(WARDERD))):
+        for name, pages in (("warder.1", self.helps), ("warderd.8", helps(WARDERD)),
+                            ("warder-egress.8", helps(WARDER_EGRESS)), ("warder-node.8", helps(WARDER_NODE))):
             text = manual(name)
             for path, page in pages:
                 title = " ".join([pathlib.Path(path[0]).name, *path[1:]])
@@ -129,7 +131,7 @@ class Documents(unittest.TestCase):
                 self.assertRegex(text, rf"\n\.TP\n{re.escape(key)}[ \n]", page)
 
     def test_the_manual_is_clean(self):
-        for name in ("warder.1", "warderd.8", "org.warder.Warder1.5", "warderd.json.5", "warder-policy.5"):
+        for name in ("warder.1", "warderd.8", "warder-egress.8", "warder-node.8", "org.warder.Warder1.5", "warderd.json.5", "warder-policy.5"):
             for line in (DOCUMENTS / name).read_text().splitlines():
                 self.assertNotRegex(line, r"^'|(?<!\\)\\(?![fe&\"-])|^\.(?!TH|SH|SS|TP|PP|nf|fi|\\\")", name)
             shown = subprocess.run(["groff", "-man", "-Tascii", "-ww", DOCUMENTS / name], capture_output=True, text=True,

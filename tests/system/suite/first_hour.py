@@ -53,7 +53,7 @@ def connect_as(user):
         os.seteuid(0)
 
 
-@unittest.skipIf(LANE == "uml", "the guests of Debian 12 and 13 run it")
+@unittest.skipIf(LANE == "uml", "Debian's guests run it")
 class FirstHour(unittest.TestCase):
     def test_it(self):
         self.install()
