@@ -11,7 +11,7 @@
 namespace policies {
 namespace {
 
-constexpr size_t kMaxPatternBytes = 4096;
+constexpr size_t kMaxSchemaPatternBytes = 4096;
 constexpr size_t kMaxSchemaPatterns = 500;
 constexpr int64_t kSchemaPatternMemory = 1 << 20;
 
@@ -224,7 +224,7 @@ class SchemaCompiler {
 
   // nullptr: the pattern cannot be checked, and every text fits.
   Result<std::unique_ptr<re2::RE2>> expression(const std::string& pattern, const std::string& at) {
-    if (pattern.size() > kMaxPatternBytes || ++patterns_ > kMaxSchemaPatterns) {
+    if (pattern.size() > kMaxSchemaPatternBytes || ++patterns_ > kMaxSchemaPatterns) {
       CHECKED(unknown(at, "too many or too long expressions"));
       return nullptr;
     }

@@ -127,7 +127,7 @@ const ManualText& text_of_egress() {
   static const ManualText text{
       8,
       "reaches hosts for the code in Warder's jails",
-      {{"description",
+      {{"operation",
         "A jail has no network. If its policy names hosts (egress in warder-policy(5)), warderd gives the jail's "
         "listening "
         "socket and the policy's rules to this proxy, which decides about each request, connects to the host, and "
@@ -136,7 +136,7 @@ const ManualText& text_of_egress() {
         "ordinary "
         "user starts it with --socket, and names that socket as egress_socket in warderd.json(5)."},
        {"files", "/run/warder-egress/egress.sock: the socket for warderd, which root and the group warder may open."},
-       {"exit status", "0 after SIGTERM or SIGINT; 1 if it cannot serve; 64 if a flag is not valid."},
+       {"exit status", "0 after SIGTERM or SIGINT; 1 if it cannot serve; 2 if a flag is not valid."},
        {"see also", "warderd(8), warder-policy(5), warderd.json(5), /usr/share/doc/warder/egress.md"}}};
   return text;
 }
@@ -145,7 +145,7 @@ const ManualText& text_of_node() {
   static const ManualText text{
       8,
       "connects the warderd of this machine with those of other machines",
-      {{"description",
+      {{"operation",
         "Carries requests between the daemons of a cluster, over NATS, and keeps the lease of this node and the homes "
         "of "
         "workspaces. It holds the keys of the node, reads no request of an agent, and has no privileges."},
@@ -168,7 +168,7 @@ const ManualText& text_of_node() {
        {"files",
         "/etc/warder/cluster/: node.json, keys, trust.record, nats.conf, nats-nodes.conf, and signed rules.\n\n"
         "/var/lib/warder-node: what must outlive this program."},
-       {"exit status", "0 after SIGTERM or SIGINT; 1 if it cannot serve; 64 if a flag or node.json is not valid."},
+       {"exit status", "0 after SIGTERM or SIGINT; 1 if it cannot serve; 2 if a flag or node.json is not valid."},
        {"see also", "warder(1), warderd(8), warderd.json(5), nats-server(8), /usr/share/doc/warder/cluster.md"}}};
   return text;
 }

@@ -14,51 +14,50 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/egress/egress_flags.h"
-"supervisor/egress/service.h"
+#include "supervisor/egress/service.h"
 
-    namespace {
-  constexpr int kWaitingClients = 16;
-  constexpr int kExitError = 1, kExitUsage = 2;
+namespace {
+constexpr int kWaitingClients = 16;
+constexpr int kExitError = 1, kExitUsage = 2;
 
-  // The socket from systemd, or a new one at `path`, for this user alone.
-  Result<Fd> open_egress_socket(const std::string& path) {
-    if (::sd_listen_fds(1) == 1 && ::sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_SEQPACKET, 1) > 0)
-      return Fd(SD_LISTEN_FDS_START);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.empty()) return fail(Code::invalid, "--socket: missing, and systemd has passed no socket");
-    if (path.size() >= sizeof address.sun_path)
-      return fail(Code::invalid, "--socket: the path has more than 107 bytes");
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket) return fail_errno(errno, "make a socket");
-    const mode_t before = ::umask(0177);
-    const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    const int err = errno;
-    ::umask(before);
-    if (bound < 0) return fail_errno(err, "--socket: bind '" + path + "'", Code::unavailable);
-    if (::listen(socket.get(), kWaitingClients) < 0) return fail_errno(errno, "listen on '" + path + "'");
-    return socket;
-  }
+// The socket from systemd, or a new one at `path`, for this user alone.
+Result<Fd> open_egress_socket(const std::string& path) {
+  if (::sd_listen_fds(1) == 1 && ::sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_SEQPACKET, 1) > 0)
+    return Fd(SD_LISTEN_FDS_START);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty()) return fail(Code::invalid, "--socket: missing, and systemd has passed no socket");
+  if (path.size() >= sizeof address.sun_path) return fail(Code::invalid, "--socket: the path has more than 107 bytes");
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return fail_errno(errno, "make a socket");
+  const mode_t before = ::umask(0177);
+  const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const int err = errno;
+  ::umask(before);
+  if (bound < 0) return fail_errno(err, "--socket: bind '" + path + "'", Code::unavailable);
+  if (::listen(socket.get(), kWaitingClients) < 0) return fail_errno(errno, "listen on '" + path + "'");
+  return socket;
+}
 
-  Task<> stop_at_signal(Loop & loop, AsyncFd signals) {
-    co_await signals.readable();
-    loop.stop();
-  }
+Task<> stop_at_signal(Loop& loop, AsyncFd signals) {
+  co_await signals.readable();
+  loop.stop();
+}
 
-  Result<> run_service(const std::string& path, egress::EgressNetwork network) {
-    TRY(Fd socket, open_egress_socket(path));
-    Loop loop;
-    TRY(AsyncFd watched, catch_ending_signals(loop));
-    TRY(const auto service, egress::EgressService::open(loop, std::move(socket), std::move(network)));
-    loop.spawn(stop_at_signal(loop, std::move(watched)));
-    log_notice("warder-egress {} is ready", kWarderVersion);
-    ::sd_notify(0, "READY=1");
-    loop.run();
-    loop.cancel_all();
-    if (!path.empty()) (void)::unlink(path.c_str());
-    return {};
-  }
+Result<> run_service(const std::string& path, egress::EgressNetwork network) {
+  TRY(Fd socket, open_egress_socket(path));
+  Loop loop;
+  TRY(AsyncFd watched, catch_ending_signals(loop));
+  TRY(const auto service, egress::EgressService::open(loop, std::move(socket), std::move(network)));
+  loop.spawn(stop_at_signal(loop, std::move(watched)));
+  log_notice("warder-egress {} is ready", kWarderVersion);
+  ::sd_notify(0, "READY=1");
+  loop.run();
+  loop.cancel_all();
+  if (!path.empty()) (void)::unlink(path.c_str());
+  return {};
+}
 
 }  // namespace
 

@@ -14,74 +14,74 @@
 #include "supervisor/base/version.h"
 #include "supervisor/cluster/bus/nats_bus.h"
 #include "supervisor/cluster/node/node_flags.h"
-"supervisor/cluster/node/node_service.h"
+#include "supervisor/cluster/node/node_service.h"
 #include "supervisor/mcp/listener.h"
 
-    namespace {
+namespace {
 
-  constexpr int kExitError = 1, kExitUsage = 2;
+constexpr int kExitError = 1, kExitUsage = 2;
 
-  // The socket from systemd, or a new one: the peer's credentials decide (DaemonDoor).
-  Result<Fd> open_node_socket(const std::string& path) {
-    if (::sd_listen_fds(1) == 1 && ::sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_STREAM, 1) > 0)
-      return Fd(SD_LISTEN_FDS_START);
-    return mcp::listen_at(path, 0666);
+// The socket from systemd, or a new one: the peer's credentials decide (DaemonDoor).
+Result<Fd> open_node_socket(const std::string& path) {
+  if (::sd_listen_fds(1) == 1 && ::sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_STREAM, 1) > 0)
+    return Fd(SD_LISTEN_FDS_START);
+  return mcp::listen_at(path, 0666);
+}
+
+// `name`: a user's name or id. Without such a user, only root and this program's user may connect.
+std::set<uid_t> daemon_users(const std::string& name) {
+  std::set<uid_t> users{0, ::geteuid()};
+  uid_t id = 0;
+  const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), id);
+  if (wrong == std::errc() && end == name.data() + name.size()) {
+    users.insert(id);
+  } else if (const passwd* entry = ::getpwnam(name.c_str())) {
+    users.insert(entry->pw_uid);
   }
+  return users;
+}
 
-  // `name`: a user's name or id. Without such a user, only root and this program's user may connect.
-  std::set<uid_t> daemon_users(const std::string& name) {
-    std::set<uid_t> users{0, ::geteuid()};
-    uid_t id = 0;
-    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), id);
-    if (wrong == std::errc() && end == name.data() + name.size()) {
-      users.insert(id);
-    } else if (const passwd* entry = ::getpwnam(name.c_str())) {
-      users.insert(entry->pw_uid);
-    }
-    return users;
-  }
+Task<> stop_at_signal(Loop& loop, AsyncFd signals) {
+  co_await signals.readable();
+  loop.stop();
+}
 
-  Task<> stop_at_signal(Loop & loop, AsyncFd signals) {
-    co_await signals.readable();
+struct Running {
+  std::unique_ptr<cluster::NodeService> service;
+  Result<> ended;
+};
+
+Task<> start(Loop& loop, cluster::NodeSettings settings, Fd socket, std::set<uid_t> users, Running& running) {
+  auto ended = [&loop, &running](Error why) {
+    running.ended = tl::unexpected<Error>(std::move(why));
     loop.stop();
-  }
-
-  struct Running {
-    std::unique_ptr<cluster::NodeService> service;
-    Result<> ended;
   };
-
-  Task<> start(Loop & loop, cluster::NodeSettings settings, Fd socket, std::set<uid_t> users, Running & running) {
-    auto ended = [&loop, &running](Error why) {
-      running.ended = tl::unexpected<Error>(std::move(why));
-      loop.stop();
-    };
-    auto opened = co_await cluster::NodeService::open(loop, std::move(settings), std::move(socket), std::move(users),
-                                                      std::move(ended));
-    if (opened) {
-      running.service = *std::move(opened);
-      log_notice("warder-node {} is ready", kWarderVersion);
-      ::sd_notify(0, "READY=1");
-      co_return;
-    }
-    running.ended = tl::unexpected<Error>(std::move(opened).error());
-    loop.stop();
+  auto opened = co_await cluster::NodeService::open(loop, std::move(settings), std::move(socket), std::move(users),
+                                                    std::move(ended));
+  if (opened) {
+    running.service = *std::move(opened);
+    log_notice("warder-node {} is ready", kWarderVersion);
+    ::sd_notify(0, "READY=1");
+    co_return;
   }
+  running.ended = tl::unexpected<Error>(std::move(opened).error());
+  loop.stop();
+}
 
-  Result<> run_node(const std::string& file, const std::string& user) {
-    TRY(cluster::NodeSettings settings, cluster::read_node_settings(file));
-    TRY(Fd socket, open_node_socket(settings.socket));
-    Loop loop;
-    TRY(AsyncFd watched, catch_ending_signals(loop));
-    Running running;
-    loop.spawn(stop_at_signal(loop, std::move(watched)));
-    loop.spawn(start(loop, std::move(settings), std::move(socket), daemon_users(user), running));
-    loop.run();
-    loop.cancel_all();
-    running.service.reset();
-    if (cluster::wait_for_ended_buses(std::chrono::seconds(5))) cluster::end_bus_library(std::chrono::seconds(5));
-    return running.ended;
-  }
+Result<> run_node(const std::string& file, const std::string& user) {
+  TRY(cluster::NodeSettings settings, cluster::read_node_settings(file));
+  TRY(Fd socket, open_node_socket(settings.socket));
+  Loop loop;
+  TRY(AsyncFd watched, catch_ending_signals(loop));
+  Running running;
+  loop.spawn(stop_at_signal(loop, std::move(watched)));
+  loop.spawn(start(loop, std::move(settings), std::move(socket), daemon_users(user), running));
+  loop.run();
+  loop.cancel_all();
+  running.service.reset();
+  if (cluster::wait_for_ended_buses(std::chrono::seconds(5))) cluster::end_bus_library(std::chrono::seconds(5));
+  return running.ended;
+}
 
 }  // namespace
 
