@@ -68,7 +68,7 @@ class HomeDirectory {
  private:
   Task<Result<HomeRecord>> read_present(std::string key);
   Task<Result<HomeRecord>> change(tenants::TenantId id, HomeRecord expected, HomeRecord next);
-  Task<Result<>> wait_for_lease_end(std::string node);
+  Task<Result<HomeRecord>> take_after_lease(HomeRecord present);
   // The workspace of a key. nullopt: its name is only in the value, and was not read.
   std::optional<tenants::TenantId> name_of(const std::string& key) const;
   void note_name(const std::string& key, const tenants::TenantId& id);
