@@ -82,7 +82,6 @@ class Relay {
   bool is_kept(std::string_view message, const Envelope& envelope);
   void acknowledge(Call& subscription);
   void announce_tools(const Call* subscription);
-  std::string own_id();
 
   const std::string hello_;
   Link link_ = Link::awaited;

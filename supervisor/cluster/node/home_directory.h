@@ -35,7 +35,7 @@ class HomeDirectory {
   // Errors: those of HomeMemory::open().
   Result<> begin();
 
-  // All homes that the bus has are known: find() can answer.
+  // For tests: all homes that the bus has are known, so find() can answer.
   bool is_current() const { return is_current_; }
 
   struct Found {
