@@ -7,6 +7,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/tenants/tenant_id.h"
 #include "supervisor/upstream/http_transport.h"
 #include "supervisor/upstream/login_target.h"
 #include "supervisor/upstream/stdio_transport.h"
@@ -188,8 +189,7 @@ Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
 void UpstreamServers::end_idle_of(const std::string& account) {
   for (auto& [name, server] : servers_) {
     std::erase_if(server->connections, [&account](const auto& one) {
-      const bool is_of = one.first == account || one.first.starts_with(account + "/");
-      return is_of && one.second->is_idle();
+      return tenants::account_of(one.first) == account && one.second->is_idle();
     });
   }
 }

@@ -18,11 +18,11 @@ MAY_INCLUDE = {
     "jail/init": ["jail/init", "jail/plan.h"],
     "jail/guest": ["jail/guest"],
     "jail/zygote": ["jail/zygote", "jail/init/capabilities.h", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
-    "supervisor/tasks": [BASE, "supervisor/tasks"],
+    "supervisor/tasks": [BASE, "supervisor/tasks", "supervisor/tenants/tenant_id.h"],
     "supervisor/workflows": [BASE, "supervisor/workflows"],
     "supervisor/mcp": [BASE, "supervisor/mcp", "supervisor/tasks"],  # the protocol knows no tool, tenant or jail
     "supervisor/oauth": [BASE, "supervisor/http", "supervisor/oauth"],
-    "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/oauth", "supervisor/upstream"],
+    "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/oauth", "supervisor/tenants/tenant_id.h", "supervisor/upstream"],
     "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tasks", "supervisor/tenants/tenant_id.h", "supervisor/workflows"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
