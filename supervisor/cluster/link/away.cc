@@ -22,7 +22,6 @@ constexpr auto kSlow = 200ms;                    // a connection that took longe
 constexpr int kMaxMoves = 50;                    // answers "moved" to one request
 constexpr auto kLookAgain = 100ms;               // the new home may not be known here yet
 constexpr char kExecuteCode[] = "execute_code";  // only calls of this tool have ids
-constexpr char kExecutionIdKey[] = "org.warder/executionId";
 constexpr std::string_view kProtocolKeys = "io.modelcontextprotocol/";  // of this connection, not of the next
 
 constexpr std::array kMethods = {mcp::Method::tools_call,   mcp::Method::resources_list, mcp::Method::resources_read,
@@ -48,6 +47,26 @@ bool is_spread(mcp::Method method, const mcp::RequestContext& context, const Jso
   if (method != mcp::Method::tools_call || !tenants::may_run_anywhere(context.meta)) return false;
   const auto name = params.find("name");
   return name != params.end() && *name == kExecuteCode;
+}
+
+bool is_of_node(const mcp::RequestContext& context) { return context.principal.kind() == mcp::Principal::Kind::node; }
+
+// The workspace that a request names. nullopt: it names none that the client may use.
+std::optional<tenants::TenantId> workspace_of(const mcp::RequestContext& context) {
+  const tenants::Member& member = tenants::member_of(context);
+  tenants::TenantId id{member.tenant->account()};
+  if (!context.meta.is_object()) return id;
+  const auto named = context.meta.find(tenants::kWorkspaceKey);
+  if (named == context.meta.end() || *named == "default") return id;
+  if (!named->is_string()) return std::nullopt;
+  id.workspace = named->get<std::string>();
+  const bool may_use = id.workspace.empty() || member.policy->allows_workspace(id.workspace);
+  return may_use ? std::optional(id) : std::nullopt;
+}
+
+// Nothing of the request ran.
+FarFailure unavailable(const Error& why, const std::string& node) {
+  return {"unavailable", why.what, why.hint, node, false};
 }
 
 upstream::Reply reply_of(const mcp::Elicited& answer, const upstream::Question& question) {
@@ -87,70 +106,59 @@ bool Away::concerns(mcp::Method method, const mcp::RequestContext& context) cons
 Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestContext& context, Json& params, size_t) {
   ResultForm form{method, context.version, server_, {}};
   const policies::ClusterRules& rules = tenants::member_of(context).policy->cluster;
-  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
   if (rules.spreads_stateless && is_spread(method, context, params)) {
-    const bool has_own_id = !is_of_node && context.meta.contains(kExecutionIdKey);
-    if (has_own_id || context.meta.contains(tenants::kWorkspaceKey)) co_return std::nullopt;  // refused here
-    if (is_of_node) co_return answer_spread(form);
-    auto answered = co_await spread(context, params, std::move(form));
+    auto answered = co_await answer_stateless(context, params, std::move(form));
     co_return answered;
   }
-  tenants::TenantId id{tenants::member_of(context).tenant->account()};
-  if (context.meta.is_object())
-    if (const auto named = context.meta.find(tenants::kWorkspaceKey); named != context.meta.end()) {
-      if (!named->is_string()) co_return std::nullopt;  // the refusal is made here
-      if (*named != "default") id.workspace = named->get<std::string>();
-    }
-  if (!tenants::member_of(context).policy->allows_workspace(id.workspace) && !id.workspace.empty())
-    co_return std::nullopt;
+  const auto workspace = workspace_of(context);
+  if (!workspace) co_return std::nullopt;  // the refusal is made here
   std::optional<Request> request;
   for (int moves = 0; moves < kMaxMoves; moves++) {
-    if (gate_.is_held(id)) {
-      const auto passed = co_await gate_.pass(id);
-      if (!passed)
-        co_return write_far_failure({"unavailable", passed.error().what, passed.error().hint, link_.node(), false},
-                                    form);
+    if (gate_.is_held(*workspace)) {
+      const auto passed = co_await gate_.pass(*workspace);
+      if (!passed) co_return write_far_failure(unavailable(passed.error(), link_.node()), form);
     }
     const auto until = Monotonic::now() + kReachLimit;
-    const auto home = co_await link_.home_of(id);
-    if (gate_.is_held(id)) continue;
-    if (!home) {
-      counts_.homeless++;
-      co_return write_far_failure({"unavailable", home.error().what, home.error().hint, link_.node(), false}, form);
-    }
-    if (home->is_here && link_.may_start()) {
-      counts_.served += is_of_node;
-      context.stay = gate_.stay(id);
+    const auto home = co_await link_.home_of(*workspace);
+    if (gate_.is_held(*workspace)) continue;
+    if (home && home->is_here && link_.may_start()) {
+      counts_.served += is_of_node(context);
+      context.stay = gate_.stay(*workspace);
       co_return std::nullopt;
     }
-    if (home->is_here) {
-      counts_.fenced++;
-      co_return write_far_failure(
-          {"fenced", "it cannot reach the cluster, so another node may take over its workspaces; nothing was started",
-           "send the request again when the node is back", link_.node(), false},
-          form);
-    }
-    form.node = home->node;
-    if (is_of_node) {
-      counts_.moved++;
-      co_return write_far_failure(
-          {"unavailable", "the workspace has moved to another node", "send the request again", form.node, false, true},
-          form);
-    }
+    if (home && !home->is_here) form.node = home->node;
+    if (const auto failure = why_not_passed_on(home, context)) co_return write_far_failure(*failure, form);
     if (!request) {
       auto taken = co_await take(method, context, params);
-      if (!taken)
-        co_return write_far_failure({"unavailable", taken.error().what, taken.error().hint, form.node, false}, form);
+      if (!taken) co_return write_far_failure(unavailable(taken.error(), form.node), form);
       request = *std::move(taken);
     }
     auto answered = co_await ask(*request, context, form, until);
     if (answered) co_return answered;
-    link_.forget_home(id);
+    link_.forget_home(*workspace);
     co_await sleep_for(loop_, kLookAgain);
   }
   co_return write_far_failure({"unavailable", "the workspace has moved, and its new home is not known here yet",
                                "send the request again", form.node, false},
                               form);
+}
+
+// Why a request that this node does not serve goes to no other node, either; nullopt: it may go to its home.
+std::optional<FarFailure> Away::why_not_passed_on(const Result<Home>& home, const mcp::RequestContext& context) {
+  if (!home) {
+    counts_.homeless++;
+    return unavailable(home.error(), link_.node());
+  }
+  if (home->is_here) {
+    counts_.fenced++;
+    return FarFailure{"fenced",
+                      "it cannot reach the cluster, so another node may take over its workspaces; nothing was started",
+                      "send the request again when the node is back", link_.node(), false};
+  }
+  if (!is_of_node(context)) return std::nullopt;
+  counts_.moved++;
+  return FarFailure{
+      "unavailable", "the workspace has moved to another node", "send the request again", home->node, false, true};
 }
 
 Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& context, const Json& params) {

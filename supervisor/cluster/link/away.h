@@ -29,6 +29,9 @@
 
 namespace cluster {
 
+// The key of _meta with the id of an execution.
+inline constexpr char kExecutionIdKey[] = "org.warder/executionId";
+
 // Requests for shared workspaces, since the start.
 struct AwayCounts {
   // Of clients of this node, for another node: `lost`: it was sent, and has no answer. Not sent: `unreachable`.
@@ -66,11 +69,13 @@ class Away : public mcp::Elsewhere {
     bool was_slow = false;  // not sent, after a wait for the connection
   };
   Task<Result<Request>> take(mcp::Method method, mcp::RequestContext& context, const Json& params);
-  // A stateless execution, on a node with free slots. nullopt: here.
+  std::optional<FarFailure> why_not_passed_on(const Result<Home>& home, const mcp::RequestContext& context);
+  // An execution that declares itself stateless, of a client of this node or of another. nullopt: answered here.
+  Task<std::optional<mcp::Answer>> answer_stateless(mcp::RequestContext& context, const Json& params, ResultForm form);
+  // For a client of this node: on a node with free slots. nullopt: here.
   Task<std::optional<mcp::Answer>> spread(mcp::RequestContext& context, const Json& params, ResultForm form);
   std::optional<mcp::Answer> answer_spread(const ResultForm& form);
-  // nullopt: the node is not the home any more.
-  // The connection must be open at `until`.
+  // nullopt: the node is not the home any more. The connection must be open at `until`.
   Task<std::optional<mcp::Answer>> ask(const Request& request, mcp::RequestContext& context, ResultForm form,
                                        Monotonic::time_point until);
   Task<std::optional<mcp::Answer>> conclude(const Request& request, mcp::RequestContext& context, ResultForm form,

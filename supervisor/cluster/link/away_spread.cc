@@ -25,6 +25,16 @@ NodeReport report_of(const NodeLoad& load) {
 
 }  // namespace
 
+Task<std::optional<mcp::Answer>> Away::answer_stateless(mcp::RequestContext& context, const Json& params,
+                                                        ResultForm form) {
+  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
+  const bool has_own_id = !is_of_node && context.meta.contains(kExecutionIdKey);
+  if (has_own_id || context.meta.contains(tenants::kWorkspaceKey)) co_return std::nullopt;  // refused here
+  if (is_of_node) co_return answer_spread(form);
+  auto answered = co_await spread(context, params, std::move(form));
+  co_return answered;
+}
+
 // Without warder-node, and where no other node takes it, it runs here.
 Task<std::optional<mcp::Answer>> Away::spread(mcp::RequestContext& context, const Json& params, ResultForm form) {
   const NodeReport here = report_of(link_.load());
