@@ -50,7 +50,7 @@ Result<> DaemonParts::join_cluster() {
   if (options.socket.empty()) return {};
   cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
                                                    [this](cluster::LeaseEnd end) { end_shared_work(end); });
-  server_.set_elsewhere(cluster_->away());
+  server_.set_interceptor(cluster_->router());
   TRY(moves_,
       moves::Moves::open({.loop = loop_,
                           .cluster = *cluster_,
@@ -224,7 +224,7 @@ metrics::ClusterNumbers DaemonParts::cluster_numbers() const {
   const auto standing = cluster_ ? cluster_->link().standing() : cluster::Standing::no_cluster;
   for (const auto& [one, name] : kStandings) numbers.states.emplace_back(name, one == standing ? 1 : 0);
   const cluster::NodeNumbers of_node = cluster_ ? cluster_->link().numbers() : cluster::NodeNumbers{};
-  const cluster::AwayCounts requests = cluster_ ? cluster_->away().counts() : cluster::AwayCounts{};
+  const cluster::RoutingCounts requests = cluster_ ? cluster_->router().counts() : cluster::RoutingCounts{};
   if (cluster_) {
     numbers.fenced_us = static_cast<uint64_t>(cluster_->link().fenced_time().count());
     numbers.bus_silent_us = static_cast<uint64_t>(of_node.bus_silent.count());

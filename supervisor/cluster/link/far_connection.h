@@ -2,7 +2,7 @@
 // request, and again after it was lost. While a request waits for its answer, the other warderd is asked for a sign of
 // life some three times a second. 1.8 s after its last byte a second connection is tried, which replaces the silent
 // one; 2.2 s after it the connection is given up, and the requests fail. A minute after its last request it is closed.
-// Used by: away.cc. Errors: unavailable.
+// Used by: request_router.cc. Errors: unavailable.
 #pragma once
 #include <functional>
 #include <memory>

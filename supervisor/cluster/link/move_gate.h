@@ -1,7 +1,7 @@
 // MoveGate: holds requests for a workspace while it moves to another node, and counts the requests that run for it
 // here. A held request waits until the move has ended either way; then its home is asked for again.
-// Used by: away.h, home_mover.h, home_receiver.h. Errors: unavailable: too many requests wait, or for too long; no part
-// of a held request ran.
+// Used by: request_router.h, home_mover.h, home_receiver.h. Errors: unavailable: too many requests wait, or for too
+// long; no part of a held request ran.
 #pragma once
 #include <chrono>
 #include <list>

@@ -1,7 +1,8 @@
 // NodeLink: warderd's connection to warder-node of the same machine: which node is the home of a workspace, how long
 // this node may act as a home, and connections to the warderd of other nodes. Without warder-node the link tries again
 // each second; requests for shared workspaces then fail, all others do not need it.
-// Used by: away.h, supervisor/daemon/. Errors: unavailable: warder-node is not there, or cannot reach the cluster.
+// Used by: request_router.h, supervisor/daemon/. Errors: unavailable: warder-node is not there, or cannot reach the
+// cluster.
 #pragma once
 #include <chrono>
 #include <functional>

@@ -30,7 +30,7 @@ constexpr size_t kMaxConnections = 4096;
 constexpr auto kWarnEvery = 10s;     // refused orders; each client of the bus can send some
 constexpr size_t kMaxOrders = 1024;  // in work
 constexpr size_t kMaxOrdersOfNode = 256;
-constexpr size_t kMaxServedOfNode = 1024;  // as many as a warderd holds to others (Away)
+constexpr size_t kMaxServedOfNode = 1024;  // as many as a warderd holds to others (RequestRouter)
 constexpr SubscriptionBounds kFrames{.max_messages = 4096, .max_bytes = 2 * Carried::kWindow};
 
 // The body of "open" and "opened". "refused" has {"why", "remedy", "order"}.

@@ -1,4 +1,4 @@
-#include "supervisor/cluster/link/away.h"
+#include "supervisor/cluster/link/request_router.h"
 
 #include <algorithm>
 #include <array>
@@ -94,16 +94,18 @@ Task<upstream::Reply> ask_person(mcp::RequestContext& context, upstream::Questio
 
 }  // namespace
 
-Away::Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate, std::string server)
+RequestRouter::RequestRouter(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate,
+                             std::string server)
     : loop_(loop), json_(json), shares_(shares), link_(link), gate_(gate), server_(std::move(server)) {}
-Away::~Away() = default;
+RequestRouter::~RequestRouter() = default;
 
-bool Away::concerns(mcp::Method method, const mcp::RequestContext& context) const {
+bool RequestRouter::concerns(mcp::Method method, const mcp::RequestContext& context) const {
   return tenants::member_of(context).policy->cluster.is_home_shared &&
          std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
 }
 
-Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestContext& context, Json& params, size_t) {
+Task<std::optional<mcp::Answer>> RequestRouter::answer(mcp::Method method, mcp::RequestContext& context, Json& params,
+                                                       size_t) {
   ResultForm form{method, context.version, server_, {}};
   const policies::ClusterRules& rules = tenants::member_of(context).policy->cluster;
   if (rules.spreads_stateless && is_spread(method, context, params)) {
@@ -144,7 +146,8 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
 }
 
 // Why a request that this node does not serve goes to no other node, either; nullopt: it may go to its home.
-std::optional<FarFailure> Away::why_not_passed_on(const Result<Home>& home, const mcp::RequestContext& context) {
+std::optional<FarFailure> RequestRouter::why_not_passed_on(const Result<Home>& home,
+                                                           const mcp::RequestContext& context) {
   if (!home) {
     counts_.homeless++;
     return unavailable(home.error(), link_.node());
@@ -161,7 +164,8 @@ std::optional<FarFailure> Away::why_not_passed_on(const Result<Home>& home, cons
       "unavailable", "the workspace has moved to another node", "send the request again", home->node, false, true};
 }
 
-Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& context, const Json& params) {
+Task<Result<RequestRouter::Request>> RequestRouter::take(mcp::Method method, mcp::RequestContext& context,
+                                                         const Json& params) {
   Request request;
   request.method = context.method;
   Json meta = meta_to_pass(context.meta);
@@ -187,15 +191,15 @@ Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& 
   co_return request;
 }
 
-Task<std::optional<mcp::Answer>> Away::ask(const Request& request, mcp::RequestContext& context, ResultForm form,
-                                           Monotonic::time_point until) {
+Task<std::optional<mcp::Answer>> RequestRouter::ask(const Request& request, mcp::RequestContext& context,
+                                                    ResultForm form, Monotonic::time_point until) {
   Attempt made = co_await attempt(request, context, form.node, until);
   auto answered = co_await conclude(request, context, std::move(form), std::move(made));
   co_return answered;
 }
 
-Task<std::optional<mcp::Answer>> Away::conclude(const Request& request, mcp::RequestContext& context, ResultForm form,
-                                                Attempt made) {
+Task<std::optional<mcp::Answer>> RequestRouter::conclude(const Request& request, mcp::RequestContext& context,
+                                                         ResultForm form, Attempt made) {
   const bool was_sent = made.was_sent;
   const bool is_asked_again = !made.answer && (was_sent ? request.is_safe_twice : !made.was_slow);
   if (is_asked_again) made = co_await attempt(request, context, form.node, Monotonic::now() + kOpenAgainLimit);
@@ -228,8 +232,8 @@ Task<std::optional<mcp::Answer>> Away::conclude(const Request& request, mcp::Req
   co_return written;
 }
 
-Task<Away::Attempt> Away::attempt(const Request& request, mcp::RequestContext& context, const std::string& node,
-                                  Monotonic::time_point until) {
+Task<RequestRouter::Attempt> RequestRouter::attempt(const Request& request, mcp::RequestContext& context,
+                                                    const std::string& node, Monotonic::time_point until) {
   const auto connection = connection_to(node, acting_for(context, link_.node()));
   const FarConnection::Use use(*connection);
   const auto begun = Monotonic::now();
@@ -258,7 +262,7 @@ Task<Away::Attempt> Away::attempt(const Request& request, mcp::RequestContext& c
   co_return done;
 }
 
-Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form) {
+Task<mcp::Answer> RequestRouter::write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form) {
   if (answer.is_error) {
     Json data = std::move(answer.data);
     if (data.is_null()) data = Json::object();
@@ -281,7 +285,7 @@ Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner own
   co_return *std::move(written);
 }
 
-std::shared_ptr<FarConnection> Away::connection_to(const std::string& node, Acting acting) {
+std::shared_ptr<FarConnection> RequestRouter::connection_to(const std::string& node, Acting acting) {
   Key key{node, std::move(acting)};
   if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
   upstream::Client::Reading reading{json_, JsonWork::Owner{"node " + node}, shares_.of("node " + node)};
