@@ -41,7 +41,7 @@ MAY_INCLUDE = {
     "supervisor/tools": [BASE, "policies", "catalog", "skills", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/egress", "supervisor/executions",
                          "supervisor/journal", "supervisor/mcp", "supervisor/privacy", "supervisor/proposals", "supervisor/skill_stores",
                          "supervisor/tasks", "supervisor/tenants", "supervisor/tools", "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],
-    "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/cluster/link/look_messages.h", "supervisor/cluster/link/view_messages.h", "supervisor/doctor", "supervisor/executions",
+    "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/cluster/link/query_messages.h", "supervisor/cluster/link/view_messages.h", "supervisor/doctor", "supervisor/executions",
                        "supervisor/journal", "supervisor/proposals", "supervisor/tenants", "supervisor/upstream/server_status.h"],  # services, and no tool
     "supervisor/configuration": [BASE, "policies", "jail/id_range.h", "supervisor/configuration", "supervisor/credentials", "supervisor/flags.h", "supervisor/journal", "supervisor/layers",
                                  "supervisor/traces", "supervisor/upstream/server_config.h"],  # read without a daemon, too

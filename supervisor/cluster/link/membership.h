@@ -38,7 +38,7 @@ class Membership {
   RequestRouter& router() { return router_; }
   MoveGate& gate() { return gate_; }
   // Takes requests of other nodes from a listening socket. Only `users` may connect. `clients` must outlive this
-  // object. `handlers`: for looks and workspaces of other nodes.
+  // object. `handlers`: for queries and workspaces of other nodes.
   Result<> listen(Fd socket, const std::set<uid_t>& users, mcp::Listener& clients, NodeListener::Handlers handlers) {
     TRY(auto listener, NodeListener::open(loop_, std::move(socket), users, clients, std::move(handlers)));
     listeners_.push_back(std::move(listener));

@@ -363,7 +363,7 @@ Task<Result<NodeLink::Opened>> NodeLink::open(std::string node, Acting acting) {
   co_return opened;
 }
 
-Task<Result<NodeLink::Opened>> NodeLink::open_look(std::string node) {
+Task<Result<NodeLink::Opened>> NodeLink::open_query(std::string node) {
   Json request = {{"look", {{"node", std::move(node)}}}};
   auto opened = co_await open_with(std::move(request));
   co_return opened;

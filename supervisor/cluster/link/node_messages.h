@@ -23,8 +23,8 @@
 //     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
 //   {"push": {"to": node, "home": Push}}    a connection to the warderd of that node, which is to take a workspace of
 //     this node; answered like "open"; then both sides send what move_stream.h says
-// More of both: view_messages.h, node_numbers.h (the control connection), look_messages.h (connections to other nodes).
-// warderd listens; warder-node connects:
+// More of both: view_messages.h, node_numbers.h (the control connection), query_messages.h (connections to other
+// nodes). warderd listens; warder-node connects:
 //   {"act": Acting}                  warderd answers {"serving": {}}; then MCP follows, for a client of another node.
 //                                    Without the answer no warderd serves the socket
 //   {"take": Push}                   a workspace of another node follows

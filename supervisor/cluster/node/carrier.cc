@@ -15,7 +15,7 @@
 #include "supervisor/base/sha256.h"
 #include "supervisor/base/unix_socket.h"
 #include "supervisor/cluster/link/first_line.h"
-#include "supervisor/cluster/link/look_messages.h"
+#include "supervisor/cluster/link/query_messages.h"
 
 namespace cluster {
 namespace {
@@ -132,7 +132,7 @@ Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
   if (!order.tenant) {
     const TrustedNode* asking = checker_.trust().find(order.from);
     if (!asking) co_return fail(Code::denied, "the node was removed");
-    send_line(socket.get(), {{"look", write_look_order({order.from, asking->accounts})}});
+    send_line(socket.get(), {{"look", write_query_order({order.from, asking->accounts})}});
     co_return socket;
   }
   const EnvelopeTenant& tenant = *order.tenant;

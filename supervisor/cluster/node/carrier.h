@@ -1,5 +1,6 @@
 // Carrier: opens connections between the warderd of this node and those of other nodes, and owns them.
-//   asking  carry(): sends the order "open" to the other node, signed, and waits for its signed answer; "look" for
+//   asking  carry(): sends the order "open" to the other node, signed, and waits for its signed answer; "look", a query
+//   for
 //           operators, which acts for no tenant
 //   asked   serve(): checks each order that comes, connects to the warderd of this node, and answers
 // The order "push" opens a connection on which a workspace comes, after a check of the home's record.
@@ -46,7 +47,7 @@ class Carrier {
     std::string boot;  // of its warder-node; empty: not known
     WireVersions wire = kWire;
   };
-  // Opens a connection to the warderd of `node`, for a client of this node, or for a look (nullopt), and carries
+  // Opens a connection to the warderd of `node`, for a client of this node, or for a query (nullopt), and carries
   // `local` over it. `local` gets the lines {"opened"} or {"refused"} (node_messages.h).
   Task<> carry(AsyncFd local, OtherNode node, std::optional<Acting> acting);
   // The same, with the order "push": the other node takes a workspace of this node.
@@ -90,7 +91,7 @@ class Carrier {
   EnvelopeChecker checker_;
   struct Entry {
     std::string node;                                  // the other one
-    std::string account;                               // empty: a look, which ends with the trust record
+    std::string account;                               // empty: a query, which ends with the trust record
     PublicKey key;                                     // of the node, when the connection was opened
     std::optional<UnderWay<std::string>::One> served;  // nullopt: this node asked for the connection
     std::unique_ptr<Carried> connection;

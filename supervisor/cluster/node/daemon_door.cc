@@ -41,7 +41,7 @@ Result<OpenRequest> read_open(const Json& message) {
   return request;
 }
 
-Result<std::string> read_look(const Json& message) {
+Result<std::string> read_query_request(const Json& message) {
   Fields in(message, "look");
   TRY(std::string node, in.string("node", kMaxNodeName));
   CHECKED(in.done());
@@ -134,7 +134,7 @@ Task<> DaemonDoor::serve(Fd client) {
   } else if (message->contains("rules")) {
     co_await service_.give_rules(*std::move(socket));
   } else if (message->contains("look")) {
-    auto node = read_look((*message)["look"]);
+    auto node = read_query_request((*message)["look"]);
     if (!node) co_return log_warning(kNotUsed, node.error().what);
     co_await service_.carry(*std::move(socket), *std::move(node), std::nullopt);
   } else if (message->contains("push")) {
