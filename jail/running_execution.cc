@@ -37,12 +37,12 @@ RunningExecution::RunningExecution(Host& host, Request& request, Jail& jail, con
       calls_(host.loop) {
   report_.start = origin.start;
   report_.receipt.path_us.reserve(kPathParts);
-  if (request_.handle) request_.handle->steer(this);
+  if (request_.handle) request_.handle->set_control(this);
 }
 
 RunningExecution::~RunningExecution() {
   if (report_.value && is_large(*report_.value)) host_.json.free_elsewhere(*std::move(report_.value));
-  if (request_.handle) request_.handle->steer(nullptr);
+  if (request_.handle) request_.handle->set_control(nullptr);
 }
 
 Task<Result<Report>> RunningExecution::run() {

@@ -18,7 +18,7 @@
 
 namespace jail {
 
-class RunningExecution final : public Steered {
+class RunningExecution final : public ExecutionControl {
  public:
   // All references must outlive this object.
   RunningExecution(Host& host, Request& request, Jail& jail, const Origin& origin);

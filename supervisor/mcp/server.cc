@@ -115,9 +115,9 @@ void Server::enable_logging() {
   cache_.clear();
 }
 
-void Server::lists_changed(Changed what, const Concerned& concerned) { subscriptions_.lists_changed(what, concerned); }
+void Server::lists_changed(Changed what, const UserFilter& concerned) { subscriptions_.lists_changed(what, concerned); }
 
-void Server::resource_updated(const std::string& uri, const Concerned& concerned) {
+void Server::resource_updated(const std::string& uri, const UserFilter& concerned) {
   subscriptions_.resource_updated(uri, concerned);
 }
 

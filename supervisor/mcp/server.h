@@ -88,8 +88,8 @@ class Server {
   void enable_logging();
 
   // Both notify the clients that subscribed to the change, and for which `concerned` is true.
-  void lists_changed(Changed what, const Concerned& concerned = {});
-  void resource_updated(const std::string& uri, const Concerned& concerned = {});
+  void lists_changed(Changed what, const UserFilter& concerned = {});
+  void resource_updated(const std::string& uri, const UserFilter& concerned = {});
   // `watch` is called for each resource that a client subscribes to.
   void watch_resources(Subscriptions::Watch watch) { subscriptions_.set_watch(std::move(watch)); }
 

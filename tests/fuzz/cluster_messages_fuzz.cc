@@ -92,8 +92,8 @@ const std::map<std::string, std::function<void(const Json&)>, std::less<>> kRead
     {"lease", reads(read_lease)},
     {"act",
      [](const Json& order) {
-       read_twice<Acting>(
-           order, [](const Json& m) { return read_acting(m, "act"); }, write_acting);
+       read_twice<NodeClient>(
+           order, [](const Json& m) { return read_node_client(m, "act"); }, write_node_client);
      }},
     {"take",
      [](const Json& order) {

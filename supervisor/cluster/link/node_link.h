@@ -76,7 +76,7 @@ class NodeLink {
   };
   // Opens a connection to the warderd of `node`. Errors: unavailable, with the reason that warder-node gives; then no
   // request was sent.
-  Task<Result<Opened>> open(std::string node, Acting acting);
+  Task<Result<Opened>> open(std::string node, NodeClient for_client);
   // Opens a connection for a query (query_messages.h). Errors: the same.
   Task<Result<Opened>> open_query(std::string node);
   // Opens a connection to the warderd of `node` that takes a workspace of this node. Errors: as open().

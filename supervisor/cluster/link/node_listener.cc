@@ -61,13 +61,13 @@ Task<> NodeListener::introduce(Fd socket) {
     if (!push) co_return log_warning(kEnded, push.error().what);
     co_return handlers_.take(*std::move(watched), *std::move(push));
   }
-  const auto acting = has_one && message->contains("act") ? read_acting((*message)["act"], "act")
-                                                          : fail(Code::invalid, "no message \"act\"");
-  if (!acting) co_return log_warning(kEnded, acting.error().what);
-  serve_client(*watched, *acting);
+  const auto for_client = has_one && message->contains("act") ? read_node_client((*message)["act"], "act")
+                                                              : fail(Code::invalid, "no message \"act\"");
+  if (!for_client) co_return log_warning(kEnded, for_client.error().what);
+  serve_client(*watched, *for_client);
 }
 
-void NodeListener::serve_client(AsyncFd& socket, const Acting& acting) {
+void NodeListener::serve_client(AsyncFd& socket, const NodeClient& for_client) {
   constexpr std::string_view kServing = "{\"serving\":{}}\n";
   if (::send(socket.get(), kServing.data(), kServing.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
       static_cast<ssize_t>(kServing.size()))
@@ -75,8 +75,9 @@ void NodeListener::serve_client(AsyncFd& socket, const Acting& acting) {
   Fd taken(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
   socket.close();
   if (!taken) return;
-  mcp::Principal::NodeTenant tenant{acting.account, acting.policy, acting.policy_hash};
-  clients_.serve_as(std::move(taken), mcp::Principal::of_node(acting.node, acting.principal, std::move(tenant)));
+  mcp::Principal::NodeTenant tenant{for_client.account, for_client.policy, for_client.policy_hash};
+  clients_.serve_as(std::move(taken),
+                    mcp::Principal::of_node(for_client.node, for_client.principal, std::move(tenant)));
 }
 
 Task<> NodeListener::show(AsyncFd& socket, QueryOrder order) {

@@ -48,7 +48,7 @@ class NodeListener {
         handlers_(std::move(handlers)),
         tasks_(loop) {}
   Task<> introduce(Fd socket);
-  void serve_client(AsyncFd& socket, const Acting& acting);
+  void serve_client(AsyncFd& socket, const NodeClient& for_client);
   Task<> show(AsyncFd& socket, QueryOrder order);
 
   Loop& loop_;

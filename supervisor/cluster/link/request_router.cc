@@ -28,7 +28,7 @@ constexpr std::array kMethods = {mcp::Method::tools_call,   mcp::Method::resourc
                                  mcp::Method::prompts_list, mcp::Method::prompts_get,    mcp::Method::complete,
                                  mcp::Method::extension};
 
-Acting acting_for(const mcp::RequestContext& context, const std::string& node) {
+NodeClient client_of(const mcp::RequestContext& context, const std::string& node) {
   const tenants::Member& member = tenants::member_of(context);
   return {node, context.principal.name(), member.tenant->account(), member.policy->name, member.policy->hash};
 }
@@ -234,7 +234,7 @@ Task<std::optional<mcp::Answer>> RequestRouter::conclude(const Request& request,
 
 Task<RequestRouter::Attempt> RequestRouter::attempt(const Request& request, mcp::RequestContext& context,
                                                     const std::string& node, Monotonic::time_point until) {
-  const auto connection = connection_to(node, acting_for(context, link_.node()));
+  const auto connection = connection_to(node, client_of(context, link_.node()));
   const FarConnection::Use use(*connection);
   const auto begun = Monotonic::now();
   auto client = co_await connection->client(until);
@@ -242,7 +242,7 @@ Task<RequestRouter::Attempt> RequestRouter::attempt(const Request& request, mcp:
     Attempt failed{tl::unexpected<Error>(std::move(client).error()), false, Monotonic::now() - begun > kSlow};
     co_return failed;
   }
-  upstream::Client::Order order{request.method, request.params};
+  upstream::Client::Request order{request.method, request.params};
   order.limit = upstream::RequestClock::kForever;  // the connection is watched
   order.arguments.text = request.arguments;
   if (context.wants_progress())
@@ -285,8 +285,8 @@ Task<mcp::Answer> RequestRouter::write(upstream::ServerAnswer answer, JsonWork::
   co_return *std::move(written);
 }
 
-std::shared_ptr<FarConnection> RequestRouter::connection_to(const std::string& node, Acting acting) {
-  Key key{node, std::move(acting)};
+std::shared_ptr<FarConnection> RequestRouter::connection_to(const std::string& node, NodeClient for_client) {
+  Key key{node, std::move(for_client)};
   if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
   upstream::Client::Reading reading{json_, JsonWork::Owner{"node " + node}, shares_.of("node " + node)};
   auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second, counts_.hops,

@@ -80,7 +80,7 @@ class RequestRouter : public mcp::RequestInterceptor {
   Task<Attempt> attempt(const Request& request, mcp::RequestContext& context, const std::string& node,
                         Monotonic::time_point until);
   Task<mcp::Answer> write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form);
-  std::shared_ptr<FarConnection> connection_to(const std::string& node, Acting acting);
+  std::shared_ptr<FarConnection> connection_to(const std::string& node, NodeClient for_client);
 
   Loop& loop_;
   JsonWork& json_;
@@ -89,7 +89,7 @@ class RequestRouter : public mcp::RequestInterceptor {
   MoveGate& gate_;
   const std::string server_;
   RoutingCounts counts_;
-  using Key = std::pair<std::string, Acting>;  // the other node, and the client
+  using Key = std::pair<std::string, NodeClient>;  // the other node, and the client
   std::map<Key, std::shared_ptr<FarConnection>> connections_;
 };
 
