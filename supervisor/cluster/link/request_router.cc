@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMaxConnections = 1024;  // to other nodes
-// To find the home of a request and to connect to it, so that a failure is told within 2.5 s.
+// To find the home of a request and to connect to it, so that the client hears of a failure within 2.5 s.
 constexpr auto kReachLimit = 2400ms;
 constexpr auto kOpenAgainLimit = 2s;             // after a connection was lost
 constexpr auto kSlow = 200ms;                    // a connection that took longer to fail is not tried again
@@ -51,7 +51,7 @@ bool is_spread(mcp::Method method, const mcp::RequestContext& context, const Jso
 
 bool is_of_node(const mcp::RequestContext& context) { return context.principal.kind() == mcp::Principal::Kind::node; }
 
-// The workspace that a request names. nullopt: it names none that the client may use.
+// The workspace that a request names. nullopt: the client may not use it.
 std::optional<tenants::TenantId> workspace_of(const mcp::RequestContext& context) {
   const tenants::Member& member = tenants::member_of(context);
   tenants::TenantId id{member.tenant->account()};
@@ -64,7 +64,7 @@ std::optional<tenants::TenantId> workspace_of(const mcp::RequestContext& context
   return may_use ? std::optional(id) : std::nullopt;
 }
 
-// Nothing of the request ran.
+// No part of the request ran.
 FarFailure unavailable(const Error& why, const std::string& node) {
   return {"unavailable", why.what, why.hint, node, false};
 }
