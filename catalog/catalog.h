@@ -120,7 +120,7 @@ class Catalog {
     uint32_t server, category;
     uint32_t tags_end;  // end of the tool's tags in tag_ids_
     uint16_t name_bytes;
-    Kind kind;
+    ToolKind kind;
   };
   struct Name {  // a hash of a folded name
     uint32_t hash, tool;

@@ -94,7 +94,7 @@ void CatalogBuilder::take(const std::string& origin, Reading reading, Source sou
 // Merges two definitions of one tool: each member comes from the form that says more, or else from the first file.
 void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form, Source source) {
   const auto& unlearned = catalog_->unlearned_servers_;
-  const bool callable = !calls_only_servers_ || source == Source::server || tool.kind == Kind::skill ||
+  const bool callable = !calls_only_servers_ || source == Source::server || tool.kind == ToolKind::skill ||
                         std::binary_search(unlearned.begin(), unlearned.end(), tool.server);
   auto [known, is_new] = known_.try_emplace({tool.server, tool.name}, pending_.size());
   if (is_new) {

@@ -122,7 +122,7 @@ Result<Tool> read_tool(Json& definition, const Defaults& defaults) {
   if (tool.tags.empty()) tool.tags = defaults.tags;
   TRY(std::string kind, text_or(definition, "kind", "tool"));
   if (kind != "tool" && kind != "skill") return fail(Code::invalid, "'kind' is neither \"tool\" nor \"skill\"");
-  tool.kind = kind == "skill" ? Kind::skill : Kind::tool;
+  tool.kind = kind == "skill" ? ToolKind::skill : ToolKind::tool;
   TRY(tool.rest, read_rest(definition));
   tool.searched = searched_texts(definition);
   return tool;

@@ -103,7 +103,7 @@ StubIndex::StubIndex(std::shared_ptr<const Catalog> catalog) : catalog_(std::mov
   std::map<std::string, std::vector<uint32_t>, std::less<>> servers;
   for (uint32_t number = 0; number < catalog_->size(); number++) {
     const ToolView tool = catalog_->tool(number);
-    if (tool.kind != Kind::tool) continue;
+    if (tool.kind != ToolKind::tool) continue;
     auto at = servers.find(tool.server);
     if (at == servers.end()) at = servers.emplace(std::string(tool.server), std::vector<uint32_t>()).first;
     at->second.push_back(number);

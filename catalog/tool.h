@@ -7,7 +7,7 @@
 
 namespace catalog {
 
-enum class Kind : uint8_t { tool, skill };
+enum class ToolKind : uint8_t { tool, skill };
 
 // The parts of a definition that are searched beside name and description (searched.h).
 struct SearchedTexts {
@@ -22,7 +22,7 @@ struct Tool {
   std::string category;           // never empty
   std::string description;        // may be empty
   std::vector<std::string> tags;  // sorted
-  Kind kind = Kind::tool;
+  ToolKind kind = ToolKind::tool;
   std::string rest;  // the other members of the definition, a JSON object: inputSchema, functions, use_cases, ...
   SearchedTexts searched;
 };
@@ -30,7 +30,7 @@ struct Tool {
 // ToolView: the fields of a tool that need no unpacking. Valid as long as the catalog.
 struct ToolView {
   std::string_view name, server, category, description;
-  Kind kind = Kind::tool;
+  ToolKind kind = ToolKind::tool;
   bool callable = true;  // false: no upstream server of the daemon has it
 };
 

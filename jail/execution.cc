@@ -18,12 +18,12 @@ Task<Result<Report>> execute(Host& host, Request request) {
 }
 
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
-  Kept nothing;  // stays empty: this program belongs to no session
+  SessionJail nothing;  // stays empty: this program belongs to no session
   auto report = co_await execute(host, pool, std::move(request), nothing);
   co_return report;
 }
 
-Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept) {
+Task<Result<Report>> execute(Host& host, Pool& pool, Request request, SessionJail& kept) {
   CO_CHECKED(check_requirements(host, request.spec.isolation));
   if (host.unfit) co_return tl::unexpected<Error>(*host.unfit);  // a session's jail may be older than this finding
   if (!request.order && is_large_order(request)) CO_CHECKED(co_await write_order(host.json, request));

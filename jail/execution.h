@@ -98,11 +98,11 @@ Task<Result<Report>> execute(Host& host, Request request);
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request);
 
 // What one program of a session leaves for the next program.
-struct Kept {
+struct SessionJail {
   std::unique_ptr<Jail> jail;  // its interpreter waits; nullptr: not built yet, or ended
   Origin origin;               // how the session came by the jail
 };
 // Runs the program in kept.jail; the session's first program gets a jail as above. Cancelling the task ends the jail.
-Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept);
+Task<Result<Report>> execute(Host& host, Pool& pool, Request request, SessionJail& kept);
 
 }  // namespace jail

@@ -44,8 +44,8 @@ enum class Phase {
   over,
 };
 
-// What a handle can do to a running execution.
-class Steered {
+// ExecutionControl: what a handle can do to a running execution.
+class ExecutionControl {
  public:
   virtual void cancel() = 0;
   virtual Result<> freeze() = 0;
@@ -56,7 +56,7 @@ class Steered {
   virtual LiveUsage usage() const = 0;
 
  protected:
-  ~Steered() = default;
+  ~ExecutionControl() = default;
 };
 
 class Handle {
@@ -85,7 +85,7 @@ class Handle {
   LiveUsage usage() const { return execution_ ? execution_->usage() : last_usage_; }
 
   // For jail/running_execution.cc: sets the execution that this handle controls from now on; nullptr: no execution.
-  void steer(Steered* execution) {
+  void set_control(ExecutionControl* execution) {
     if (execution_ && !execution) last_usage_ = execution_->usage();
     execution_ = execution;
   }
@@ -97,7 +97,7 @@ class Handle {
 
  private:
   static Result<> not_running() { return fail(Code::unavailable, "this execution does not run"); }
-  Steered* execution_ = nullptr;
+  ExecutionControl* execution_ = nullptr;
   LiveUsage last_usage_;
   Phase phase_ = Phase::starting;
   bool cancelled_ = false;

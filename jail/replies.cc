@@ -88,9 +88,9 @@ Task<> Replies::send(Json id, Result<CallReply> done) {
   } else {
     text = co_await write(id, std::move(done->value), length);
   }
-  if (text && told_) {
+  if (text && observer_) {
     const size_t before = before_result(id).size();
-    told_(std::string_view(*text).substr(before, text->size() - before - 1));
+    observer_(std::string_view(*text).substr(before, text->size() - before - 1));
   }
   if (!text) text = refusal_of(id, text.error());
   room_.taken += text->size();

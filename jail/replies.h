@@ -28,12 +28,12 @@ class Replies {
   };
 
   // Gets the JSON text of a call's result, as the program gets it.
-  using Told = std::function<void(std::string_view result)>;
+  using ResultObserver = std::function<void(std::string_view result)>;
 
   // All references are borrowed. No other code may send to the guest. Large values are written as JSON on the owner's
-  // account. `told` may be empty.
-  Replies(GuestChannel& guest, Room& room, JsonWork& json, JsonWork::Owner owner, Told told = {})
-      : guest_(guest), room_(room), json_(json), owner_(std::move(owner)), told_(std::move(told)) {}
+  // account. `observer` may be empty.
+  Replies(GuestChannel& guest, Room& room, JsonWork& json, JsonWork::Owner owner, ResultObserver observer = {})
+      : guest_(guest), room_(room), json_(json), owner_(std::move(owner)), observer_(std::move(observer)) {}
   ~Replies();
   Replies(const Replies&) = delete;
 
@@ -54,7 +54,7 @@ class Replies {
   Room& room_;
   JsonWork& json_;
   JsonWork::Owner owner_;
-  Told told_;
+  ResultObserver observer_;
   std::deque<std::shared_ptr<const std::string>> waiting_;  // the first is being sent
   bool sending_ = false;
   uint64_t sent_ = 0;

@@ -37,36 +37,26 @@ RunningExecution::RunningExecution(Host& host, Request& request, Jail& jail, con
       calls_(host.loop) {
   report_.start = origin.start;
   report_.receipt.path_us.reserve(kPathParts);
-  if (request_.handle) request_.handle->steer(this);
+  if (request_.handle) request_.handle->set_control(this);
 }
 
 RunningExecution::~RunningExecution() {
   if (report_.value && is_large(*report_.value)) host_.json.free_elsewhere(*std::move(report_.value));
-  if (request_.handle) request_.handle->steer(nullptr);
+  if (request_.handle) request_.handle->set_control(nullptr);
 }
 
 Task<Result<Report>> RunningExecution::run() {
   marked_at_ = Monotonic::now();
-  if (request_.handle && request_.handle->cancelled()) {
-    evidence_.ended = EndCause::cancelled;
-    co_return fail(Code::denied, "cancelled by an administrator before it began");
-  }
+  CO_CHECKED(check_not_cancelled());
   auto draining_out = start(out_.drain(jail_.out(), *share_));
   auto draining_err = start(err_.drain(jail_.err(), *share_));
   auto watching = start(watch());
   deadline_ = Deadline(host_.loop, kStartLimit, [this] { end(EndCause::deadline); });
   if (auto attached = co_await jail_.attach(request_.workspace); !attached) {
-    // A jail that has ended cannot be attached to. The reason for its end is the better error message.
-    jail_.kill();
-    auto report = co_await jail_.next_report();
-    if (report && report->event == InitEvent::failed) co_return cannot_start(*report);
-    if (!report) co_return tl::unexpected<Error>(std::move(attached).error());
-    co_await draining_err;
-    co_return did_not_start();
+    const auto why = co_await why_not_attached(std::move(attached).error(), draining_err);
+    co_return tl::unexpected<Error>(why);
   }
-  if (jail_.staging() && request_.staged) request_.staged(jail_.staging());
-  if (jail_.listener() && request_.listens) request_.listens(jail_.listener().get());
-  mark("attach");
+  tell_attached();
   if (jail_.ready()) {
     if (auto before = std::exchange(request_.before_code, {})) co_await before();
     CO_CHECKED(start_clock());
@@ -90,40 +80,79 @@ Task<Result<Report>> RunningExecution::run() {
     const bool must_end = co_await request_.settles(*jail_.staging());
     if (must_end) ending_ = Ending::exit;
   }
-  if (ending_ != Ending::exit) {
-    double wall_ms = clock_.ran_ms();
-    if (goes_on()) meter_.count_living();
-    out_.drain_now(jail_.out());
-    err_.drain_now(jail_.err());
-    calls_.cancel_all();
-    mark("drained");
-    auto report = make_report(std::nullopt, wall_ms);
-    if (ending_ == Ending::answer && report.usage.memory_peak_bytes <= TeardownQueue::kLittleBytes)
-      left_ = TeardownQueue::Left::little;
-    co_return report;
-  }
+  if (ending_ != Ending::exit) co_return report_of_living_jail();
+
   jail_.guest().end_sending();
   co_await reporting;
-  auto report = init_report_;
-  mark("exited");
-  double wall_ms = clock_.ran_ms();
-  deadline_ = Deadline();
-  clock_.stop();
-  jail_.kill();  // ends processes that the program left behind
-  unanswered_.stop_waiting();
+  const double wall_ms = end_jail();
   co_await talking;
   (void)co_await sending;
-  // If the program left no process behind, only init is still there, and its end need not be awaited; except for a
-  // staged workspace, whose overlay is mounted until then.
-  if (!report || report->event != InitEvent::exited || report->others || jail_.staging()) co_await jail_.gone();
+  if (must_await_gone()) co_await jail_.gone();
   co_await draining_out;
   co_await draining_err;
+  co_return report_of_ended_jail(wall_ms);
+}
+
+Result<> RunningExecution::check_not_cancelled() {
+  if (!request_.handle || !request_.handle->cancelled()) return {};
+  evidence_.ended = EndCause::cancelled;
+  return fail(Code::denied, "cancelled by an administrator before it began");
+}
+
+// A jail that has ended cannot be attached to. The reason for its end is the better error message.
+Task<Error> RunningExecution::why_not_attached(Error attach, Started<void>& draining_err) {
+  jail_.kill();
+  const auto report = co_await jail_.next_report();
+  if (report && report->event == InitEvent::failed) co_return cannot_start(*report).value();
+  if (!report) co_return attach;
+  co_await draining_err;
+  co_return did_not_start().value();
+}
+
+void RunningExecution::tell_attached() {
+  if (jail_.staging() && request_.staged) request_.staged(jail_.staging());
+  if (jail_.listener() && request_.listens) request_.listens(jail_.listener().get());
+  mark("attach");
+}
+
+// The report while the jail still lives: its runner, and in a session also other processes.
+Report RunningExecution::report_of_living_jail() {
+  const double wall_ms = clock_.ran_ms();
+  if (goes_on()) meter_.count_living();
+  out_.drain_now(jail_.out());
+  err_.drain_now(jail_.err());
   calls_.cancel_all();
   mark("drained");
-  if (report && report->event == InitEvent::failed) co_return cannot_start(*report);
-  if (!state_.has_started() && !report && !is_stopped()) co_return tl::unexpected<Error>(ended_before_program());
-  if (!state_.has_started() && evidence_.ended != EndCause::cancelled) co_return did_not_start();
-  co_return make_report(report, wall_ms);
+  auto report = make_report(std::nullopt, wall_ms);
+  if (ending_ == Ending::answer && report.usage.memory_peak_bytes <= TeardownQueue::kLittleBytes)
+    left_ = TeardownQueue::Left::little;
+  return report;
+}
+
+// The runner has ended, or the whole jail. Ends the processes that the program left behind. Returns the wall time.
+double RunningExecution::end_jail() {
+  mark("exited");
+  const double wall_ms = clock_.ran_ms();
+  deadline_ = Deadline();
+  clock_.stop();
+  jail_.kill();
+  unanswered_.stop_waiting();
+  return wall_ms;
+}
+
+// If the program left no process behind, only init is still there, and its end need not be awaited; except for a
+// staged workspace, whose overlay is mounted until then.
+bool RunningExecution::must_await_gone() const {
+  return !init_report_ || init_report_->event != InitEvent::exited || init_report_->others || jail_.staging();
+}
+
+Result<Report> RunningExecution::report_of_ended_jail(double wall_ms) {
+  calls_.cancel_all();
+  mark("drained");
+  if (init_report_ && init_report_->event == InitEvent::failed) return cannot_start(*init_report_);
+  if (!state_.has_started() && !init_report_ && !is_stopped()) return tl::unexpected<Error>(ended_before_program());
+  if (!state_.has_started() && evidence_.ended != EndCause::cancelled) return did_not_start();
+  return make_report(init_report_, wall_ms);
 }
 
 Result<> RunningExecution::freeze() {

@@ -18,7 +18,7 @@
 
 namespace jail {
 
-class RunningExecution final : public Steered {
+class RunningExecution final : public ExecutionControl {
  public:
   // All references must outlive this object.
   RunningExecution(Host& host, Request& request, Jail& jail, const Origin& origin);
@@ -48,6 +48,15 @@ class RunningExecution final : public Steered {
     answer,        // the program answered, and only its runner is left: the jail ends after the answer
     next_program,  // a program of a session answered: the jail stays, with all its processes
   };
+
+  // The steps of run(). `draining_err`: the task that reads stderr.
+  Result<> check_not_cancelled();
+  Task<Error> why_not_attached(Error attach, Started<void>& draining_err);
+  void tell_attached();
+  Report report_of_living_jail();
+  double end_jail();
+  bool must_await_gone() const;
+  Result<Report> report_of_ended_jail(double wall_ms);
 
   // Records for the receipt how long this part of the execution took.
   void mark(const char* part);

@@ -39,7 +39,7 @@ class Session {
   Task<> watch_work();
   Host& host_;
   Pool& pool_;
-  Kept kept_;
+  SessionJail kept_;
   uint32_t calls_ = 0;
   uint64_t memory_limit_ = 0;
   bool worked_ = false;

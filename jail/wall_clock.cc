@@ -35,7 +35,7 @@ Result<> WallClock::freeze() {
   if (frozen_) return {};
   if (!stands_still()) CHECKED(jail_.cgroup().freeze());
   frozen_ = true;
-  deadline_ = Deadline(loop_, kMaxFrozen, [this] { told_.too_old(); });
+  deadline_ = Deadline(loop_, kMaxFrozen, [this] { callbacks_.too_old(); });
   stand_still();
   return {};
 }
@@ -68,7 +68,7 @@ void WallClock::release() {
   if (jail_.cgroup()) {
     if (auto done = jail_.cgroup().thaw(); !done) {
       log_error("a program is ended, because it cannot be thawed: {}", done.error().what);
-      return told_.too_old();
+      return callbacks_.too_old();
     }
   }
   go_on();
@@ -91,19 +91,19 @@ void WallClock::look() {
   if (!stands_still() || jail_.cgroup()) return;
   const uint64_t now = meter_.cpu_without_cgroup();
   held_cpu_ = std::chrono::microseconds(now - std::min(now, held_cpu_from_us_));
-  if (ran_ms() > static_cast<double>(limit_.count())) told_.late();
+  if (ran_ms() > static_cast<double>(limit_.count())) callbacks_.late();
 }
 
 void WallClock::stand_still() {
   if (!still_since_) still_since_ = Monotonic::now();
-  told_.changed();
+  callbacks_.changed();
 }
 
 void WallClock::go_on() {
   *started_at_ += Monotonic::now() - *std::exchange(still_since_, std::nullopt) - held_cpu_;
   held_cpu_ = {};
   await_limit();
-  told_.changed();
+  callbacks_.changed();
 }
 
 void WallClock::await_limit() {
@@ -117,7 +117,7 @@ void WallClock::await_limit() {
 void WallClock::reach_limit() { give_turns(ran_ms() > due_ms_ + kPunctualMs ? kTurnsToRead : 0); }
 
 void WallClock::give_turns(int left) {
-  if (left == 0) return told_.late();
+  if (left == 0) return callbacks_.late();
   deadline_ = Deadline(loop_, kTurn, [this, left] { give_turns(left - 1); });
 }
 

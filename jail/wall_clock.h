@@ -20,14 +20,14 @@ namespace jail {
 
 class WallClock {
  public:
-  struct Told {
+  struct Callbacks {
     std::function<void()> late;     // the limit is reached
     std::function<void()> too_old;  // frozen for too long, or the thaw failed
     std::function<void()> changed;  // the program was paused, or continues
   };
   // All references must outlive the clock; `limit` is read whenever the clock starts to run.
-  WallClock(Loop& loop, Jail& jail, Meter& meter, const std::chrono::milliseconds& limit, Told told)
-      : loop_(loop), jail_(jail), meter_(meter), limit_(limit), told_(std::move(told)) {}
+  WallClock(Loop& loop, Jail& jail, Meter& meter, const std::chrono::milliseconds& limit, Callbacks callbacks)
+      : loop_(loop), jail_(jail), meter_(meter), limit_(limit), callbacks_(std::move(callbacks)) {}
 
   void start();
   bool started() const { return started_at_.has_value(); }
@@ -59,7 +59,7 @@ class WallClock {
   Jail& jail_;
   Meter& meter_;
   const std::chrono::milliseconds& limit_;
-  Told told_;
+  Callbacks callbacks_;
   std::optional<Monotonic::time_point> started_at_;  // start time, moved later by the time of each pause
   std::optional<Monotonic::time_point> still_since_;
   bool stopped_ = false;

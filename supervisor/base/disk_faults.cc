@@ -19,6 +19,6 @@ void note(int error) {
   count++;
 }
 
-Noted noted() { return {count, last}; }
+FaultCounts noted() { return {count, last}; }
 
 }  // namespace disk_faults

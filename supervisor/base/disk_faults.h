@@ -9,10 +9,10 @@ namespace disk_faults {
 bool is_fault(int error);  // ENOSPC, EDQUOT, EIO, EROFS
 void note(int error);      // notes a failed write by its errno; ignores all other errors
 
-struct Noted {
+struct FaultCounts {
   uint64_t count = 0;  // since the process began
   int last = 0;        // errno of the last fault
 };
-Noted noted();
+FaultCounts noted();
 
 }  // namespace disk_faults

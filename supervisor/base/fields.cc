@@ -76,11 +76,6 @@ Result<double> Fields::number(std::string_view key, double min, double max) {
   return number;
 }
 
-Result<double> Fields::number_or(std::string_view key, double min, double max, double fallback) {
-  if (!find(key) && object_.is_object()) return fallback;
-  return number(key, min, max);
-}
-
 Result<int64_t> Fields::integer(std::string_view key, int64_t min, int64_t max) {
   TRY(const Json* value, need(key));
   auto outside = [&] {

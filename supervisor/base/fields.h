@@ -24,7 +24,6 @@ class Fields {
   // The raw value, marked as read; nullptr when absent or null.
   const Json* find(std::string_view key);
   Result<double> number(std::string_view key, double min, double max);
-  Result<double> number_or(std::string_view key, double min, double max, double fallback);
   Result<int64_t> integer(std::string_view key, int64_t min, int64_t max);
   Result<int64_t> integer_or(std::string_view key, int64_t min, int64_t max, int64_t fallback);
   Result<bool> boolean_or(std::string_view key, bool fallback);

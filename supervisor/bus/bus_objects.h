@@ -19,7 +19,7 @@
 #include "supervisor/bus/connection.h"
 #include "supervisor/bus/members.h"
 #include "supervisor/calls/approvals.h"
-#include "supervisor/cluster/link/look_messages.h"
+#include "supervisor/cluster/link/query_messages.h"
 #include "supervisor/cluster/link/view_messages.h"
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/executions/execution_registry.h"

@@ -8,15 +8,15 @@
 
 namespace calls {
 
-ProgressRelay::ProgressRelay(Loop& loop, Texts texts, std::function<void(const Told&)> tell)
+ProgressRelay::ProgressRelay(Loop& loop, Texts texts, std::function<void(const Value&)> tell)
     : loop_(loop), texts_(texts), tell_(std::move(tell)) {}
 
 void ProgressRelay::take(double value, std::optional<double> total, std::string_view text) {
   if (!std::isfinite(value) || (highest_ && value <= *highest_)) return;
   highest_ = value;
   if (total && !std::isfinite(*total)) total.reset();
-  last_ = Told{value, total, {}};
-  if (texts_ == Texts::told) last_->text = upstream::shown_text(text, kMaxText, upstream::Newlines::replace);
+  last_ = Value{value, total, {}};
+  if (texts_ == Texts::passed) last_->text = upstream::shown_text(text, kMaxText, upstream::Newlines::replace);
   refill();
   if (left_ > 0) return tell_last();
   if (!later_) wait_for_a_place();
@@ -40,11 +40,11 @@ void ProgressRelay::refill() {
 void ProgressRelay::tell_last() {
   if (!last_) return;
   left_--;
-  const Told told = *std::exchange(last_, {});
+  const Value told = *std::exchange(last_, {});
   tell_(told);
 }
 
-std::string progress_line(std::string_view server, std::string_view tool, const ProgressRelay::Told& told) {
+std::string progress_line(std::string_view server, std::string_view tool, const ProgressRelay::Value& told) {
   std::string line =
       fmt::format("{}.{}: {}", server, upstream::shown_text(tool, 128, upstream::Newlines::replace), told.value);
   if (told.total) line += fmt::format(" of {}", *told.total);

@@ -18,14 +18,14 @@ class ProgressRelay {
   static constexpr unsigned kBurst = 8;                    // values passed on at once
   static constexpr std::chrono::milliseconds kEvery{250};  // between two values after the burst
   static constexpr size_t kMaxText = 200;                  // bytes of a message
-  struct Told {
+  struct Value {
     double value = 0;
     std::optional<double> total;
     std::string text;  // may be empty
   };
   // dropped: texts are left out, as they may hold personal data that the caller must not see.
-  enum class Texts { told, dropped };
-  ProgressRelay(Loop& loop, Texts texts, std::function<void(const Told&)> tell);
+  enum class Texts { passed, dropped };
+  ProgressRelay(Loop& loop, Texts texts, std::function<void(const Value&)> tell);
   ProgressRelay(const ProgressRelay&) = delete;
 
   // Drops a value if it is not greater than the last value: the protocol demands increasing values.
@@ -38,8 +38,8 @@ class ProgressRelay {
 
   Loop& loop_;
   Texts texts_;
-  std::function<void(const Told&)> tell_;
-  std::optional<Told> last_;  // the newest value, if it is not yet passed on
+  std::function<void(const Value&)> tell_;
+  std::optional<Value> last_;  // the newest value, if it is not yet passed on
   std::optional<double> highest_;
   unsigned left_ = kBurst;
   Monotonic::time_point filled_ = Monotonic::now();
@@ -47,6 +47,6 @@ class ProgressRelay {
 };
 
 // "files.copy: 3 of 10: copying": one line of an execution's progress.
-std::string progress_line(std::string_view server, std::string_view tool, const ProgressRelay::Told& told);
+std::string progress_line(std::string_view server, std::string_view tool, const ProgressRelay::Value& told);
 
 }  // namespace calls

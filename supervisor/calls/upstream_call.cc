@@ -36,7 +36,7 @@ Result<Target> find_target(const CallEnvironment& environment, const UpstreamCal
   const catalog::Named meant = catalog->find(order.name, {}, order.server);
   std::vector<uint32_t> known, tools;
   for (uint32_t number : meant.tools)
-    if (catalog->tool(number).kind == catalog::Kind::tool) known.push_back(number);
+    if (catalog->tool(number).kind == catalog::ToolKind::tool) known.push_back(number);
   for (uint32_t number : known)
     if (environment.upstream.has(catalog->tool(number).server)) tools.push_back(number);
   if (tools.empty()) tools = std::move(known);
@@ -154,11 +154,11 @@ class SpanNames {
 
 ProgressRelay::Texts texts_for(const CallContext& who) {
   return tokenises(who.policy->calls) || who.client.response_filter ? ProgressRelay::Texts::dropped
-                                                                    : ProgressRelay::Texts::told;
+                                                                    : ProgressRelay::Texts::passed;
 }
 
 // Passes the server's progress on: for a direct call as the request's progress, for code as a line of its execution's.
-void tell_progress(const CallContext& who, const Target& target, const ProgressRelay::Told& told) {
+void tell_progress(const CallContext& who, const Target& target, const ProgressRelay::Value& told) {
   if (who.execution.empty()) return who.client.progress(told.value, told.total, told.text);
   if (who.tell) who.tell(progress_line(target.server, target.tool, told));
 }

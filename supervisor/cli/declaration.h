@@ -27,7 +27,7 @@ struct Arguments {
   bool list_clients = false;
   RunArguments run;
   AgentArguments agent;
-  admin::Given admin;
+  admin::ParsedCommand admin;
 };
 
 struct Commands {

@@ -162,7 +162,7 @@ void Relay::hold(std::string_view message, const Envelope& envelope) {
 }
 
 void Relay::drop_held(std::string_view id) {
-  std::erase_if(held_, [&](const Held& held) {
+  std::erase_if(held_, [&](const HeldMessage& held) {
     if (held.id != id) return false;
     held_bytes_ -= held.line.size();
     return true;
@@ -275,7 +275,7 @@ void Relay::connected() {
   }
   for (const auto& id : poisonous) forget(calls_.find(id));
   held_bytes_ = 0;
-  for (const Held& held : std::exchange(held_, {})) from_client({held.line});
+  for (const HeldMessage& held : std::exchange(held_, {})) from_client({held.line});
 }
 
 void Relay::introduce() {
@@ -352,7 +352,7 @@ void Relay::give_up(Trouble trouble) {
 void Relay::give_up_held(Trouble trouble) {
   trouble_ = std::move(trouble);
   held_bytes_ = 0;
-  for (const Held& held : std::exchange(held_, {})) answer_locally(held.line, scan(held.line));
+  for (const HeldMessage& held : std::exchange(held_, {})) answer_locally(held.line, scan(held.line));
 }
 
 bool Relay::takes_requests() const {

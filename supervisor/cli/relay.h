@@ -64,7 +64,7 @@ class Relay {
     bool acknowledged = false;  // subscriptions/listen: the client got the acknowledgement
     bool wants_tools_changed = false;
   };
-  struct Held {
+  struct HeldMessage {
     std::string line;
     std::string id;  // canonical; empty for notifications
   };
@@ -82,14 +82,13 @@ class Relay {
   bool is_kept(std::string_view message, const Envelope& envelope);
   void acknowledge(Call& subscription);
   void announce_tools(const Call* subscription);
-  std::string own_id();
 
   const std::string hello_;
   Link link_ = Link::awaited;
   LineOutbox to_client_, to_daemon_;
   std::map<std::string, Call, std::less<>> calls_;  // sent or to be sent again, by canonical id
   size_t kept_bytes_ = 0;                           // of the lines in calls_
-  std::vector<Held> held_;                          // messages for the next daemon
+  std::vector<HeldMessage> held_;                   // messages for the next daemon
   size_t held_bytes_ = 0;
   bool draining_ = false;           // the connected daemon takes no more calls
   std::optional<Trouble> refusal_;  // of this connection

@@ -48,7 +48,9 @@ Result<> DaemonParts::listen() {
     if (cluster_)
       CHECKED(cluster_->listen(
           std::move(socket), prepared_.node_users, *listeners_.front(),
-          {[this](const cluster::LookOrder& order, cluster::LookKind kind) { return answer_look(order, kind); },
+          {[this](const cluster::QueryOrder& order, cluster::ClusterQueryKind kind) {
+             return answer_query(order, kind);
+           },
            [this](AsyncFd from, cluster::Push push) { moves_->receiver().take(std::move(from), std::move(push)); }}));
   size_t whole = 0;
   for (auto& connection : std::exchange(stored, {})) {

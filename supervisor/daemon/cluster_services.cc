@@ -1,7 +1,7 @@
 // The cluster on D-Bus, and the daemon as its member (../cluster/link/membership.h).
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
-#include "supervisor/cluster/link/far_look.h"
+#include "supervisor/cluster/link/cluster_query.h"
 #include "supervisor/daemon/daemon_parts.h"
 
 namespace {
@@ -50,7 +50,7 @@ Result<> DaemonParts::join_cluster() {
   if (options.socket.empty()) return {};
   cluster_ = std::make_unique<cluster::Membership>(loop_, host_.json, host_.shares, options.socket, server_,
                                                    [this](cluster::LeaseEnd end) { end_shared_work(end); });
-  server_.set_elsewhere(cluster_->away());
+  server_.set_interceptor(cluster_->router());
   TRY(moves_,
       moves::Moves::open({.loop = loop_,
                           .cluster = *cluster_,
@@ -138,12 +138,12 @@ Task<Result<bus::RestoredHome>> DaemonParts::restore_home(std::string file) {
 }
 
 // `order`: of another node; nullptr: of this one.
-std::vector<cluster::FarExecution> DaemonParts::shown_executions(const cluster::LookOrder* order,
+std::vector<cluster::FarExecution> DaemonParts::shown_executions(const cluster::QueryOrder* order,
                                                                  uint64_t& left_out) const {
   std::vector<cluster::FarExecution> shown;
   for (const auto& record : executions_.all()) {
     if (record->stage == executions::Stage::ended || (order && !order->sees(record->tenant.account))) continue;
-    if (shown.size() == cluster::kMaxLookRows)
+    if (shown.size() == cluster::kMaxQueryRows)
       left_out++;
     else
       shown.push_back(far_execution(*record));
@@ -161,9 +161,10 @@ std::vector<cluster::FarPolicy> DaemonParts::shared_policies() const {
   return shared;
 }
 
-cluster::NodeListener::Rows DaemonParts::answer_look(const cluster::LookOrder& order, cluster::LookKind kind) const {
+cluster::NodeListener::Rows DaemonParts::answer_query(const cluster::QueryOrder& order,
+                                                      cluster::ClusterQueryKind kind) const {
   cluster::NodeListener::Rows rows;
-  if (kind == cluster::LookKind::executions) {
+  if (kind == cluster::ClusterQueryKind::executions) {
     for (const auto& execution : shown_executions(&order, rows.left_out))
       rows.rows.push_back(cluster::write_far_execution(execution));
   } else {
@@ -188,8 +189,8 @@ Task<Result<DaemonParts::ClusterExecutionsPtr>> DaemonParts::cluster_executions(
 // A task of its own: it goes on when the caller that began it has gone.
 Task<> DaemonParts::look_at_executions() {
   auto found = std::make_shared<bus::ClusterExecutions>();
-  cluster::Look look;
-  look.take = [&found](const std::string& node, const std::vector<Json>& rows) -> Result<> {
+  cluster::ClusterQuery query;
+  query.take = [&found](const std::string& node, const std::vector<Json>& rows) -> Result<> {
     std::vector<cluster::FarExecution> read;
     for (const Json& row : rows) {
       TRY(auto execution, cluster::read_far_execution(row));
@@ -198,7 +199,7 @@ Task<> DaemonParts::look_at_executions() {
     for (auto& execution : read) found->executions.emplace_back(node, std::move(execution));
     return {};
   };
-  auto looked = co_await cluster::look_at_all(loop_, cluster_->link(), std::move(look));
+  auto looked = co_await cluster::query_all_nodes(loop_, cluster_->link(), std::move(query));
   const auto waiting = std::exchange(last_look_.waiting, {});
   if (!looked) {
     for (const auto& one : waiting) one.resolve(tl::unexpected<Error>(looked.error()));
@@ -224,7 +225,7 @@ metrics::ClusterNumbers DaemonParts::cluster_numbers() const {
   const auto standing = cluster_ ? cluster_->link().standing() : cluster::Standing::no_cluster;
   for (const auto& [one, name] : kStandings) numbers.states.emplace_back(name, one == standing ? 1 : 0);
   const cluster::NodeNumbers of_node = cluster_ ? cluster_->link().numbers() : cluster::NodeNumbers{};
-  const cluster::AwayCounts requests = cluster_ ? cluster_->away().counts() : cluster::AwayCounts{};
+  const cluster::RoutingCounts requests = cluster_ ? cluster_->router().counts() : cluster::RoutingCounts{};
   if (cluster_) {
     numbers.fenced_us = static_cast<uint64_t>(cluster_->link().fenced_time().count());
     numbers.bus_silent_us = static_cast<uint64_t>(of_node.bus_silent.count());
@@ -270,10 +271,10 @@ Task<doctor::Findings> DaemonParts::examine_cluster() {
   const auto add = [&seen](const std::string& node, const cluster::FarPolicy& policy) {
     seen.policies.push_back({node, policy.name, policy.hash, policy.user_accounts});
   };
-  cluster::Look look;
-  look.kind = cluster::LookKind::policies;
-  look.limit = kExamineLimit;
-  look.take = [&add](const std::string& node, const std::vector<Json>& rows) -> Result<> {
+  cluster::ClusterQuery query;
+  query.kind = cluster::ClusterQueryKind::policies;
+  query.limit = kExamineLimit;
+  query.take = [&add](const std::string& node, const std::vector<Json>& rows) -> Result<> {
     std::vector<cluster::FarPolicy> read;
     for (const Json& row : rows) {
       TRY(auto policy, cluster::read_far_policy(row));
@@ -282,7 +283,7 @@ Task<doctor::Findings> DaemonParts::examine_cluster() {
     for (const auto& policy : read) add(node, policy);
     return {};
   };
-  auto looked = co_await cluster::look_at_all(loop_, cluster_->link(), std::move(look));
+  auto looked = co_await cluster::query_all_nodes(loop_, cluster_->link(), std::move(query));
   for (const auto& policy : shared_policies()) add(seen.self, policy);
   if (!looked) co_return doctor::judge_cluster(seen);
   for (const auto& node : looked->nodes) {

@@ -129,9 +129,9 @@ class DaemonParts {
   std::unique_ptr<bus::Service> make_bus();
   void offer_logins(bus::DaemonServices& services);
   void offer_cluster(bus::DaemonServices& services);
-  std::vector<cluster::FarExecution> shown_executions(const cluster::LookOrder* order, uint64_t& left_out) const;
+  std::vector<cluster::FarExecution> shown_executions(const cluster::QueryOrder* order, uint64_t& left_out) const;
   std::vector<cluster::FarPolicy> shared_policies() const;
-  cluster::NodeListener::Rows answer_look(const cluster::LookOrder& order, cluster::LookKind kind) const;
+  cluster::NodeListener::Rows answer_query(const cluster::QueryOrder& order, cluster::ClusterQueryKind kind) const;
   using ClusterExecutionsPtr = std::shared_ptr<const bus::ClusterExecutions>;
   Task<Result<ClusterExecutionsPtr>> cluster_executions();
   Task<> look_at_executions();

@@ -5,6 +5,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/daemon_parts.h"
+#include "supervisor/tenants/tenant_id.h"
 #include "supervisor/tools/execution/execute_answer.h"
 #include "supervisor/tools/execution/resumed_execution.h"
 
@@ -31,8 +32,7 @@ Result<std::shared_ptr<tenants::Member>> DaemonParts::admit_again(const workflow
     TRY(member, registry_.admit(principal, std::move(caller.unit)));
     resumed_members_[run.caller] = member;
   }
-  const std::string& tenant = run.workflow.tenant;
-  if (member->tenant->account() != tenant.substr(0, tenant.find('/')))
+  if (member->tenant->account() != tenants::account_of(run.workflow.tenant))
     return fail(Code::denied, fmt::format("{} has another tenant now", principal.shown()), "send the program again");
   const uint32_t most = member->policy->workflows.resume;
   if (run.resumes >= most)

@@ -71,7 +71,7 @@ Task<> StateDisk::watch() {
   uint64_t seen = disk_faults::noted().count;
   for (;;) {
     co_await sleep_for(loop_, kLookEvery);
-    const disk_faults::Noted noted = disk_faults::noted();
+    const disk_faults::FaultCounts noted = disk_faults::noted();
     const bool more = noted.count != seen;
     if (!more && !trouble_) continue;
     seen = noted.count;

@@ -14,8 +14,6 @@
 #include "supervisor/egress/addresses.h"
 #include "supervisor/egress/client_hello.h"
 #include "supervisor/egress/dial.h"
-#include "supervisor/egress/forwarded_headers.h"
-#include "supervisor/egress/secret_filter.h"
 #include "supervisor/http/resolver.h"
 #include "supervisor/http/send_reply.h"
 
@@ -27,13 +25,11 @@ using http::RequestParser;
 using policies::EgressTarget;
 using policies::Verdict;
 
-constexpr auto kHeadTime = 30s;     // for a client to send a head, also the first message of TLS
-constexpr auto kConnectTime = 10s;  // to find a host's address, and again to connect
+constexpr auto kHeadTime = 30s;  // for a client to send a head, also the first message of TLS
 constexpr size_t kMaxHeadBytes = 16 << 10;
 constexpr size_t kMaxBodyBytes = 16 << 20;       // of a plain request; tunnels have no such bound
 constexpr uint64_t kMaxBodiesBytes = 256 << 20;  // of all jails
-constexpr size_t kMaxReplyBytes = size_t{1} << 40;
-constexpr size_t kMaxUnreadBytes = 1 << 20;  // that are read after a refusal, so that the client can read it
+constexpr size_t kMaxUnreadBytes = 1 << 20;      // that are read after a refusal, so that the client can read it
 constexpr size_t kReadBytes = 16 << 10;
 constexpr size_t kShownTargetBytes = 100;  // of a target that is not understood
 constexpr size_t kReceivedInTurn = 1 << 20;
@@ -102,10 +98,6 @@ Error error_of_budget(const char* rule) {
   return {Code::exhausted, 0, "the code has moved as many bytes as it may", "use less, or another execution", rule};
 }
 
-Error error_of_compression() {
-  return {Code::unavailable, 0, "the host answers in a compressed form, in which no secret can be hidden", "", ""};
-}
-
 bool starts_with_http(std::string_view target) {
   constexpr std::string_view kScheme = "http://";
   return target.size() > kScheme.size() &&
@@ -145,7 +137,8 @@ EgressConnection::EgressConnection(Loop& loop, const EgressNetwork& network, con
       client_(std::move(client)),
       up_(up),
       down_(down),
-      counts_(counts) {}
+      counts_(counts),
+      forwarder_(loop, network, settings, client_, down) {}
 
 Task<> EgressConnection::serve() {
   RequestParser parser(kLimits);
@@ -194,36 +187,43 @@ Task<EgressConnection::Got> EgressConnection::receive(RequestParser& parser, boo
 Task<bool> EgressConnection::serve_one(RequestParser& parser) {
   const Got first = co_await receive(parser, false);
   if (first == Got::end) co_return false;
+  auto asked = co_await read_request(parser);
+  if (!asked) {
+    co_await refuse(asked.error().status, asked.error().error);
+    co_return false;
+  }
+  auto admitted = co_await judge(*std::move(asked));
+  if (!admitted) {
+    co_await refuse(status_of(admitted.error()), admitted.error());
+    co_return false;
+  }
+  if (!admitted->target.is_tunnel()) co_return co_await serve_plain(*std::move(admitted), parser);
+  const std::string early = std::exchange(unread_, {});
+  co_await tunnel(*std::move(admitted), early);
+  co_return false;
+}
+
+// The target of the request whose head the parser has read. A refusal is counted and reported.
+Task<tl::expected<EgressTarget, EgressRefusal>> EgressConnection::read_request(const RequestParser& parser) {
+  EgressRefusal refusal{403, error_of_budget("egress: 20,000 requests of one program")};
   if (++counts_.requests > kMaxRequests) {
     counts_.denied++;
-    const Error error = error_of_budget("egress: 20,000 requests of one program");
-    co_await refuse(403, error);
-    co_return false;
+    co_return tl::unexpected<EgressRefusal>(std::move(refusal));
   }
   if (parser.state() == RequestParser::State::refused) {
-    counts_.denied++;
-    const Error error = error_of(parser.refused());
-    co_await report_refusal(parser.request(), error.what);
-    co_await refuse(parser.refused().status, error);
-    co_return false;
+    refusal = {parser.refused().status, error_of(parser.refused())};
+  } else {
+    auto target = read_target(parser.request());
+    if (target) co_return *std::move(target);
+    refusal = {400, std::move(target).error()};
   }
-  auto target = read_target(parser.request());
-  if (!target) {
-    counts_.denied++;
-    co_await report_refusal(parser.request(), target.error().what);
-    co_await refuse(400, target.error());
-    co_return false;
-  }
-  auto way = co_await judge(*std::move(target));
-  if (!way) {
-    co_await refuse(status_of(way.error()), way.error());
-    co_return false;
-  }
-  if (way->target.is_tunnel()) {
-    const std::string early = std::exchange(unread_, {});
-    co_await tunnel(*std::move(way), early);
-    co_return false;
-  }
+  counts_.denied++;
+  co_await report_refusal(parser.request(), refusal.error.what);
+  co_return tl::unexpected<EgressRefusal>(std::move(refusal));
+}
+
+// Serves a request that is no tunnel. False: the connection ends.
+Task<bool> EgressConnection::serve_plain(AdmittedTarget to, RequestParser& parser) {
   const bool has_body = parser.state() == RequestParser::State::body;
   const size_t announced = parser.request().body_bytes_announced;
   const BodyRoom room(!has_body ? 0 : announced ? announced : kMaxBodyBytes);
@@ -233,12 +233,8 @@ Task<bool> EgressConnection::serve_one(RequestParser& parser) {
     co_return false;
   }
   if (has_body) {
-    if (parser.request().expects_continue) {
-      const bool is_sent = co_await send_down("HTTP/1.1 100 Continue\r\n\r\n");
-      if (!is_sent) co_return false;
-    }
-    const Got rest = co_await receive(parser, true);
-    if (rest == Got::end) co_return false;
+    const bool is_received = co_await receive_body(parser);
+    if (!is_received) co_return false;
   }
   if (parser.state() != RequestParser::State::whole) {
     const Error error = error_of(parser.refused());
@@ -246,8 +242,23 @@ Task<bool> EgressConnection::serve_one(RequestParser& parser) {
     co_return false;
   }
   const bool keeps_alive = parser.request().keeps_alive;
-  const bool is_passed = co_await forward(*std::move(way), parser.take());
-  co_return is_passed&& keeps_alive;
+  const auto is_passed = co_await forwarder_.forward(std::move(to), parser.take());
+  if (!is_passed) {
+    co_await refuse(502, is_passed.error());
+    co_return false;
+  }
+  const bool goes_on = *is_passed && keeps_alive;
+  co_return goes_on;
+}
+
+// The rest of a request, up to the end of its body, or to bytes that the parser refuses. False: the connection ends.
+Task<bool> EgressConnection::receive_body(RequestParser& parser) {
+  if (parser.request().expects_continue) {
+    const bool is_sent = co_await send_within(client_, "HTTP/1.1 100 Continue\r\n\r\n", down_);
+    if (!is_sent) co_return false;
+  }
+  const Got rest = co_await receive(parser, true);
+  co_return rest != Got::end;
 }
 
 // A request that is not understood: there is no target to decide about.
@@ -260,51 +271,51 @@ Task<> EgressConnection::report_refusal(const http::IncomingRequest& request, st
   co_await host_.report(std::move(entry));
 }
 
-EgressEntry EgressConnection::entry_of(const Way& way, std::string verdict) const {
+EgressEntry EgressConnection::entry_of(const AdmittedTarget& to, std::string verdict) const {
   EgressEntry entry;
-  entry.method = way.target.method;
-  entry.host = way.target.host;
-  entry.path = way.target.path.substr(0, way.target.path.find('?'));  // queries may hold personal data
-  entry.port = way.decision.port ? way.decision.port : way.target.port;
+  entry.method = to.target.method;
+  entry.host = to.target.host;
+  entry.path = to.target.path.substr(0, to.target.path.find('?'));  // queries may hold personal data
+  entry.port = to.decision.port ? to.decision.port : to.target.port;
   entry.verdict = std::move(verdict);
-  if (way.decision.rule) entry.rule = settings_.rules.rule_name(*way.decision.rule);
-  entry.cause = way.decision.why;
+  if (to.decision.rule) entry.rule = settings_.rules.rule_name(*to.decision.rule);
+  entry.cause = to.decision.why;
   return entry;
 }
 
 // Decides about a request and reports it. The addresses of its host are looked up only if a rule allows the name.
-Task<Result<EgressConnection::Way>> EgressConnection::judge(EgressTarget target) {
-  Way way;
-  way.target = std::move(target);
-  way.decision = settings_.rules.decide(way.target);
-  auto admitted = co_await admit(way);
+Task<Result<AdmittedTarget>> EgressConnection::judge(EgressTarget target) {
+  AdmittedTarget to;
+  to.target = std::move(target);
+  to.decision = settings_.rules.decide(to.target);
+  auto admitted = co_await admit(to);
   if (admitted) {
-    EgressEntry entry = entry_of(way, "allowed");
-    entry.address = way.addresses.front();
+    EgressEntry entry = entry_of(to, "allowed");
+    entry.address = to.addresses.front();
     co_await host_.report(std::move(entry));
-    co_return way;
+    co_return to;
   }
   const bool is_denied = admitted.error().code == Code::denied || admitted.error().code == Code::exhausted;
   if (is_denied) counts_.denied++;
-  EgressEntry entry = entry_of(way, is_denied ? "denied" : "failed");
+  EgressEntry entry = entry_of(to, is_denied ? "denied" : "failed");
   entry.cause = admitted.error().what;
   co_await host_.report(std::move(entry));
   co_return tl::unexpected<Error>(admitted.error());
 }
 
-Task<Result<>> EgressConnection::admit(Way& way) {
-  const EgressTarget& target = way.target;
-  const std::string rule = way.decision.rule ? settings_.rules.rule_name(*way.decision.rule) : "egress";
+Task<Result<>> EgressConnection::admit(AdmittedTarget& to) {
+  const EgressTarget& target = to.target;
+  const std::string rule = to.decision.rule ? settings_.rules.rule_name(*to.decision.rule) : "egress";
   const auto denied = [&](std::string why, std::string remedy) {
     return fail(Code::denied,
                 fmt::format("{} to {}: {}", target.is_tunnel() ? "a tunnel" : "a request", target.host, why),
                 std::move(remedy), rule);
   };
-  if (way.decision.verdict == Verdict::deny) co_return denied(way.decision.why, way.decision.remedy);
+  if (to.decision.verdict == Verdict::deny) co_return denied(to.decision.why, to.decision.remedy);
   if (up_.is_used_up() || down_.is_used_up())
     co_return tl::unexpected<Error>(error_of_budget(up_.is_used_up() ? "egress.bytes_up" : "egress.bytes_down"));
-  if (way.decision.verdict == Verdict::ask) {
-    EgressEntry entry = entry_of(way, "ask");
+  if (to.decision.verdict == Verdict::ask) {
+    EgressEntry entry = entry_of(to, "ask");
     const bool is_allowed = co_await host_.ask(std::move(entry));
     if (!is_allowed) co_return denied("a person refused it, or no person decided in time", "ask an administrator");
   }
@@ -312,12 +323,12 @@ Task<Result<>> EgressConnection::admit(Way& way) {
   auto found =
       co_await http::resolve(loop_, std::move(host), kConnectTime, network_.name_servers, http::SearchDomains::unused);
   if (!found) co_return fail(Code::unavailable, found.error().what, found.error().hint, rule);
-  way.addresses = *std::move(found);
+  to.addresses = *std::move(found);
   // One refused address refuses the host: its name server must not choose the address.
-  for (const std::string& address : way.addresses) {
+  for (const std::string& address : to.addresses) {
     AddressKind kind = kind_of_address(address);
     if (kind == AddressKind::public_unicast && is_own_address(address)) kind = AddressKind::private_use;
-    const bool is_private_allowed = way.decision.rule && settings_.rules.rules[*way.decision.rule].is_private;
+    const bool is_private_allowed = to.decision.rule && settings_.rules.rules[*to.decision.rule].is_private;
     if (kind == AddressKind::forbidden || (kind == AddressKind::private_use && !is_private_allowed))
       co_return denied(why_refused(address), kind == AddressKind::forbidden
                                                  ? "no rule can allow it"
@@ -355,8 +366,8 @@ Task<Result<std::string>> EgressConnection::read_hello(const std::string& host, 
   co_return fail(Code::denied, "the first message in the tunnel is not valid TLS");
 }
 
-Task<> EgressConnection::tunnel(Way way, std::string_view early) {
-  auto outside = co_await dial(loop_, way.addresses, way.decision.port, kConnectTime);
+Task<> EgressConnection::tunnel(AdmittedTarget to, std::string_view early) {
+  auto outside = co_await dial(loop_, to.addresses, to.decision.port, kConnectTime);
   if (!outside) {
     co_await refuse(502, outside.error());
     co_return;
@@ -365,12 +376,12 @@ Task<> EgressConnection::tunnel(Way way, std::string_view early) {
     ::shutdown(inside, SHUT_RDWR);
     ::shutdown(outside, SHUT_RDWR);  // a host may ignore the end of the other side
   });
-  const bool is_told = co_await send_down("HTTP/1.1 200 Connection established\r\n\r\n");
+  const bool is_told = co_await send_within(client_, "HTTP/1.1 200 Connection established\r\n\r\n", down_);
   if (!is_told) co_return;
-  const auto hello = co_await read_hello(way.target.host, early);
+  const auto hello = co_await read_hello(to.target.host, early);
   if (!hello) {
     if (hello.error().code == Code::denied) counts_.denied++;
-    EgressEntry entry = entry_of(way, "denied");
+    EgressEntry entry = entry_of(to, "denied");
     entry.cause = hello.error().what;
     if (hello.error().code != Code::unavailable) co_await host_.report(std::move(entry));
     ::shutdown(client_.get(), SHUT_RDWR);
@@ -378,91 +389,6 @@ Task<> EgressConnection::tunnel(Way way, std::string_view early) {
   }
   const bool is_begun = co_await send_all(*outside, *hello);
   if (is_begun) co_await carry(loop_, client_, *outside, up_, down_);
-}
-
-Task<bool> EgressConnection::send_down(std::string_view bytes) {
-  if (!down_.take(bytes.size())) co_return false;
-  co_return co_await send_all(client_, bytes);
-}
-
-// The host's answer, passed on without redirects being followed. False: the connection ends.
-Task<bool> EgressConnection::forward(Way way, http::IncomingRequest request) {
-  // One kept connection, to the host of the last request.
-  std::string place = fmt::format("{}:{}", way.target.host, way.decision.port);
-  if (!https_ || place != last_place_) {
-    https_.reset();
-    auto made = http::HttpClient::open(loop_);
-    if (!made) {
-      co_await refuse(502, made.error());
-      co_return false;
-    }
-    https_ = *std::move(made);
-    last_place_ = std::move(place);
-  }
-  const std::string& secret = settings_.secrets.at(*way.decision.rule);
-  std::optional<SecretFilter> filter;
-  if (!secret.empty()) filter.emplace(secret);
-  http::ClientRequest asked;
-  asked.method = request.method;
-  asked.url = fmt::format("{}://{}:{}{}", way.decision.is_tls ? "https" : "http", way.target.host, way.decision.port,
-                          way.target.path);
-  asked.addresses = way.addresses;
-  asked.authorities = network_.authorities;
-  const std::string secret_header = filter ? settings_.rules.rules[*way.decision.rule].secret->header : std::string();
-  asked.headers = forwarded_headers(request.fields, secret_header);
-  if (settings_.rules.rules[*way.decision.rule].is_inspected()) drop_overrides(asked.headers);
-  if (filter) asked.headers.emplace_back(secret_header, secret);
-  asked.body = std::move(request.body);
-  asked.connect = kConnectTime;
-  asked.limit = settings_.rules.seconds;
-  asked.max_body = kMaxReplyBytes;
-  asked.only_once = true;
-  const auto exchange = https_->start(std::move(asked));
-  auto head = co_await exchange->head();
-  if (!head) {
-    Error error = head.error();
-    if (filter) error.what = filter->hide(error.what);
-    co_await refuse(502, error);
-    co_return false;
-  }
-  const bool is_encoded = std::any_of(head->headers.begin(), head->headers.end(), [](const auto& one) {
-    return one.first == "content-encoding" && one.second != "identity";
-  });
-  if (filter && is_encoded) {
-    const Error error = error_of_compression();
-    co_await refuse(502, error);
-    co_return false;
-  }
-  const bool has_body = request.method != "HEAD" && head->status >= 200 && head->status != 204 && head->status != 304;
-  const bool is_chunked = has_body && !request.is_http_1_0;
-  const bool ends_connection = request.is_http_1_0 || !request.keeps_alive;
-  std::string text =
-      fmt::format("HTTP/1.1 {} \r\n{}{}{}\r\n", head->status,
-                  returned_headers(head->headers, filter ? &*filter : nullptr, has_body),
-                  is_chunked ? "Transfer-Encoding: chunked\r\n" : "", ends_connection ? "Connection: close\r\n" : "");
-  const bool is_begun = co_await send_down(text);
-  if (!is_begun) co_return false;
-  if (has_body) {
-    const bool is_whole = co_await pass_body(*exchange, filter ? &*filter : nullptr, is_chunked);
-    if (!is_whole) co_return false;
-  }
-  co_return !ends_connection;
-}
-
-// Without its end the client sees that the body is not whole.
-Task<bool> EgressConnection::pass_body(http::Exchange& exchange, SecretFilter* filter, bool is_chunked) {
-  for (bool is_over = false; !is_over;) {
-    auto part = co_await exchange.read();
-    if (!part) co_return false;
-    is_over = part->empty();
-    std::string bytes = filter ? (is_over ? filter->finish() : filter->feed(*part)) : *std::move(part);
-    if (bytes.empty()) continue;
-    if (is_chunked) bytes = fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes);
-    const bool is_sent = co_await send_down(bytes);
-    if (!is_sent) co_return false;
-  }
-  if (!is_chunked) co_return true;
-  co_return co_await send_down("0\r\n\r\n");
 }
 
 Task<> EgressConnection::refuse(int status, const Error& error) {

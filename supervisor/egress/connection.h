@@ -2,16 +2,19 @@
 // after another, and each is judged for itself.
 // Source: hostile bytes, read by http::RequestParser. Used by: JailProxy.
 #pragma once
-#include <optional>
 #include <string>
 
+#include "supervisor/egress/forward.h"
 #include "supervisor/egress/jail_proxy.h"
-#include "supervisor/http/client.h"
 #include "supervisor/http/request_parser.h"
 
 namespace egress {
 
-class SecretFilter;
+// EgressRefusal: why a request is refused, for the client.
+struct EgressRefusal {
+  int status = 0;  // of HTTP
+  Error error;
+};
 
 class EgressConnection {
  public:
@@ -24,26 +27,20 @@ class EgressConnection {
   Task<> serve();
 
  private:
-  // What a request becomes after all checks.
-  struct Way {
-    policies::EgressTarget target;
-    policies::EgressDecision decision;
-    std::vector<std::string> addresses;  // checked
-  };
   enum class Got { head, whole, end };
 
   Task<Got> receive(http::RequestParser& parser, bool whole);
   Task<bool> serve_one(http::RequestParser& parser);
-  Task<Result<Way>> judge(policies::EgressTarget target);
-  Task<Result<>> admit(Way& way);
-  Task<> tunnel(Way way, std::string_view early);
+  Task<tl::expected<policies::EgressTarget, EgressRefusal>> read_request(const http::RequestParser& parser);
+  Task<Result<AdmittedTarget>> judge(policies::EgressTarget target);
+  Task<Result<>> admit(AdmittedTarget& to);
+  Task<bool> serve_plain(AdmittedTarget to, http::RequestParser& parser);
+  Task<bool> receive_body(http::RequestParser& parser);
+  Task<> tunnel(AdmittedTarget to, std::string_view early);
   Task<Result<std::string>> read_hello(const std::string& host, std::string_view early);
-  Task<bool> forward(Way way, http::IncomingRequest request);
-  Task<bool> pass_body(http::Exchange& exchange, SecretFilter* filter, bool is_chunked);
-  Task<bool> send_down(std::string_view bytes);
   Task<> refuse(int status, const Error& error);
   Task<> report_refusal(const http::IncomingRequest& request, std::string why);
-  EgressEntry entry_of(const Way& way, std::string verdict) const;
+  EgressEntry entry_of(const AdmittedTarget& to, std::string verdict) const;
 
   Loop& loop_;
   const EgressNetwork& network_;
@@ -52,9 +49,8 @@ class EgressConnection {
   AsyncFd client_;
   ByteBudget &up_, &down_;
   EgressCounts& counts_;
-  std::string unread_;                       // bytes after the end of a request
-  std::unique_ptr<http::HttpClient> https_;  // made for the first plain request to a host
-  std::string last_place_;                   // that host and its port
+  RequestForwarder forwarder_;
+  std::string unread_;  // bytes after the end of a request
 };
 
 // The target of a request to a proxy: "CONNECT host:port", or "GET http://host/path". Errors: invalid.

@@ -40,12 +40,6 @@ Result<> send_text(int socket, std::string_view text, int descriptor) {
   }
 }
 
-Result<std::string> text_of_packet(const Json& body) {
-  std::string text = dump_json(body);
-  if (text.size() > kMaxPacketBytes) return fail(Code::internal, "the packet is too long");
-  return text;
-}
-
 // The first descriptor; all others are closed.
 Fd take_descriptor(msghdr& message) {
   Fd first;
@@ -64,13 +58,9 @@ Fd take_descriptor(msghdr& message) {
 
 }  // namespace
 
-Result<> try_send_packet(int socket, const Json& body, int descriptor) {
-  TRY(const std::string text, text_of_packet(body));
-  return send_text(socket, text, descriptor);
-}
-
 Task<Result<>> send_packet(AsyncFd& socket, Json body, int descriptor) {
-  CO_TRY(const std::string text, text_of_packet(body));
+  const std::string text = dump_json(body);
+  if (text.size() > kMaxPacketBytes) co_return fail(Code::internal, "the packet is too long");
   for (;;) {
     auto sent = send_text(socket.get(), text, descriptor);
     if (sent || sent.error().code != Code::exhausted) co_return sent;

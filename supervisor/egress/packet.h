@@ -20,8 +20,6 @@ struct Packet {
 
 // Waits while the socket is full. `descriptor` is borrowed; -1: no descriptor.
 Task<Result<>> send_packet(AsyncFd& socket, Json body, int descriptor = -1);
-// Sends now or not at all. Errors: exhausted: the socket is full.
-Result<> try_send_packet(int socket, const Json& body, int descriptor = -1);
 // Waits for the next packet.
 Task<Result<Packet>> receive_packet(AsyncFd& socket);
 

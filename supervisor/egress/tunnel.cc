@@ -81,6 +81,11 @@ Task<bool> send_all(AsyncFd& to, std::string_view bytes) {
   co_return true;
 }
 
+Task<bool> send_within(AsyncFd& to, std::string_view bytes, ByteBudget& budget) {
+  if (!budget.take(bytes.size())) co_return false;
+  co_return co_await send_all(to, bytes);
+}
+
 Task<> carry(Loop& loop, AsyncFd& inside, AsyncFd& outside, ByteBudget& up, ByteBudget& down) {
   auto sending = start(carry_one_way(loop, inside, outside, up));
   co_await carry_one_way(loop, outside, inside, down);

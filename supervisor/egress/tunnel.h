@@ -19,6 +19,8 @@ struct ByteBudget {
 
 // Sends all bytes. False: the other side has broken off. `bytes` must stay valid until the end.
 Task<bool> send_all(AsyncFd& to, std::string_view bytes);
+// The same, if the budget has so many bytes left; otherwise no byte is sent, and the result is false.
+Task<bool> send_within(AsyncFd& to, std::string_view bytes, ByteBudget& budget);
 
 // Carries bytes in both directions until both sides have ended their output, one has broken off, or a budget is used
 // up. Both sockets are shut down then. Sockets and budgets must outlive the task.

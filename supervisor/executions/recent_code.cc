@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "supervisor/base/sha256.h"
+#include "supervisor/tenants/tenant_id.h"
 
 namespace executions {
 namespace {
@@ -20,7 +21,7 @@ void count_end(UseCounts& counts, bool succeeded, int64_t wall_us) {
 }
 
 bool has_account(std::string_view tenant, std::string_view account) {
-  return account.empty() || tenant.substr(0, tenant.find('/')) == account;
+  return account.empty() || tenants::account_of(tenant) == account;
 }
 
 // The `most` that were used most often; of equals, the one that was used last.

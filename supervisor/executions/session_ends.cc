@@ -6,6 +6,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/executions/session_entry.h"
 #include "supervisor/executions/session_log.h"
+#include "supervisor/tenants/tenant_id.h"
 
 namespace executions {
 namespace {
@@ -15,11 +16,6 @@ using namespace std::chrono_literals;
 constexpr size_t kMaxGone = 64;  // ends of one tenant's sessions that are stored for their next calls
 constexpr auto kTendEvery = 1s;
 constexpr auto kSettledEvery = 10ms;
-
-// `tenant`: the text of a TenantId.
-bool is_of_account(const std::string& tenant, const std::string& account) {
-  return tenant == account || tenant.starts_with(account + "/");
-}
 
 }  // namespace
 
@@ -154,12 +150,12 @@ void Sessions::end_under(const std::function<bool(const policies::Policy&)>& cho
 }
 
 void Sessions::end_of(const std::string& account, const std::string& why) {
-  end_if([&](const Entry& entry) { return is_of_account(entry.key.tenant, account); }, why);
+  end_if([&](const Entry& entry) { return tenants::account_of(entry.key.tenant) == account; }, why);
 }
 
 size_t Sessions::count_of(const std::string& account) const {
   return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [&account](const auto& one) {
-    return is_of_account(one.first.tenant, account);
+    return tenants::account_of(one.first.tenant) == account;
   }));
 }
 

@@ -12,7 +12,7 @@ namespace executions {
 inline constexpr char kBeginSessionAnew[] =
     "call again: the call begins a new session of this name, without the variables; session:///<name> has the log";
 
-struct Sessions::Waiting {
+struct Sessions::WaitingCall {
   OneShot<Result<>>::Resolver turn;
   std::string execution;
   Begin begin;
@@ -42,7 +42,7 @@ struct Sessions::Entry {
   std::string ended;                 // the reason of the end, if the session is over
   std::string end_after_call;        // why the session ends after the running call; empty: it continues
   Monotonic::time_point rests_since = Monotonic::now();
-  std::deque<std::shared_ptr<Waiting>> waiting;
+  std::deque<std::shared_ptr<WaitingCall>> waiting;
 };
 
 }  // namespace executions

@@ -42,7 +42,7 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, Place place) 
                      fmt::format("{} calls wait for session '{}' already", entry->waiting.size(), key.name),
                      "wait until some of them end, or use another session", "session");
     OneShot<Result<>> turn(host_.loop);
-    auto waiting = std::make_shared<Waiting>();
+    auto waiting = std::make_shared<WaitingCall>();
     waiting->turn = turn.resolver();
     waiting->execution = ask.execution;
     waiting->begin = ask.begin;
@@ -54,7 +54,7 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, Place place) 
     }
     struct Leave {
       std::shared_ptr<Entry> entry;
-      std::shared_ptr<Waiting> waiting;
+      std::shared_ptr<WaitingCall> waiting;
       ~Leave() { std::erase(entry->waiting, waiting); }
     } leave{entry, waiting};
     CO_CHECKED(co_await turn);

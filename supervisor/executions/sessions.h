@@ -119,7 +119,7 @@ class Sessions {
     std::string tenant, name;
     auto operator<=>(const Key&) const = default;
   };
-  struct Waiting;
+  struct WaitingCall;
   void end_if(const std::function<bool(const Entry&)>& chosen, const std::string& why);
   struct Gone {
     Key key;

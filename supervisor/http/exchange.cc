@@ -229,17 +229,12 @@ void Exchange::State::end(Error error) {
   notify();
 }
 
-void Exchange::State::notify() {
-  if (!waiting_) return;
-  core_.loop.defer([weak = std::weak_ptr(waiting_)] {
-    if (auto event = weak.lock()) event->fire();
-  });
-}
+void Exchange::State::notify() { waiting_.resolve(); }
 
 Task<> Exchange::State::something() {
-  auto event = std::make_shared<Event>();
-  waiting_ = event;
-  co_await *event;
+  OneShot<> changed(core_.loop);
+  waiting_ = changed.resolver();
+  co_await changed;
 }
 
 }  // namespace http

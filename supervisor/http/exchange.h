@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/http/client.h"
 #include "supervisor/http/curl.h"
 
@@ -84,7 +85,7 @@ struct Exchange::State {
   char reason_[CURL_ERROR_SIZE] = {};
   size_t head_bytes_ = 0, body_bytes_ = 0, sent_bytes_ = 0;
   bool head_too_large_ = false, body_too_large_ = false;
-  std::shared_ptr<Event> waiting_;
+  OneShot<>::Resolver waiting_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/one_shot.h"
 
 namespace http {
 namespace {
@@ -43,9 +44,8 @@ std::string address_text(const sockaddr* address) {
 // later turn of the loop, because it destroys the channel.
 class NameLookup {
  public:
-  explicit NameLookup(Loop& loop) : loop_(loop), done_(std::make_shared<Event>()) {}
+  explicit NameLookup(Loop& loop) : loop_(loop), done_(loop) {}
   ~NameLookup() {
-    done_.reset();
     if (channel_) ::ares_destroy(channel_);  // still calls on_socket() and on_answer()
   }
   NameLookup(const NameLookup&) = delete;
@@ -78,10 +78,10 @@ class NameLookup {
     return {};
   }
   // Waits for the answer, or for end_now().
-  Task<> answered() { co_await *done_; }
+  OneShot<>& answered() { return done_; }
   void end_now() {
     status_ = ARES_ETIMEOUT;
-    notify();
+    answer_.resolve();
   }
   int status() const { return status_; }
   std::vector<std::string> addresses;
@@ -112,7 +112,7 @@ class NameLookup {
     }
     if (found) ::ares_freeaddrinfo(found);
     lookup.status_ = status;
-    lookup.notify();
+    lookup.answer_.resolve();
   }
 
   static void on_socket(void* self, ares_socket_t socket, int readable, int writable) {
@@ -166,14 +166,9 @@ class NameLookup {
         milliseconds + 1, 0);
   }
 
-  void notify() {
-    loop_.defer([weak = std::weak_ptr(done_)] {
-      if (auto event = weak.lock()) event->fire();
-    });
-  }
-
   Loop& loop_;
-  std::shared_ptr<Event> done_;
+  OneShot<> done_;
+  const OneShot<>::Resolver answer_ = done_.resolver();
   ares_channel channel_ = nullptr;
   int status_ = ARES_SUCCESS;
   std::unique_ptr<Timer, TimerClose> timer_;

@@ -7,6 +7,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/tenants/tenant_id.h"
 
 namespace journal {
 namespace {
@@ -121,8 +122,8 @@ Result<std::vector<NumberedRow>> rows_of_prefix(Database& database, const std::s
     if (examined == kHistoryExamined)
       return fail(Code::invalid, fmt::format("too many execution ids begin with '{}'", prefix), "give more characters");
     NumberedRow one{rows.integer(0), history_row_of(rows)};
-    const std::string& tenant = one.row.numbers.begun.tenant;
-    if (account.empty() || tenant.substr(0, tenant.find('/')) == account) found.push_back(std::move(one));
+    const std::string_view owner = tenants::account_of(one.row.numbers.begun.tenant);
+    if (account.empty() || owner == account) found.push_back(std::move(one));
   }
   return found;
 }

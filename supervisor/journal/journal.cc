@@ -7,6 +7,7 @@
 
 #include "supervisor/journal/task_rows.h"
 #include "supervisor/journal/workflow_rows.h"
+#include "supervisor/tenants/tenant_id.h"
 
 namespace journal {
 namespace {
@@ -36,7 +37,7 @@ Result<> read_accounts(Database& database, std::map<std::string, Journal::Accoun
       TRY(bool row, rows.step());
       if (!row) break;
       const std::string tenant = rows.text(0);
-      found[tenant.substr(0, tenant.find('/'))].executions +=
+      found[std::string(tenants::account_of(tenant))].executions +=
           static_cast<uint64_t>(std::max<int64_t>(rows.integer(1), 0));
     }
   }
@@ -312,8 +313,7 @@ void Journal::forget(const std::string& tenant) {
 }
 
 Task<Result<uint64_t>> Journal::forget_account(std::string account, int64_t before_ms) {
-  std::erase_if(since_start_,
-                [&account](const auto& one) { return one.first == account || one.first.starts_with(account + "/"); });
+  std::erase_if(since_start_, [&account](const auto& one) { return tenants::account_of(one.first) == account; });
   uint64_t all = 0;
   for (;;) {
     auto gone = std::make_shared<uint64_t>(0);

@@ -1,4 +1,4 @@
-// Method: the methods of MCP that a client may call. Used by: Server, Conversation, Elsewhere. No errors.
+// Method: the methods of MCP that a client may call. Used by: Server, Conversation, RequestInterceptor. No errors.
 #pragma once
 
 namespace mcp {

@@ -57,9 +57,6 @@ struct CallObserver {
   std::function<void(const RequestContext&, const std::string& tool, const ToolResult&)> answered;
 };
 
-// The reasons why a definition does not work in every client; empty: it works in all. For tests of tool sets.
-std::vector<std::string> portability_problems(const ToolDefinition& tool);
-
 struct Resource {
   std::string uri;
   std::string name;

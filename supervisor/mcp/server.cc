@@ -115,9 +115,9 @@ void Server::enable_logging() {
   cache_.clear();
 }
 
-void Server::lists_changed(Changed what, const Concerned& concerned) { subscriptions_.lists_changed(what, concerned); }
+void Server::lists_changed(Changed what, const UserFilter& concerned) { subscriptions_.lists_changed(what, concerned); }
 
-void Server::resource_updated(const std::string& uri, const Concerned& concerned) {
+void Server::resource_updated(const std::string& uri, const UserFilter& concerned) {
   subscriptions_.resource_updated(uri, concerned);
 }
 
@@ -236,8 +236,8 @@ Answer too_large(size_t bytes, size_t max_bytes) {
 Task<Answer> Server::answer(Method method, RequestContext& context, Json params, size_t max_bytes) {
   Answer members = tl::unexpected(RpcError{ErrorCode::internal_error, "Internal error", {}});
   try {
-    if (elsewhere_ && elsewhere_->concerns(method, context)) {
-      auto far = co_await elsewhere_->answer(method, context, params, max_bytes);
+    if (interceptor_ && interceptor_->concerns(method, context)) {
+      auto far = co_await interceptor_->answer(method, context, params, max_bytes);
       if (far && *far && (*far)->size() > max_bytes) far = too_large((*far)->size(), max_bytes);
       if (far) co_return *std::move(far);
     }

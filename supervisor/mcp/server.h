@@ -16,10 +16,10 @@
 #include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/completions.h"
 #include "supervisor/mcp/connection_user.h"
-#include "supervisor/mcp/elsewhere.h"
 #include "supervisor/mcp/method.h"
 #include "supervisor/mcp/prompts.h"
 #include "supervisor/mcp/registry.h"
+#include "supervisor/mcp/request_interceptor.h"
 #include "supervisor/mcp/resources.h"
 #include "supervisor/mcp/response_filter.h"
 #include "supervisor/mcp/subscriptions.h"
@@ -78,8 +78,8 @@ class Server {
   void set_json_work(JsonWork& work) { json_work_ = &work; }
   // `shares` divides the loop's time between users and its other owners. It must outlive every connection.
   void set_loop_shares(LoopShares& shares) { loop_shares_ = &shares; }
-  // Requests that `elsewhere` answers are not answered here. It must outlive every connection.
-  void set_elsewhere(Elsewhere& elsewhere) { elsewhere_ = &elsewhere; }
+  // Requests that `interceptor` answers are not answered here. It must outlive every connection.
+  void set_interceptor(RequestInterceptor& interceptor) { interceptor_ = &interceptor; }
   // Makes the filter that redacts the texts of each request's answer.
   void set_response_filter(ResponseFilterOf response_filter) { response_filter_ = std::move(response_filter); }
   // Lets calls become tasks, which `store` keeps (task_calls.h). It must outlive the server.
@@ -88,8 +88,8 @@ class Server {
   void enable_logging();
 
   // Both notify the clients that subscribed to the change, and for which `concerned` is true.
-  void lists_changed(Changed what, const Concerned& concerned = {});
-  void resource_updated(const std::string& uri, const Concerned& concerned = {});
+  void lists_changed(Changed what, const UserFilter& concerned = {});
+  void resource_updated(const std::string& uri, const UserFilter& concerned = {});
   // `watch` is called for each resource that a client subscribes to.
   void watch_resources(Subscriptions::Watch watch) { subscriptions_.set_watch(std::move(watch)); }
 
@@ -206,7 +206,7 @@ class Server {
   std::map<std::string, Extension, std::less<>> methods_;
   Json extensions_ = Json::object();
   ResponseFilterOf response_filter_;
-  Elsewhere* elsewhere_ = nullptr;  // nullptr: this server answers all requests
+  RequestInterceptor* interceptor_ = nullptr;  // nullptr: this server answers all requests
   ToolsOf tools_of_;
   NearestTool nearest_tool_;
   VariantOf variant_of_;

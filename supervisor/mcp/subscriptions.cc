@@ -135,14 +135,14 @@ std::string wishes_members(const Subscriptions::Wishes& wishes) {
   return members;
 }
 
-void Subscriptions::lists_changed(Changed what, const Concerned& concerned) const {
+void Subscriptions::lists_changed(Changed what, const UserFilter& concerned) const {
   for (Interest* interest : interests_) {
     if (interest->wishes.lists.contains(what) && (!concerned || concerned(interest->user_)))
       interest->list_changed(what);
   }
 }
 
-void Subscriptions::resource_updated(const std::string& uri, const Concerned& concerned) const {
+void Subscriptions::resource_updated(const std::string& uri, const UserFilter& concerned) const {
   for (const Interest* interest : interests_) {
     if (!interest->wishes.uris.contains(uri) || (concerned && !concerned(interest->user_))) continue;
     std::string members;

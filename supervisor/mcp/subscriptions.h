@@ -24,7 +24,7 @@ constexpr size_t kMaxSubscribedUris = 256;         // in one subscription
 constexpr size_t kMaxSubscribedTasks = 256;        // in one subscription
 
 // Selects the connections to notify of a change, by their user data; an empty function: all connections.
-using Concerned = std::function<bool(const std::shared_ptr<ConnectionUser>& user)>;
+using UserFilter = std::function<bool(const std::shared_ptr<ConnectionUser>& user)>;
 
 // ResourceWatch: one resource that the program watches for a subscription. Destroying it ends the watch.
 class ResourceWatch {
@@ -85,8 +85,8 @@ class Subscriptions {
                                                              const Json& meta, const std::string& uri)>;
   void set_watch(Watch watch) { watch_ = std::move(watch); }
 
-  void lists_changed(Changed what, const Concerned& concerned) const;
-  void resource_updated(const std::string& uri, const Concerned& concerned) const;
+  void lists_changed(Changed what, const UserFilter& concerned) const;
+  void resource_updated(const std::string& uri, const UserFilter& concerned) const;
   void task_changed(const tasks::StoredTask& task) const;
 
  private:

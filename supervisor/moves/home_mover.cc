@@ -26,12 +26,12 @@ constexpr auto kAskAgain = 1s;
 }  // namespace
 
 // The workspace is in leaving_ as long as this exists.
-struct HomeMover::Moving {
+struct HomeMover::LeavingMark {
   std::set<tenants::TenantId>& all;
   const tenants::TenantId id;
-  Moving(std::set<tenants::TenantId>& of, tenants::TenantId one) : all(of), id(std::move(one)) { all.insert(id); }
-  Moving(const Moving&) = delete;
-  ~Moving() { all.erase(id); }
+  LeavingMark(std::set<tenants::TenantId>& of, tenants::TenantId one) : all(of), id(std::move(one)) { all.insert(id); }
+  LeavingMark(const LeavingMark&) = delete;
+  ~LeavingMark() { all.erase(id); }
 };
 
 Task<Result<>> HomeMover::move(tenants::TenantId id, std::string node) {
@@ -40,7 +40,7 @@ Task<Result<>> HomeMover::move(tenants::TenantId id, std::string node) {
 
 Task<Result<>> HomeMover::do_move(tenants::TenantId id, std::string node) {
   if (is_leaving(id)) co_return fail(Code::denied, "the workspace moves already");
-  const Moving moving(leaving_, id);
+  const LeavingMark mark(leaving_, id);
   auto moved = co_await move_held(id, node);
   if (moved)
     log_notice("cluster: the workspace {} moved to node {}", id.text(), node);
@@ -67,7 +67,7 @@ Task<Result<>> HomeMover::move_held(tenants::TenantId id, std::string node) {
   std::string none;
   std::map<std::string, std::string> no_keys;  // the target gets the vault's key with the offer
   CO_TRY(const PackedHome packed, co_await pack(id, home.epoch, *policy, none, none, no_keys));
-  const auto leaving = std::make_shared<Leaving>();
+  const auto leaving = std::make_shared<LeavingHome>();
   const WorkerThread::Job mark = [files = &services_.files, id, epoch = home.epoch, leaving]() -> Result<> {
     TRY(*leaving, files->mark_leaving(id, epoch));
     return {};
@@ -132,7 +132,7 @@ Task<Result<>> HomeMover::send(const PackedHome& packed, std::string node, clust
 }
 
 // It ends only when the cluster has answered: until then it is not known whether the files here still count.
-Task<Result<bool>> HomeMover::settle_record(Leaving leaving) {
+Task<Result<bool>> HomeMover::settle_record(LeavingHome leaving) {
   for (bool is_told = false;; is_told = true) {
     const auto home = co_await cluster::fence_home(services_.link, leaving.id, leaving.epoch);
     if (home) {
@@ -175,13 +175,13 @@ Task<> HomeMover::empty_trash(std::string folder) {
   if (!done) log_warning("cluster: files of a workspace that moved stay until the next start: {}", done.error().what);
 }
 
-void HomeMover::complete(Leaving leaving) {
+void HomeMover::complete(LeavingHome leaving) {
   auto hold = services_.gate.hold(leaving.id);
   tasks_.spawn(complete_held(std::move(leaving), std::move(hold)));
 }
 
-Task<> HomeMover::complete_held(Leaving leaving, cluster::MoveGate::Hold hold) {
-  const Moving moving(leaving_, leaving.id);
+Task<> HomeMover::complete_held(LeavingHome leaving, cluster::MoveGate::Hold hold) {
+  const LeavingMark mark(leaving_, leaving.id);
   const auto is_here = co_await settle_record(leaving);
   if (is_here)
     log_notice("cluster: the workspace {}, which was moving when the last daemon ended, {}", leaving.id.text(),
@@ -197,7 +197,7 @@ Task<Result<std::string>> HomeMover::park(tenants::TenantId id, std::string fold
 
 Task<Result<std::string>> HomeMover::park_held(tenants::TenantId id, std::string folder) {
   if (is_leaving(id)) co_return fail(Code::denied, "the workspace moves already");
-  const Moving moving(leaving_, id);
+  const LeavingMark mark(leaving_, id);
   CO_TRY(const cluster::Home home, co_await own_home(id));
   const auto hold = services_.gate.hold(id);
   CO_CHECKED(co_await settle_home(services_, id));

@@ -25,12 +25,12 @@ class HomeMover {
   // Writes the workspace as a file into `folder`; it stays here. Continues, too. Returns the file's name.
   Task<Result<std::string>> park(tenants::TenantId id, std::string folder);
   // A move that an earlier daemon began. Its requests are held from this call on.
-  void complete(Leaving leaving);
+  void complete(LeavingHome leaving);
   bool is_leaving(const tenants::TenantId& id) const { return leaving_.contains(id); }
 
  private:
   Task<Result<std::string>> park_held(tenants::TenantId id, std::string folder);
-  struct Moving;
+  struct LeavingMark;
   Task<Result<>> do_move(tenants::TenantId id, std::string node);
   Task<Result<>> move_held(tenants::TenantId id, std::string node);
   Task<Result<cluster::Home>> own_home(tenants::TenantId id);
@@ -38,9 +38,9 @@ class HomeMover {
                                 std::string folder, std::string name, std::map<std::string, std::string> vault_keys);
   Task<Result<>> send(const PackedHome& packed, std::string node, cluster::Push push);
   // Decides where the home is, and drops the copy that has no use. True: this node is the home.
-  Task<Result<bool>> settle_record(Leaving leaving);
+  Task<Result<bool>> settle_record(LeavingHome leaving);
   Task<Result<>> drop(tenants::TenantId id);
-  Task<> complete_held(Leaving leaving, cluster::MoveGate::Hold hold);
+  Task<> complete_held(LeavingHome leaving, cluster::MoveGate::Hold hold);
   Task<> empty_trash(std::string folder);
 
   MoveServices& services_;

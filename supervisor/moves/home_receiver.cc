@@ -117,7 +117,7 @@ Task<Result<uint64_t>> HomeReceiver::receive(AsyncFd& socket, cluster::Push push
     co_return tl::unexpected<Error>(std::move(done).error());
   }
   const auto hold = services_.gate.hold(push.id);
-  Arrived arrived{arriving->folder, std::move(push), false};
+  ArrivedHome arrived{arriving->folder, std::move(push), false};
   auto epoch = co_await claim_and_place(std::move(arrived));
   co_return epoch;
 }
@@ -144,7 +144,7 @@ Task<Result<>> HomeReceiver::stage(MoveFiles::Arriving arriving, MoveFiles::Stag
 }
 
 // The claim is repeated until the cluster has answered: until then it is not known which node is the home.
-Task<Result<uint64_t>> HomeReceiver::claim_and_place(Arrived arrived) {
+Task<Result<uint64_t>> HomeReceiver::claim_and_place(ArrivedHome arrived) {
   const auto when = arrived.is_restored ? cluster::ClaimWhen::after_lease : cluster::ClaimWhen::now;
   for (bool is_told = false;; is_told = true) {
     const auto home =
@@ -165,7 +165,7 @@ Task<Result<uint64_t>> HomeReceiver::claim_and_place(Arrived arrived) {
 }
 
 // This node is the home now: requests wait until the files are in their place.
-Task<> HomeReceiver::place_surely(Arrived arrived) {
+Task<> HomeReceiver::place_surely(ArrivedHome arrived) {
   for (bool is_told = false;; is_told = true) {
     const auto placed = co_await place(arrived);
     if (placed) co_return;
@@ -177,7 +177,7 @@ Task<> HomeReceiver::place_surely(Arrived arrived) {
   }
 }
 
-Task<Result<>> HomeReceiver::place(Arrived arrived) {
+Task<Result<>> HomeReceiver::place(ArrivedHome arrived) {
   const tenants::TenantId id = arrived.push.id;
   services_.close(id);
   const auto read = std::make_shared<MoveRecords::Read>();
@@ -229,7 +229,7 @@ Task<Result<>> HomeReceiver::check_replaceable(tenants::TenantId id, bool is_hom
 }
 
 // The workspace, its policy and its present home, for a parked file. An error changes no file and no home.
-Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
+Task<Result<ArrivedHome>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
   const cluster::SnapshotLabel& label = parked.label;
   const tenants::TenantId named{label.account, label.workspace};
   CO_TRY(const tenants::TenantId id, tenants::TenantId::parse(named.text()));
@@ -239,7 +239,7 @@ Task<Result<Arrived>> HomeReceiver::prepare_restore(MoveFiles::Parked parked) {
   if (const auto own = services_.policies.find(label.policy); own && own->cluster.is_home_shared) policy = own;
   CO_TRY(const cluster::Home home, co_await cluster::lost_home(services_.link, id));
   CO_CHECKED(co_await check_replaceable(id, home.is_here));
-  Arrived arrived{parked.arriving.folder, {home.node, id, home.epoch, policy->name, policy->hash}, true};
+  ArrivedHome arrived{parked.arriving.folder, {home.node, id, home.epoch, policy->name, policy->hash}, true};
   MoveFiles::Staging staging = staging_of(arrived.push, *policy);
   staging.from_seal = staging.own_seal;
   staging.has_vault = true;
@@ -264,7 +264,7 @@ Task<Result<cluster::SnapshotLabel>> HomeReceiver::restore_held(std::string file
   CO_CHECKED(co_await services_.disk.run(open));
   const tenants::TenantId id{parked->label.account, parked->label.workspace};
   const std::string folder = parked->arriving.folder;
-  Result<Arrived> arrived = fail(Code::denied, "the workspace moves now");
+  Result<ArrivedHome> arrived = fail(Code::denied, "the workspace moves now");
   const bool is_free = !services_.gate.is_held(id);
   const auto hold = services_.gate.hold(id);
   if (is_free) arrived = co_await prepare_restore(*parked);
@@ -277,12 +277,12 @@ Task<Result<cluster::SnapshotLabel>> HomeReceiver::restore_held(std::string file
   co_return parked->label;
 }
 
-void HomeReceiver::complete(Arrived arrived) {
+void HomeReceiver::complete(ArrivedHome arrived) {
   auto hold = services_.gate.hold(arrived.push.id);
   tasks_.spawn(complete_held(std::move(arrived), std::move(hold)));
 }
 
-Task<> HomeReceiver::complete_held(Arrived arrived, cluster::MoveGate::Hold hold) {
+Task<> HomeReceiver::complete_held(ArrivedHome arrived, cluster::MoveGate::Hold hold) {
   const std::string name = arrived.push.id.text();
   const auto epoch = co_await claim_and_place(std::move(arrived));
   log_notice("cluster: the workspace {}, which was coming when the last daemon ended, {}", name,

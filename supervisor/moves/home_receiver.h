@@ -32,22 +32,22 @@ class HomeReceiver {
   // of the workspace.
   Task<Result<cluster::SnapshotLabel>> restore(std::string file);
   // A workspace that an earlier daemon has received. Its requests are held from this call on.
-  void complete(Arrived arrived);
+  void complete(ArrivedHome arrived);
 
  private:
   Task<> serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::Place> place);
   Task<Result<uint64_t>> receive(AsyncFd& socket, cluster::Push push);
   Task<Result<>> read_all(AsyncFd& socket, MoveFiles::Arriving arriving, uint64_t bytes);
   Task<Result<>> stage(MoveFiles::Arriving arriving, MoveFiles::Staging staging);
-  Task<Result<Arrived>> prepare_restore(MoveFiles::Parked parked);
+  Task<Result<ArrivedHome>> prepare_restore(MoveFiles::Parked parked);
   Task<Result<std::vector<std::string>>> contents_of(tenants::TenantId id);
   Task<Result<>> check_replaceable(tenants::TenantId id, bool is_home);
-  Task<Result<uint64_t>> claim_and_place(Arrived arrived);
-  Task<Result<>> place(Arrived arrived);
-  Task<> place_surely(Arrived arrived);
+  Task<Result<uint64_t>> claim_and_place(ArrivedHome arrived);
+  Task<Result<>> place(ArrivedHome arrived);
+  Task<> place_surely(ArrivedHome arrived);
   Task<Result<cluster::SnapshotLabel>> restore_held(std::string file);
   Task<> give_up(std::string folder);
-  Task<> complete_held(Arrived arrived, cluster::MoveGate::Hold hold);
+  Task<> complete_held(ArrivedHome arrived, cluster::MoveGate::Hold hold);
   MoveFiles::Staging staging_of(cluster::Push push, const policies::Policy& policy) const;
 
   MoveServices& services_;

@@ -131,10 +131,10 @@ Result<> bring_back_outputs(int tenants, const std::string& from, const std::str
   return {};
 }
 
-Result<Leaving> read_leaving(int folder, const std::string& name) {
+Result<LeavingHome> read_leaving(int folder, const std::string& name) {
   TRY(const Json mark, parse_mark(folder, name));
   Fields in(mark, name);
-  Leaving leaving{name, {}, 0};
+  LeavingHome leaving{name, {}, 0};
   TRY(leaving.id.account, in.string("account", 64));
   TRY(leaving.id.workspace, in.string("workspace", 64));
   TRY(const int64_t epoch, in.integer("epoch", 1, int64_t{1} << 53));
@@ -144,7 +144,7 @@ Result<Leaving> read_leaving(int folder, const std::string& name) {
   return leaving;
 }
 
-Result<Arrived> read_arrived(int folder, const std::string& name) {
+Result<ArrivedHome> read_arrived(int folder, const std::string& name) {
   TRY(const Fd inside, open_directory_beneath(folder, RelativePath::known(name)));
   TRY(const Json mark, parse_mark(inside.get(), "complete"));
   Fields in(mark, name);
@@ -153,7 +153,7 @@ Result<Arrived> read_arrived(int folder, const std::string& name) {
   CHECKED(in.done());
   if (!order) return fail(Code::invalid, "no order");
   TRY(cluster::Push push, cluster::read_push(*order, name));
-  return Arrived{name, std::move(push), is_restored};
+  return ArrivedHome{name, std::move(push), is_restored};
 }
 
 }  // namespace
@@ -189,15 +189,15 @@ Result<LeftMoves> MoveFiles::begin() const {
   return left;
 }
 
-Result<Leaving> MoveFiles::mark_leaving(const tenants::TenantId& id, uint64_t epoch) const {
+Result<LeavingHome> MoveFiles::mark_leaving(const tenants::TenantId& id, uint64_t epoch) const {
   TRY(const Fd moves, folder());
-  Leaving leaving{std::string(kLeaving) + random_hex(8), id, epoch};
+  LeavingHome leaving{std::string(kLeaving) + random_hex(8), id, epoch};
   CHECKED(write_mark(moves.get(), leaving.file,
                      dump_json({{"account", id.account}, {"workspace", id.workspace}, {"epoch", epoch}})));
   return leaving;
 }
 
-Result<> MoveFiles::unmark_leaving(const Leaving& leaving) const {
+Result<> MoveFiles::unmark_leaving(const LeavingHome& leaving) const {
   TRY(const Fd moves, folder());
   return unlink_beneath(moves.get(), RelativePath::known(leaving.file), Removing::file);
 }
@@ -347,7 +347,7 @@ Result<> MoveFiles::stage(const Arriving& arriving, const Staging& staging, cons
                     dump_json({{"push", cluster::write_push(staging.push)}, {"is_restored", staging.sha256.empty()}}));
 }
 
-Result<std::string> MoveFiles::place(const Arrived& arrived) const {
+Result<std::string> MoveFiles::place(const ArrivedHome& arrived) const {
   TRY(const Fd moves, folder());
   TRY(const Fd inside, open_directory_beneath(moves.get(), RelativePath::known(arrived.folder)));
   TRY(const Fd tree, open_directory_beneath(inside.get(), RelativePath::known("tree")));

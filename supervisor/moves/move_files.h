@@ -24,19 +24,21 @@
 
 namespace moves {
 
-struct Leaving {
+// A home whose move away was begun.
+struct LeavingHome {
   std::string file;  // leaving.<id>
   tenants::TenantId id;
   uint64_t epoch = 0;
 };
-struct Arrived {
+// A home whose files have all come, and that is not placed yet.
+struct ArrivedHome {
   std::string folder;  // arriving.<id>
   cluster::Push push;
   bool is_restored = false;  // from a parked file: the home is claimed after its lease
 };
 struct LeftMoves {
-  std::vector<Leaving> leaving;
-  std::vector<Arrived> arrived;
+  std::vector<LeavingHome> leaving;
+  std::vector<ArrivedHome> arrived;
   std::vector<std::string> trash;  // to be deleted: empty_trash()
 };
 
@@ -60,8 +62,8 @@ class MoveFiles {
   Result<LeftMoves> begin() const;
 
   // Durable when it returns.
-  Result<Leaving> mark_leaving(const tenants::TenantId& id, uint64_t epoch) const;
-  Result<> unmark_leaving(const Leaving& leaving) const;
+  Result<LeavingHome> mark_leaving(const tenants::TenantId& id, uint64_t epoch) const;
+  Result<> unmark_leaving(const LeavingHome& leaving) const;
   // `to`: an absolute folder for the file, with the name `name`; empty: a file without a name.
   Result<PackedHome> pack(const tenants::TenantId& id, cluster::SnapshotLabel label, std::string records,
                           const std::string& to, const std::string& name, const Stop& stop) const;
@@ -99,7 +101,7 @@ class MoveFiles {
   Result<> stage(const Arriving& arriving, const Staging& staging, const Stop& stop) const;
   // Puts the staged tree into the workspace's folder, and the former contents into arriving.<id>/old, except kept
   // output of executions that the tree has not. May be called again after it was interrupted. Returns the records.
-  Result<std::string> place(const Arrived& arrived) const;
+  Result<std::string> place(const ArrivedHome& arrived) const;
   // The tree is placed, or not wanted: a later daemon does not complete this move. Returns the folder in the trash.
   Result<std::string> give_up(const std::string& folder) const;
 

@@ -33,8 +33,8 @@ Result<std::unique_ptr<Moves>> Moves::open(Daemon daemon) {
   TRY(auto disk, WorkerThread::start(daemon.loop));
   std::unique_ptr<Moves> moves(new Moves(std::move(daemon), std::move(disk)));
   TRY(LeftMoves left, moves->files_.begin());
-  for (Leaving& leaving : left.leaving) moves->mover_.complete(std::move(leaving));
-  for (Arrived& arrived : left.arrived) moves->receiver_.complete(std::move(arrived));
+  for (LeavingHome& leaving : left.leaving) moves->mover_.complete(std::move(leaving));
+  for (ArrivedHome& arrived : left.arrived) moves->receiver_.complete(std::move(arrived));
   if (!left.trash.empty()) moves->tasks_.spawn(moves->empty_trash(std::move(left.trash)));
   return moves;
 }

@@ -62,22 +62,22 @@ Result<> note_afterwards(const CommitPlace& place, CommitJournal& journal) {
 }
 
 // Steps in their order, then the modes of the folders.
-Result<StepReport> step_all_forward(const CommitPlace& place, const CommitJournal& journal, Leniency leniency,
-                                    const CommitHooks& hooks) {
+Result<StepReport> step_all_forward(const CommitPlace& place, const CommitJournal& journal,
+                                    OnInterference on_interference, const CommitHooks& hooks) {
   for (const StepKind turn : {StepKind::create, StepKind::mode}) {
     for (const JournalRow& row : journal.rows) {
       if ((row.kind == StepKind::mode) != (turn == StepKind::mode)) continue;
       if (hooks.must_stop()) return StepReport{StepEnd::stopped, "", ""};
       hooks.before_step();
       TRY(StepReport report, step_forward(place.staging, place.workspace, row));
-      if (report.end == StepEnd::interfered && leniency == Leniency::none) return report;
+      if (report.end == StepEnd::interfered && on_interference == OnInterference::stop) return report;
     }
     if (turn == StepKind::create) CHECKED(restore_parent_modes(place, journal));
   }
   return StepReport{};
 }
 
-Result<StepReport> step_all_back(const CommitPlace& place, const CommitJournal& journal, Leniency leniency,
+Result<StepReport> step_all_back(const CommitPlace& place, const CommitJournal& journal, OnInterference on_interference,
                                  const CommitHooks& hooks) {
   for (const StepKind turn : {StepKind::mode, StepKind::create}) {
     for (auto row = journal.rows.rbegin(); row != journal.rows.rend(); ++row) {
@@ -85,7 +85,7 @@ Result<StepReport> step_all_back(const CommitPlace& place, const CommitJournal& 
       if (hooks.must_stop()) return StepReport{StepEnd::stopped, "", ""};
       hooks.before_step();
       TRY(StepReport report, step_back(place.staging, place.workspace, *row));
-      if (report.end == StepEnd::interfered && leniency == Leniency::none) return report;
+      if (report.end == StepEnd::interfered && on_interference == OnInterference::stop) return report;
     }
   }
   CHECKED(restore_parent_modes(place, journal));
@@ -114,9 +114,9 @@ class JournalRoll {
       if (journal_.state == JournalState::undone) return ended(RollEnd::undone);
       const bool is_forward = journal_.state == JournalState::forward || journal_.state == JournalState::redo;
       const bool is_lenient = journal_.state == JournalState::withdraw || journal_.state == JournalState::redo;
-      const Leniency leniency = is_lenient ? Leniency::skips : Leniency::none;
-      auto report = is_forward ? step_all_forward(place_, journal_, leniency, hooks_)
-                               : step_all_back(place_, journal_, leniency, hooks_);
+      const OnInterference on_interference = is_lenient ? OnInterference::skip : OnInterference::stop;
+      auto report = is_forward ? step_all_forward(place_, journal_, on_interference, hooks_)
+                               : step_all_back(place_, journal_, on_interference, hooks_);
       if (!report && is_lenient)
         return tl::unexpected<Error>(std::move(report).error());  // the next roll() tries again
       if (report && report->end == StepEnd::stopped) return ended(RollEnd::interrupted);

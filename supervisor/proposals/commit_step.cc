@@ -40,13 +40,13 @@ class StepPlace {
   Result<FileIdentity> in_staging() const { return identity_at(staging_, row_.staged); }
 
   Result<StepReport> move_in() const {
-    return moved_or(move_entry({staging_, row_.staged}, {workspace_, row_.path}, Moving::to_free_name), row_);
+    return moved_or(move_entry({staging_, row_.staged}, {workspace_, row_.path}, RenameMode::to_free_name), row_);
   }
   Result<StepReport> move_out() const {
-    return moved_or(move_entry({workspace_, row_.path}, {staging_, row_.staged}, Moving::to_free_name), row_);
+    return moved_or(move_entry({workspace_, row_.path}, {staging_, row_.staged}, RenameMode::to_free_name), row_);
   }
   Result<StepReport> exchange() const {
-    return moved_or(move_entry({staging_, row_.staged}, {workspace_, row_.path}, Moving::exchange), row_);
+    return moved_or(move_entry({staging_, row_.staged}, {workspace_, row_.path}, RenameMode::exchange), row_);
   }
   // After a move, which may have widened the mode of a moved folder.
   Result<StepReport> with_mode(bool is_folder, uint32_t mode) const {

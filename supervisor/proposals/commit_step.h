@@ -17,8 +17,8 @@ struct StepReport {
   StepEnd end = StepEnd::made;
   std::string path, why;  // of an interference
 };
-// Whether a step with an interference is passed over.
-enum class Leniency { none, skips };
+// What follows a step with an interference: the end, or the next step.
+enum class OnInterference { stop, skip };
 
 // `staging`, `workspace`: open folders.
 Result<StepReport> step_forward(int staging, int workspace, const JournalRow& row);

@@ -129,13 +129,13 @@ Result<std::string> read_link(int root, const std::string& path) {
   return target;
 }
 
-int move_entry(PlacedPath from, PlacedPath to, Moving how) {
+int move_entry(PlacedPath from, PlacedPath to, RenameMode how) {
   const auto source = open_folder(from.root, folder_of(from.path));
   if (!source) return source.error().err;
   const auto target = open_folder(to.root, folder_of(to.path));
   if (!target) return target.error().err;
   const std::string old_name = name_in_folder(from.path), new_name = name_in_folder(to.path);
-  const unsigned flags = how == Moving::exchange ? 2u : 1u;  // RENAME_EXCHANGE, RENAME_NOREPLACE
+  const unsigned flags = how == RenameMode::exchange ? 2u : 1u;  // RENAME_EXCHANGE, RENAME_NOREPLACE
   const auto move = [&] {
     return ::syscall(SYS_renameat2, source->get(), old_name.c_str(), target->get(), new_name.c_str(), flags) < 0 ? errno
                                                                                                                  : 0;

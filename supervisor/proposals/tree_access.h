@@ -55,11 +55,11 @@ struct PlacedPath {
   int root = -1;
   const std::string& path;
 };
-enum class Moving { to_free_name, exchange };
+enum class RenameMode { to_free_name, exchange };
 // renameat2(2). An owner without the right to write a folder on the way, or the moved folder, takes the right; the
 // caller gives the modes back (commit.cc). Returns 0, or the errno: EEXIST when the name is taken (to_free_name),
 // ENOENT, ENOTDIR or ELOOP when a folder of a path is gone or is a link.
-int move_entry(PlacedPath from, PlacedPath to, Moving how);
+int move_entry(PlacedPath from, PlacedPath to, RenameMode how);
 // unlinkat(2) of an entry that is no folder.
 Result<> remove_entry(int root, const std::string& path);
 // chmod(2) of a folder or regular file, never of a link's target.

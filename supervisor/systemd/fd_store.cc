@@ -52,7 +52,7 @@ Result<std::unique_ptr<FdStore>> FdStore::open(Loop& loop, const std::vector<Sto
 
 std::function<void()> FdStore::keep(int socket, int record) {
   if (queue_.size() >= kMaxWaiting) return nullptr;
-  Order order;
+  StoreMessage order;
   for (const int fd : {socket, record}) {
     order.descriptors.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!order.descriptors.back()) return nullptr;
@@ -67,7 +67,7 @@ std::function<void()> FdStore::forget(std::string name) {
   return [this, name = std::move(name)] { send({fmt::format("FDSTOREREMOVE=1\nFDNAME={}", name), {}}); };
 }
 
-void FdStore::send(Order order) {
+void FdStore::send(StoreMessage order) {
   if (queue_.size() >= 2 * kMaxWaiting) return;  // the descriptors stay stored until the next start
   queue_.push_back(std::move(order));
   if (queue_.size() > 1) return;  // the pump runs
@@ -76,7 +76,7 @@ void FdStore::send(Order order) {
 
 // False: the service manager's socket takes no message now; send again when it is writable.
 bool FdStore::send_first() {
-  const Order& order = queue_.front();
+  const StoreMessage& order = queue_.front();
   iovec text{const_cast<char*>(order.text.data()), order.text.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
   msghdr message{};

@@ -38,17 +38,17 @@ class FdStore {
   static std::optional<unsigned> number_in(const std::string& name);
 
  private:
-  struct Order {
+  struct StoreMessage {
     std::string text;
     std::vector<Fd> descriptors;
   };
   FdStore(Loop& loop, AsyncFd socket, unsigned next) : socket_(std::move(socket)), scope_(loop), next_(next) {}
-  void send(Order order);
+  void send(StoreMessage order);
   bool send_first();
   Task<> pump();
 
   AsyncFd socket_;
-  std::deque<Order> queue_;
+  std::deque<StoreMessage> queue_;
   std::shared_ptr<Event> empty_;
   Scope scope_;
   unsigned next_;

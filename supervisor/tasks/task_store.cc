@@ -6,11 +6,12 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
+#include "supervisor/tenants/tenant_id.h"
 
 namespace tasks {
 namespace {
 
-std::string account_of_owner(const TaskOwner& owner) { return owner.tenant.substr(0, owner.tenant.find('/')); }
+std::string account_of_owner(const TaskOwner& owner) { return std::string(tenants::account_of(owner.tenant)); }
 
 }  // namespace
 

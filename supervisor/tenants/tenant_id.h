@@ -1,7 +1,7 @@
 // TenantId: names the owner of files and executions: a tenant's account, or one of the account's named workspaces.
 // Its text form is "acme", or "acme/reports" for a workspace. Only the journal, D-Bus and log lines have the text.
 // Source: Tenant::open, Tenant::open_workspace, and parse() for stored text. Used by: tenants and their services,
-// journal. Errors of parse(): invalid.
+// journal, tasks, upstream. Errors of parse(): invalid.
 #pragma once
 #include <compare>
 #include <string>
@@ -21,5 +21,8 @@ struct TenantId {
 
   auto operator<=>(const TenantId&) const = default;
 };
+
+// The account of a tenant's text: "acme" of "acme" and of "acme/reports". Part of `tenant`, which must outlive it.
+inline std::string_view account_of(std::string_view tenant) { return tenant.substr(0, tenant.find('/')); }
 
 }  // namespace tenants

@@ -173,7 +173,7 @@ Task<Result<>> Client::open(std::chrono::milliseconds limit, Questions questions
 }
 
 Task<Result<ServerAnswer>> Client::discover(std::chrono::milliseconds limit) {
-  Order probe{"server/discover"};
+  Request probe{"server/discover"};
   probe.limit = std::min<std::chrono::milliseconds>(limit, kProbeLimit);
   auto answer = co_await request(std::move(probe));
   co_return answer;
@@ -181,7 +181,7 @@ Task<Result<ServerAnswer>> Client::discover(std::chrono::milliseconds limit) {
 
 // Runs until the server ends the subscription. Each change arrives as a notification.
 Task<> Client::hear_changes() {
-  Order order{"subscriptions/listen"};
+  Request order{"subscriptions/listen"};
   order.params["notifications"] = {{"toolsListChanged", true}};
   order.limit = RequestClock::kForever;
   (void)co_await request(std::move(order));
@@ -190,7 +190,7 @@ Task<> Client::hear_changes() {
 Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions questions) {
   era_ = mcp::Era::legacy;
   transport_->speak("");
-  Order order{"initialize"};
+  Request order{"initialize"};
   order.params = {{"protocolVersion", kHandshake[0]},
                   {"capabilities", capabilities(questions == Questions::some)},
                   {"clientInfo", client_info()}};
@@ -206,14 +206,14 @@ Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions 
   co_return Result<>{};
 }
 
-void Client::send_request(int64_t id, Order& order) {
+void Client::send_request(int64_t id, Request& order) {
   const Doing doing(LoopWork::server_request, &reading_.owner.name);
   const Json message{
       {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
   transport_->send(message, std::move(order.arguments));
 }
 
-Task<Result<ServerAnswer>> Client::request(Order order) {
+Task<Result<ServerAnswer>> Client::request(Request order) {
   if (over_) co_return tl::unexpected<Error>(end_as_error());
   const int64_t id = ++last_id_;
   if (era_ == mcp::Era::modern) order.params["_meta"].update(modern_meta(order.asking.able));

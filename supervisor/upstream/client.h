@@ -44,7 +44,7 @@ class Client {
     std::function<void()> tools_changed;
     std::function<void()> ended;  // called once, from the loop: no more answers will come
   };
-  struct Order {
+  struct Request {
     std::string method;
     Json params = Json::object();
     std::chrono::milliseconds limit{0};
@@ -72,11 +72,11 @@ class Client {
   // if the server refuses its version and lists it as supported; and at most `limit` for the handshake after it.
   Task<Result<>> open(std::chrono::milliseconds limit, Questions questions);
   // A destroyed task cancels the request at the server.
-  Task<Result<ServerAnswer>> request(Order order);
+  Task<Result<ServerAnswer>> request(Request order);
   // Sends tools/call. A modern server may answer with questions (input_required, 2026-07-28): `order.asking` answers
   // them, and the request is repeated with the answers. The limit covers all rounds together, without the time that the
   // person takes. Errors also: exhausted: the server still asks after 10 rounds.
-  Task<Result<ServerAnswer>> call(Order order);
+  Task<Result<ServerAnswer>> call(Request order);
   // Asks the server to end. A task of the loop waits for the end, 2 s at most, and then drops `client`.
   static void let_go(Loop& loop, std::shared_ptr<Client> client);
 
@@ -99,7 +99,7 @@ class Client {
   class Asked;  // a request under way; its destructor cancels it
   Task<> take(MessageText text, std::optional<int64_t> of);
   Task<std::optional<Json>> read(MessageText text);
-  void send_request(int64_t id, Order& order);
+  void send_request(int64_t id, Request& order);
   void take_message(Json& message, std::optional<int64_t> of, size_t bytes);
   void take_response(Json& message, size_t bytes);
   void take_request(const Json& message, std::optional<int64_t> of);

@@ -22,13 +22,13 @@ bool wants_input(const ServerAnswer& answer) {
 
 }  // namespace
 
-Task<Result<ServerAnswer>> Client::call(Order order) {
+Task<Result<ServerAnswer>> Client::call(Request order) {
   order.method = "tools/call";
   auto left = order.limit;
   size_t asked = 0;
   for (size_t round = 0; round <= kMaxRounds; round++) {
     const auto begun = Monotonic::now();
-    Order once = order;
+    Request once = order;
     once.limit = left;
     CO_TRY(ServerAnswer answer, co_await request(std::move(once)));
     if (era_ == mcp::Era::legacy || !wants_input(answer)) co_return answer;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "supervisor/oauth/discovery.h"
+#include "supervisor/tenants/tenant_id.h"
 #include "supervisor/upstream/server_config.h"
 
 namespace upstream {
@@ -16,7 +17,7 @@ inline oauth::TokenTarget target_of(const ServerConfig& config) {
 // The owner of the login that a caller uses: the account of the tenant, without its workspace; empty: all tenants.
 inline std::string login_owner(const ServerConfig& config, std::string_view tenant) {
   if (config.sharing == ServerConfig::Sharing::everybody) return {};
-  return std::string(tenant.substr(0, tenant.find('/')));
+  return std::string(tenants::account_of(tenant));
 }
 
 }  // namespace upstream

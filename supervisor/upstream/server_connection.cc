@@ -44,8 +44,8 @@ class ServerConnection::Busy {
   ServerConnection& connection_;
 };
 
-ServerConnection::ServerConnection(Loop& loop, Client::Reading reading, const ServerConfig& config, Told told)
-    : loop_(loop), reading_(std::move(reading)), config_(config), told_(std::move(told)), tasks_(loop) {}
+ServerConnection::ServerConnection(Loop& loop, Client::Reading reading, const ServerConfig& config, Observer observer)
+    : loop_(loop), reading_(std::move(reading)), config_(config), observer_(std::move(observer)), tasks_(loop) {}
 
 ServerConnection::~ServerConnection() { tasks_.cancel_all(); }
 
@@ -92,16 +92,16 @@ Task<> ServerConnection::begin(Start start) {
 
 void ServerConnection::started(Result<> result) {
   starting_ = false;
-  if (told_.counts) (result ? told_.counts->starts_ok : told_.counts->starts_failed)++;
+  if (observer_.counts) (result ? observer_.counts->starts_ok : observer_.counts->starts_failed)++;
   if (!result) {
     failures_++;
     not_before_ = Monotonic::now() + pause_after(failures_ + 1);
     result = tl::unexpected<Error>(std::move(result).error().within(fmt::format("server '{}'", config_.name)));
     log_warning("{}{}{}", result.error().what, result.error().hint.empty() ? "" : "; ", result.error().hint);
   }
-  if (told_.problem)
-    told_.problem(result ? std::string()
-                         : result.error().what + (result.error().hint.empty() ? "" : "; " + result.error().hint));
+  if (observer_.problem)
+    observer_.problem(result ? std::string()
+                             : result.error().what + (result.error().hint.empty() ? "" : "; " + result.error().hint));
   last_start_ = std::move(result);
   for (const auto& waiting : std::exchange(waiting_, {})) waiting.resolve();
 }
@@ -109,8 +109,8 @@ void ServerConnection::started(Result<> result) {
 Task<Result<>> ServerConnection::start_client(const Start& start) {
   CO_TRY(Variables secrets, read_secrets(config_));
   const auto begun = Monotonic::now();
-  Variables told = secrets;
-  CO_TRY(std::unique_ptr<Transport> transport, co_await start.transport(std::move(told)));
+  Variables passed = secrets;
+  CO_TRY(std::unique_ptr<Transport> transport, co_await start.transport(std::move(passed)));
   if (config_.remote()) secrets = secret_headers(config_, secrets);
   Client::Listener listener;
   listener.tools_changed = [this] { tools_changed(); };
@@ -131,7 +131,7 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
   std::string cursor;
   const uint64_t heard = client->bytes_heard();
   for (size_t page = 0; page < kMaxPages && all.size() < Definitions::kMaxTools; page++) {
-    Client::Order order{"tools/list"};
+    Client::Request order{"tools/list"};
     if (!cursor.empty()) order.params["cursor"] = cursor;
     order.limit = config_.start;
     CO_TRY(ServerAnswer answer, co_await client->request(std::move(order)));
@@ -146,7 +146,7 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
     cursor = next.get<std::string>();
   }
   const Doing doing(LoopWork::definitions, &reading_.owner.name);
-  if (told_.learned) told_.learned(Definitions::read(all));
+  if (observer_.learned) observer_.learned(Definitions::read(all));
   co_return Result<>{};
 }
 
@@ -172,21 +172,21 @@ Task<> ServerConnection::learn_again() {
 void ServerConnection::client_ended() {
   auto client = std::exchange(client_, nullptr);
   if (!client) return;
-  if (told_.counts) told_.counts->losses++;
+  if (observer_.counts) observer_.counts->losses++;
   failures_++;
   not_before_ = Monotonic::now() + pause_after(failures_);
   log_warning("upstream server {}: {}", config_.name, client->why_over());
-  if (told_.problem) told_.problem(client->why_over());
+  if (observer_.problem) observer_.problem(client->why_over());
 }
 
-Task<Result<ServerAnswer>> ServerConnection::call(Start start, Client::Order order) {
+Task<Result<ServerAnswer>> ServerConnection::call(Start start, Client::Request order) {
   const auto begun = Monotonic::now();
   const auto limit = order.limit;
   Busy busy(*this);
   for (int tries = 1;; tries++) {
     CO_TRY(std::shared_ptr<Client> client, co_await ready(start));
     const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun);
-    Client::Order again = order;
+    Client::Request again = order;
     again.limit = std::min(std::max(limit - spent, 1ms), config_.timeout);
     const auto heard = client->bytes_heard();
     auto answer = co_await client->call(std::move(again));

@@ -31,13 +31,13 @@ class ServerConnection {
     std::function<Task<Result<std::unique_ptr<Transport>>>(Variables secrets)> transport;
     Client::Questions questions = Client::Questions::none;
   };
-  struct Told {
+  struct Observer {
     std::function<void(Definitions)> learned;  // at each start, and when the server reports a change
     ServerCounts* counts = nullptr;            // counts starts and losses; outlives the connection
     // Why a start failed or the server ended by itself; empty after a good start. May be empty itself.
     std::function<void(const std::string& problem)> problem = {};
   };
-  ServerConnection(Loop& loop, Client::Reading reading, const ServerConfig& config, Told told);
+  ServerConnection(Loop& loop, Client::Reading reading, const ServerConfig& config, Observer observer);
   ~ServerConnection();
   ServerConnection(const ServerConnection&) = delete;
 
@@ -45,7 +45,7 @@ class ServerConnection {
   Task<Result<std::shared_ptr<Client>>> ready(Start start);
   // Calls a tool. `order` has no method yet. Its params hold the tool's name; the text of its arguments is shared, not
   // copied.
-  Task<Result<ServerAnswer>> call(Start start, Client::Order order);
+  Task<Result<ServerAnswer>> call(Start start, Client::Request order);
   // Ends the server, unless it is busy.
   void rest();
   // Whether the server runs, or over HTTP: has a session.
@@ -73,7 +73,7 @@ class ServerConnection {
   Loop& loop_;
   Client::Reading reading_;
   const ServerConfig& config_;
-  Told told_;
+  Observer observer_;
   std::shared_ptr<Client> client_;  // set while the server can be asked
   bool starting_ = false;
   bool outdated_ = false, learning_ = false;  // the known tools are old; tools/list runs

@@ -7,6 +7,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/tenants/tenant_id.h"
 #include "supervisor/upstream/http_transport.h"
 #include "supervisor/upstream/login_target.h"
 #include "supervisor/upstream/stdio_transport.h"
@@ -188,8 +189,7 @@ Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
 void UpstreamServers::end_idle_of(const std::string& account) {
   for (auto& [name, server] : servers_) {
     std::erase_if(server->connections, [&account](const auto& one) {
-      const bool is_of = one.first == account || one.first.starts_with(account + "/");
-      return is_of && one.second->is_idle();
+      return tenants::account_of(one.first) == account && one.second->is_idle();
     });
   }
 }
@@ -198,19 +198,20 @@ ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& c
   const Caller& who = whose(server, caller);
   auto& connection = server.connections[who.tenant];
   if (!connection) {
-    ServerConnection::Told told;
-    told.counts = &server.counts;
+    ServerConnection::Observer observer;
+    observer.counts = &server.counts;
     const bool tenants = server.config.tenants_folder && &who != &settings_.nobody;
-    told.learned = [this, &server, tenants](Definitions definitions) {
+    observer.learned = [this, &server, tenants](Definitions definitions) {
       // Definitions may depend on a tenant's files. They must not replace those that all tenants see.
       if (!tenants || !server.definitions) learned(server, std::move(definitions));
     };
-    told.problem = [&server](const std::string& problem) { server.problem = problem; };
+    observer.problem = [&server](const std::string& problem) { server.problem = problem; };
     JsonWork::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
     if (who.policy) owner.bytes_per_second = who.policy->limits.standard.json_bytes_per_second;
     auto share = host_.shares.of(owner.name);
-    connection = std::make_unique<ServerConnection>(
-        host_.loop, Client::Reading{host_.json, std::move(owner), std::move(share)}, server.config, std::move(told));
+    connection =
+        std::make_unique<ServerConnection>(host_.loop, Client::Reading{host_.json, std::move(owner), std::move(share)},
+                                           server.config, std::move(observer));
   }
   return *connection;
 }
@@ -382,7 +383,7 @@ Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::stri
   if (entry == server.definitions->tools.end())
     co_return fail(Code::not_found, fmt::format("server '{}' has no tool '{}'", name, printable(tool, 128)),
                    "find it with search_tools");
-  Client::Order order;
+  Client::Request order;
   if (is_large(*arguments) || server.writing.any_of(caller.tenant)) {
     CO_TRY(order.arguments, co_await write_beside(server, caller, tool, entry->second, std::move(arguments)));
   } else {

@@ -67,7 +67,7 @@ TEST_CASE("one tool of a file has no server but the one it names", "[reader]") {
   CHECK(reading.form == catalog::Form::one_tool);
   CHECK(reading.tools[0].server.empty());
   CHECK(reading.tools[0].category == "general");
-  CHECK(reading.tools[0].kind == catalog::Kind::skill);
+  CHECK(reading.tools[0].kind == catalog::ToolKind::skill);
 }
 
 TEST_CASE("what is no definition is refused as a whole", "[reader]") {

@@ -245,7 +245,7 @@ TEST_CASE("skills stand in the same list, and say what they are", "[search]") {
   Tools tools;
   auto found = tools.found({.text = "tidy table"});
   REQUIRE(found.tools.size() == 1);
-  CHECK(tools.made->tool(found.tools[0]).kind == catalog::Kind::skill);
+  CHECK(tools.made->tool(found.tools[0]).kind == catalog::ToolKind::skill);
 }
 
 TEST_CASE("text in another language finds by the words that are known", "[search]") {

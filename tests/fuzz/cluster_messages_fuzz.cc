@@ -9,9 +9,9 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
-#include "supervisor/cluster/link/look_messages.h"
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/link/node_numbers.h"
+#include "supervisor/cluster/link/query_messages.h"
 #include "supervisor/cluster/link/view_messages.h"
 
 namespace {
@@ -42,10 +42,10 @@ void read_twice(const Json& message, Read read, Write write, bool is_shown = fal
 }
 
 void check_look_order(const Json& message) {
-  const auto order = read_look_order(message);
+  const auto order = read_query_order(message);
   if (!order) return;
   require(is_node_name(order->node));
-  read_twice<LookOrder>(message, read_look_order, write_look_order);
+  read_twice<QueryOrder>(message, read_query_order, write_query_order);
   if (order->accounts)
     require(!order->sees("Never") && (order->accounts->empty() || order->sees((*order->accounts)[0])));
 }
@@ -92,8 +92,8 @@ const std::map<std::string, std::function<void(const Json&)>, std::less<>> kRead
     {"lease", reads(read_lease)},
     {"act",
      [](const Json& order) {
-       read_twice<Acting>(
-           order, [](const Json& m) { return read_acting(m, "act"); }, write_acting);
+       read_twice<NodeClient>(
+           order, [](const Json& m) { return read_node_client(m, "act"); }, write_node_client);
      }},
     {"take",
      [](const Json& order) {

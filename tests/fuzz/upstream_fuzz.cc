@@ -88,7 +88,7 @@ Task<upstream::Reply> think(World& world, bool answers, upstream::Question quest
 }
 
 Task<> make_call(World& world, std::shared_ptr<upstream::Client> client, std::string whose, bool answers) {
-  upstream::Client::Order order;
+  upstream::Client::Request order;
   order.params = {{"name", "t"}};
   order.arguments.text = std::make_shared<const std::string>("{}");
   order.limit = std::chrono::hours(1);

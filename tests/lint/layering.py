@@ -18,11 +18,11 @@ MAY_INCLUDE = {
     "jail/init": ["jail/init", "jail/plan.h"],
     "jail/guest": ["jail/guest"],
     "jail/zygote": ["jail/zygote", "jail/init/capabilities.h", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
-    "supervisor/tasks": [BASE, "supervisor/tasks"],
+    "supervisor/tasks": [BASE, "supervisor/tasks", "supervisor/tenants/tenant_id.h"],
     "supervisor/workflows": [BASE, "supervisor/workflows"],
     "supervisor/mcp": [BASE, "supervisor/mcp", "supervisor/tasks"],  # the protocol knows no tool, tenant or jail
     "supervisor/oauth": [BASE, "supervisor/http", "supervisor/oauth"],
-    "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/oauth", "supervisor/upstream"],
+    "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/oauth", "supervisor/tenants/tenant_id.h", "supervisor/upstream"],
     "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tasks", "supervisor/tenants/tenant_id.h", "supervisor/workflows"],
     "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
     "supervisor/proposals": [BASE, "policies", "supervisor/proposals", "supervisor/tenants"],
@@ -41,7 +41,7 @@ MAY_INCLUDE = {
     "supervisor/tools": [BASE, "policies", "catalog", "skills", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/egress", "supervisor/executions",
                          "supervisor/journal", "supervisor/mcp", "supervisor/privacy", "supervisor/proposals", "supervisor/skill_stores",
                          "supervisor/tasks", "supervisor/tenants", "supervisor/tools", "supervisor/traces", "supervisor/upstream", "supervisor/workflows"],
-    "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/cluster/link/look_messages.h", "supervisor/cluster/link/view_messages.h", "supervisor/doctor", "supervisor/executions",
+    "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/cluster/link/query_messages.h", "supervisor/cluster/link/view_messages.h", "supervisor/doctor", "supervisor/executions",
                        "supervisor/journal", "supervisor/proposals", "supervisor/tenants", "supervisor/upstream/server_status.h"],  # services, and no tool
     "supervisor/configuration": [BASE, "policies", "jail/id_range.h", "supervisor/configuration", "supervisor/credentials", "supervisor/flags.h", "supervisor/journal", "supervisor/layers",
                                  "supervisor/traces", "supervisor/upstream/server_config.h"],  # read without a daemon, too

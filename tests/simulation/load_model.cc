@@ -130,8 +130,9 @@ class LoadModel {
     const tenants::TenantId id{"t" + std::to_string(tenant)};
     const cluster::PlacementNeeds needs{{}, {1, 2}};
     const std::string here = scenario_.near_clients ? name_of(client_node_[tenant]) : std::string();
-    auto home = scenario_.lighter_homes ? cluster::lighter_home(table_, homes_, id, needs, clock_at(at_us), here)
-                                        : cluster::default_home(table_, id, needs, clock_at(at_us));
+    const cluster::HomeCounts no_counts;
+    const cluster::HomeCounts& counts = scenario_.lighter_homes ? homes_ : no_counts;
+    auto home = cluster::lighter_home(table_, counts, id, needs, clock_at(at_us), here);
     if (scenario_.equal_homes) home = name_of(static_cast<uint16_t>(tenant % nodes_.size()));
     home_[tenant] = node_of(home.value());
     ++homes_[*home];

@@ -22,7 +22,7 @@ struct LoadScenario {
   double seconds = 0.25;         // measured, after `warm_up_seconds`
   double warm_up_seconds = 0.1;  // and the event, if any, comes at its end
   size_t tenants_per_node = 100;
-  bool lighter_homes = false;   // by lighter_home() instead of default_home()
+  bool lighter_homes = false;   // lighter_home() knows the counts; false: by hash alone
   bool near_clients = false;    // the clients of a tenant are at one node, which asked for the home
   bool equal_homes = false;     // each node has as many homes as the others: no placement can do better
   double lost_nodes = 0;        // share of nodes that lose their power

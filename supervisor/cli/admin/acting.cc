@@ -7,8 +7,8 @@
 
 namespace admin {
 
-Result<int> act_on_each(const Given& given, const std::vector<std::string>& words, const char* command,
-                        const char* member, const Act& act) {
+Result<int> act_on_each(const ParsedCommand& given, const std::vector<std::string>& words, const char* command,
+                        const char* member, const Action& act) {
   Json told = Json::array();
   int status = 0;
   for (const auto& word : words) {

@@ -1,5 +1,5 @@
-// Acting: does one thing to each object that the command line names, and says for each what was done. One that fails
-// does not keep the others from being done. Used by: kill, freeze, thaw, limit, approve, deny.
+// act_on_each(): does one thing to each object that the command line names, and says for each what was done. One that
+// fails does not keep the others from being done. Used by: kill, freeze, thaw, limit, approve, deny.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace admin {
 
-struct Acted {
+// ActionResult: what one action did.
+struct ActionResult {
   std::string id;         // the whole id
   std::string done;       // "e1f2... is frozen"
   std::string text = {};  // for --json, as the member "text", if not empty
@@ -17,8 +18,8 @@ struct Acted {
 
 // `command`: for messages; `member`: says in JSON whether it was done. Returns the exit status: 1 if any failed.
 // Errors: unavailable, for the whole command.
-using Act = std::function<Result<Acted>(const std::string& word)>;
-Result<int> act_on_each(const Given& given, const std::vector<std::string>& words, const char* command,
-                        const char* member, const Act& act);
+using Action = std::function<Result<ActionResult>(const std::string& word)>;
+Result<int> act_on_each(const ParsedCommand& given, const std::vector<std::string>& words, const char* command,
+                        const char* member, const Action& act);
 
 }  // namespace admin

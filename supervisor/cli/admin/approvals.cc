@@ -11,32 +11,33 @@
 namespace admin {
 namespace {
 
-Result<int> decide(const Given& given, const char* command, const char* method, const char* done,
+Result<int> decide(const ParsedCommand& given, const char* command, const char* method, const char* done,
                    const std::string& reason) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   const bool denies = std::string_view(method) == "Deny";
-  return act_on_each(given, given.words, command, "done", [&](const std::string& word) -> Result<Acted> {
+  return act_on_each(given, given.words, command, "done", [&](const std::string& word) -> Result<ActionResult> {
     TRY(std::string id, find_approval(warderd, word));
     BusClient::Arguments arguments{"s", {id}};
     if (denies) arguments = {"ss", {id, reason}};
     CHECKED(warderd.call(kPath, kManager, method, arguments));
-    return Acted{id, id + " is " + done};
+    return ActionResult{id, id + " is " + done};
   });
 }
 
 // `warder approvals --reveal ID`: the arguments with personal data. The daemon records the look.
-Result<int> reveal(const BusClient& warderd, const Given& given) {
-  return act_on_each(
-      given, given.values("reveal"), "approvals", "shown", [&](const std::string& word) -> Result<Acted> {
-        TRY(std::string id, find_approval(warderd, word));
-        TRY(const Json exact, warderd.call(kPath, kManager, "RevealApproval", {"s", {id}}));
-        return Acted{id, id + "  " + text(exact) + "\n    this look is recorded in the audit chain", text(exact)};
-      });
+Result<int> reveal(const BusClient& warderd, const ParsedCommand& given) {
+  return act_on_each(given, given.values("reveal"), "approvals", "shown",
+                     [&](const std::string& word) -> Result<ActionResult> {
+                       TRY(std::string id, find_approval(warderd, word));
+                       TRY(const Json exact, warderd.call(kPath, kManager, "RevealApproval", {"s", {id}}));
+                       return ActionResult{
+                           id, id + "  " + text(exact) + "\n    this look is recorded in the audit chain", text(exact)};
+                     });
 }
 
 }  // namespace
 
-Result<int> run_approvals(const Given& given) {
+Result<int> run_approvals(const ParsedCommand& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   if (given.has("reveal")) return reveal(warderd, given);
   if (!given.has("all")) warderd.ask_nobody_to_authenticate();  // a user may list its own calls
@@ -56,10 +57,10 @@ Result<int> run_approvals(const Given& given) {
   return 0;
 }
 
-Result<int> run_approve(const Given& given) {
+Result<int> run_approve(const ParsedCommand& given) {
   return decide(given, "approve", "Approve", "approved: the call is made once", "");
 }
-Result<int> run_deny(const Given& given) {
+Result<int> run_deny(const ParsedCommand& given) {
   return decide(given, "deny", "Deny", "denied: the call is not made", given.value("reason", ""));
 }
 

@@ -85,7 +85,7 @@ std::string text_of(const journal::AuditVerdict& verdict) {
 
 }  // namespace
 
-Result<int> verify_audit_chain(const Given& given) {
+Result<int> verify_audit_chain(const ParsedCommand& given) {
   const std::string file = journal_file(given.words.empty() ? kStandardState : given.words.front());
   const std::string trouble = journal::trouble_of_daemon(file);
   auto verdict = verify(file);

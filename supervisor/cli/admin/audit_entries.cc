@@ -31,7 +31,7 @@ struct AskedEntries {
   uint64_t limit = 0;
 };
 
-Result<AskedEntries> read_asked_entries(const Given& given, uint64_t standard) {
+Result<AskedEntries> read_asked_entries(const ParsedCommand& given, uint64_t standard) {
   AskedEntries asked;
   asked.file = journal_file(given.words.empty() ? kStandardState : given.words.front());
   asked.filter.account = given.value("tenant", "");
@@ -122,7 +122,7 @@ Result<int> follow_entries(AskedEntries asked, bool as_json) {
 
 }  // namespace
 
-Result<int> list_audit(const Given& given) {
+Result<int> list_audit(const ParsedCommand& given) {
   TRY(const AskedEntries asked, read_asked_entries(given, kStandardEntries));
   TRY(journal::Database database, open_journal(asked.file));
   uint64_t shown = 0;
@@ -133,7 +133,7 @@ Result<int> list_audit(const Given& given) {
   return 0;
 }
 
-Result<int> export_audit(const Given& given) {
+Result<int> export_audit(const ParsedCommand& given) {
   if (const std::string format = given.value("format", "json"); format != "json")
     return fail(Code::invalid, "--format: '" + format + "' is not a format", "use json: one object a line");
   TRY(const AskedEntries asked, read_asked_entries(given, kMaxEntries));
@@ -144,7 +144,7 @@ Result<int> export_audit(const Given& given) {
   return std::fflush(stdout) == 0 && !std::ferror(stdout) ? 0 : 1;
 }
 
-Result<int> tail_audit(const Given& given) {
+Result<int> tail_audit(const ParsedCommand& given) {
   TRY(AskedEntries asked, read_asked_entries(given, kStandardTail));
   {
     TRY(journal::Database database, open_journal(asked.file));

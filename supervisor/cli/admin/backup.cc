@@ -145,7 +145,7 @@ std::string without_slashes(std::string path) {
 
 }  // namespace
 
-Result<int> run_backup(const Given& given) {
+Result<int> run_backup(const ParsedCommand& given) {
   const std::string& path = given.words.front();
   const bool with_key = given.has("with-key");
   TRY(const Fd archive, make_archive(path));
@@ -165,7 +165,7 @@ Result<int> run_backup(const Given& given) {
   return 0;
 }
 
-Result<int> run_restore(const Given& given) {
+Result<int> run_restore(const ParsedCommand& given) {
   const std::string state = without_slashes(given.value("state", kStandardState));
   if (::geteuid() != 0) return fail(Code::denied, "only root can give files their owners", "call as root");
   TRY(const Fd archive, open_backup(given.words.front()));

@@ -21,8 +21,8 @@ struct Flag {
   Times times = Times::once;
 };
 
-// A parsed command line.
-struct Given {
+// ParsedCommand: a command line of warder-admin, as parsed.
+struct ParsedCommand {
   std::string bus, socket;
   bool json = false;
   std::vector<std::string> words;
@@ -47,16 +47,16 @@ struct Given {
 };
 
 // Whether a command calls a daemon over D-Bus, and so has the flag --bus.
-enum class Asks { bus, nobody };
+enum class DaemonCall { over_bus, none };
 // Whether --help, the manual page and the completion show a command.
-enum class Told { yes, no };
+enum class CommandHelp { listed, hidden };
 
 // What follows `--`: words as before it, or the command line of another program, whose flags are its own.
 enum class AfterDashes { words, command_line };
 
 // A program runs one command and returns the exit status. Errors: invalid for a wrong argument; unavailable without a
 // daemon; the daemon's refusals.
-using CommandProgram = Result<int>(const Given& given);
+using CommandProgram = Result<int>(const ParsedCommand& given);
 
 struct Command {
   const char* name;         // "ps", "policy check"
@@ -65,8 +65,8 @@ struct Command {
   const char* words_text;
   const char* summary;
   std::vector<Flag> flags;
-  Asks asks = Asks::bus;
-  Told told = Told::yes;
+  DaemonCall daemon_call = DaemonCall::over_bus;
+  CommandHelp help = CommandHelp::listed;
   AfterDashes after_dashes = AfterDashes::words;
 };
 

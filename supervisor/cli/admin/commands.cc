@@ -52,7 +52,7 @@ const Command kExplain{
      kClaim,
      {"--policy", "POLICY", "Answer for this policy, without asking which tenant it applies to"},
      kPolicies},
-    Asks::nobody};
+    DaemonCall::none};
 
 // The flags of `audit list`, export and tail.
 std::vector<Flag> entry_flags(const char* limit_text) {
@@ -241,19 +241,19 @@ const std::vector<Command>& commands() {
        "Check that no entry of the audit chain was changed, added or removed. The daemon may run meanwhile. Exit "
        "status: 1 if the chain is broken; the first bad entry is printed",
        {},
-       Asks::nobody},
+       DaemonCall::none},
       {"audit list", list_audit, "[FILE]", kJournalWords,
        "List entries of the audit chain, newest first. The daemon may run meanwhile",
-       entry_flags("At most N entries; default: 50"), Asks::nobody},
+       entry_flags("At most N entries; default: 50"), DaemonCall::none},
       {"audit export", export_audit, "[FILE]", kJournalWords,
        "Print entries of the audit chain, oldest first, one JSON object a line, with its number and hash in the chain: "
        "a number that is missing was forgotten or filtered, see warder audit verify",
-       export_flags(), Asks::nobody},
+       export_flags(), DaemonCall::none},
       {"audit tail", tail_audit, "[FILE]", kJournalWords,
        "Print the newest entries of the audit chain, oldest first, and with -f each new entry within a second. Repeats "
        "of "
        "a call have one entry for each minute, when the minute is over",
-       tail_flags(), Asks::nobody},
+       tail_flags(), DaemonCall::none},
       {"tenants",
        run_tenants,
        nullptr,
@@ -268,7 +268,7 @@ const std::vector<Command>& commands() {
        "Write all data of a tenant into a new tar file: workspaces, output, sessions' logs, skills, and its records as "
        "lines of JSON. Not its vault, which is sealed. For root; the daemon may run meanwhile",
        {kState},
-       Asks::nobody},
+       DaemonCall::none},
       {"tenant remove",
        remove_tenant,
        "NAME",
@@ -284,14 +284,14 @@ const std::vector<Command>& commands() {
        "Write the state folder of the daemon into a new tar file, while the daemon serves. For root",
        {{"--with-key", nullptr, "Include master.key, without which no PII token can be restored: guard the file"},
         kState},
-       Asks::nobody},
+       DaemonCall::none},
       {"restore",
        run_restore,
        "FILE",
        "A file of warder backup",
        "Put a backup in the place of the state folder. The daemon must not run. For root",
        {{"--force", nullptr, "Even if the state folder is not empty; it is renamed"}, kState},
-       Asks::nobody},
+       DaemonCall::none},
       {"stats", run_stats, nullptr, nullptr, "Print the counts and times of the daemon since its start", {}},
       {"dashboard",
        run_dashboard,
@@ -309,7 +309,7 @@ const std::vector<Command>& commands() {
        nullptr,
        "Print the daemon's metrics: OpenMetrics text, or its samples as JSON",
        {{"--from", "PATH", "The socket for metrics of warderd; default: metrics.sock beside the MCP socket"}},
-       Asks::nobody},
+       DaemonCall::none},
       {"doctor",
        run_doctor,
        nullptr,
@@ -325,7 +325,7 @@ const std::vector<Command>& commands() {
        "Read the configuration and the policies as a start of warderd does. Print each problem and each warning on its "
        "own line. Exit status: 1 if there is a problem",
        {kPolicies},
-       Asks::nobody},
+       DaemonCall::none},
       {"policy check",
        check_policies,
        nullptr,
@@ -333,7 +333,7 @@ const std::vector<Command>& commands() {
        "Read all policies as warderd does. Print each problem on its own line, and a warning for each key with a "
        "former name. Exit status: 1 if there is a problem",
        {kPolicies},
-       Asks::nobody},
+       DaemonCall::none},
       {"policy import",
        import_policy,
        "FILE",
@@ -341,14 +341,14 @@ const std::vector<Command>& commands() {
        "Print a policy with the guardrails of a file: enabled, strict_mode, security_checks, max_execution_time, "
        "max_memory_mb. `warder policy explain` then names the guardrail that decides",
        {kPolicies},
-       Asks::nobody},
+       DaemonCall::none},
       {"policy show",
        show_policy,
        "[POLICY]",
        "The name of a policy; default: the policy of the user of this command",
        "Print a policy as it applies, with the policies that it extends, and the file of each value",
        {kUser, kUnit, kToken, kSubject, kClaim, kPolicies},
-       Asks::nobody},
+       DaemonCall::none},
       kExplain,
       {"unreachable",
        explain_unreachable,
@@ -356,16 +356,16 @@ const std::vector<Command>& commands() {
        nullptr,
        "Print why no daemon answers, and the remedy",
        {},
-       Asks::bus,
-       Told::no},
+       DaemonCall::over_bus,
+       CommandHelp::hidden},
       {"complete",
        print_candidates,
        "WHAT...",
        "executions, approvals, proposals or policies; then the command line before the cursor, as one word",
        "Print the words that complete the command line",
        {},
-       Asks::nobody,
-       Told::no},
+       DaemonCall::none,
+       CommandHelp::hidden},
   };
   static const std::vector<Command> kAll =
       with_cluster(with_workflows(with_layers(with_skills(with_tokens(with_servers(kCommands))))));

@@ -27,8 +27,8 @@ Words words_of(const std::string& line) {
 }
 
 // The flags --bus, --config and --policies among the typed words.
-Given given_in(const Words& typed) {
-  Given given;
+ParsedCommand given_in(const Words& typed) {
+  ParsedCommand given;
   for (size_t i = 0; i + 1 < typed.size(); i++) {
     if (typed[i] == "--bus") given.bus = typed[i + 1];
     if (typed[i] == "--config") given.flags.emplace_back("config", typed[i + 1]);
@@ -46,7 +46,7 @@ Result<BusClient> connect_quietly(const std::string& bus) {
 
 enum class Ended { offered, left_out };
 
-Result<Words> executions_of(const Given& given, Ended ended) {
+Result<Words> executions_of(const ParsedCommand& given, Ended ended) {
   TRY(BusClient client, connect_quietly(given.bus));
   TRY(Json listed, client.call(kPath, kManager, "ListExecutions"));  // id, object, tenant, language, state, uid
   Words ids;
@@ -55,7 +55,7 @@ Result<Words> executions_of(const Given& given, Ended ended) {
   return ids;
 }
 
-Result<Words> approvals_of(const Given& given) {
+Result<Words> approvals_of(const ParsedCommand& given) {
   TRY(BusClient client, connect_quietly(given.bus));
   TRY(Json listed, client.call(kPath, kManager, "ListApprovals"));
   Words ids;
@@ -63,7 +63,7 @@ Result<Words> approvals_of(const Given& given) {
   return ids;
 }
 
-Result<Words> proposals_of(const Given& given) {
+Result<Words> proposals_of(const ParsedCommand& given) {
   TRY(BusClient client, connect_quietly(given.bus));
   TRY(Json listed, client.call(kPath, kManager, "ListProposals", {"s", {""}}));
   Words ids;
@@ -71,12 +71,12 @@ Result<Words> proposals_of(const Given& given) {
   return ids;
 }
 
-Result<Words> policies_of(const Given& given) {
+Result<Words> policies_of(const ParsedCommand& given) {
   TRY(policies::Store store, load_policies(given));
   return store.names();
 }
 
-Words servers_of(const Given& given) {
+Words servers_of(const ParsedCommand& given) {
   Words names;
   const ServerDropIns files = ServerDropIns::read(given);
   for (const auto& server : files.options().servers) names.push_back(server.name);
@@ -84,7 +84,7 @@ Words servers_of(const Given& given) {
 }
 
 Result<Words> candidates(const std::string& what, const Words& typed) {
-  const Given given = given_in(typed);
+  const ParsedCommand given = given_in(typed);
   const bool ends_them = std::find(typed.begin(), typed.end(), "kill") != typed.end();
   if (what == "executions") return executions_of(given, ends_them ? Ended::left_out : Ended::offered);
   if (what == "approvals") return approvals_of(given);
@@ -102,7 +102,7 @@ bool is_plain(const std::string& word) {
 
 }  // namespace
 
-Result<int> print_candidates(const Given& given) {
+Result<int> print_candidates(const ParsedCommand& given) {
   ::signal(SIGALRM, [](int) { ::_exit(0); });
   ::alarm(kPatienceSeconds);
   const Words typed = given.words.size() > 1 ? words_of(given.words[1]) : Words();

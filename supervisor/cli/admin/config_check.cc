@@ -13,7 +13,7 @@ namespace admin {
 namespace {
 
 // Without FILE, an ordinary user who has no configuration asks about the machine's.
-configuration::Invocation invocation_for(const Given& given) {
+configuration::Invocation invocation_for(const ParsedCommand& given) {
   Flags flags;
   if (!given.words.empty()) flags.config = given.words.front();
   flags.policies = given.value("policies", "");
@@ -27,7 +27,7 @@ configuration::Invocation invocation_for(const Given& given) {
 
 }  // namespace
 
-Result<int> check_configuration(const Given& given) {
+Result<int> check_configuration(const ParsedCommand& given) {
   const auto loaded = configuration::load(invocation_for(given));
   if (given.json) {
     print_json(configuration::report_json(loaded));

@@ -12,13 +12,13 @@
 namespace admin {
 namespace {
 
-Result<int> act_on_executions(const Given& given, const char* command, const char* method, const char* member,
+Result<int> act_on_executions(const ParsedCommand& given, const char* command, const char* method, const char* member,
                               const std::string& done) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
-  return act_on_each(given, given.words, command, member, [&](const std::string& word) -> Result<Acted> {
+  return act_on_each(given, given.words, command, member, [&](const std::string& word) -> Result<ActionResult> {
     TRY(std::string id, find_execution(warderd, word));
     CHECKED(warderd.call(execution_path(id), kExecution, method));
-    return Acted{id, id + " " + done};
+    return ActionResult{id, id + " " + done};
   });
 }
 
@@ -41,14 +41,15 @@ struct AskedLimits {
   }
 };
 
-Result<std::optional<double>> asked_amount(const Given& given, const std::string& flag, const cli::AmountRange& range) {
+Result<std::optional<double>> asked_amount(const ParsedCommand& given, const std::string& flag,
+                                           const cli::AmountRange& range) {
   if (!given.has(flag)) return std::optional<double>();
   auto value = cli::parse_amount(given.value(flag, ""), range);
   if (!value) return tl::unexpected<Error>(std::move(value).error().within("--" + flag));
   return std::optional<double>(*value);
 }
 
-Result<AskedLimits> asked_limits(const Given& given) {
+Result<AskedLimits> asked_limits(const ParsedCommand& given) {
   constexpr cli::AmountRange kMemory{"MB", 16, 1'048'576, "--memory 256"};
   constexpr cli::AmountRange kTasks{"processes and threads", 4, 1'048'576, "--tasks 32"};
   constexpr cli::AmountRange kCpus{"CPUs", 0.01, 4096, "--cpus 0.5"};
@@ -83,20 +84,22 @@ Result<AskedLimits> asked_limits(const Given& given) {
 
 }  // namespace
 
-Result<int> run_freeze(const Given& given) {
+Result<int> run_freeze(const ParsedCommand& given) {
   return act_on_executions(given, "freeze", "Freeze", "frozen", "is frozen; its wall time stands still");
 }
 
-Result<int> run_thaw(const Given& given) { return act_on_executions(given, "thaw", "Thaw", "thawed", "runs again"); }
+Result<int> run_thaw(const ParsedCommand& given) {
+  return act_on_executions(given, "thaw", "Thaw", "thawed", "runs again");
+}
 
-Result<int> run_limit(const Given& given) {
+Result<int> run_limit(const ParsedCommand& given) {
   TRY(const AskedLimits limits, asked_limits(given));
   TRY(BusClient warderd, BusClient::connect(given.bus));
-  return act_on_each(given, given.words, "limit", "limited", [&](const std::string& word) -> Result<Acted> {
+  return act_on_each(given, given.words, "limit", "limited", [&](const std::string& word) -> Result<ActionResult> {
     TRY(std::string id, find_execution(warderd, word));
     CHECKED(warderd.call_with(execution_path(id), kExecution, "SetLimits",
                               [&limits](sd_bus_message* to) { return limits.append_to(to); }));
-    return Acted{id, id + " is limited to: " + limits.shown};
+    return ActionResult{id, id + " is limited to: " + limits.shown};
   });
 }
 

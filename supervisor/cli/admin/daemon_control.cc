@@ -48,7 +48,7 @@ std::vector<std::string> problems_in(const std::string& text) {
   return lines;
 }
 
-int report_failure(const Given& given, const Error& error) {
+int report_failure(const ParsedCommand& given, const Error& error) {
   const auto problems = problems_in(error.what);
   if (given.json) {
     print_json({{"reloaded", false}, {"problems", problems}});
@@ -78,7 +78,7 @@ void await_end(const BusClient& warderd, const std::string& connection) {
 
 }  // namespace
 
-Result<int> run_reload(const Given& given) {
+Result<int> run_reload(const ParsedCommand& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   auto before = warderd.properties(kPath, kManager);
   if (!before) return tl::unexpected<Error>(no_answer(std::move(before).error(), false));
@@ -99,7 +99,7 @@ Result<int> run_reload(const Given& given) {
   return 0;
 }
 
-Result<int> run_drain(const Given& given) {
+Result<int> run_drain(const ParsedCommand& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   TRY(const Json before, warderd.properties(kPath, kManager));
   const uint64_t left =
@@ -120,7 +120,7 @@ Result<int> run_drain(const Given& given) {
   return 0;
 }
 
-Result<int> run_log_level(const Given& given) {
+Result<int> run_log_level(const ParsedCommand& given) {
   constexpr char kLogPath[] = "/org/freedesktop/LogControl1", kLogControl[] = "org.freedesktop.LogControl1";
   constexpr const char* kLevels[] = {"error", "warning", "notice", "info", "debug"};
   if (!given.words.empty() && std::find(std::begin(kLevels), std::end(kLevels), given.words[0]) == std::end(kLevels))

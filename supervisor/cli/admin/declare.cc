@@ -11,7 +11,7 @@ std::string long_name(std::string name) {
   return name.substr(name.find_first_not_of('-'));
 }
 
-void add_flag(CLI::App& command, const Flag& flag, Given& given) {
+void add_flag(CLI::App& command, const Flag& flag, ParsedCommand& given) {
   const std::string name = long_name(flag.name);
   if (!flag.argument) {
     auto take = [&given, name] { given.flags.emplace_back(name, ""); };
@@ -51,15 +51,15 @@ std::string positional_name(std::string_view words) {
   return name;
 }
 
-void add_command(CLI::App& app, const Command& command, Given& given) {
+void add_command(CLI::App& app, const Command& command, ParsedCommand& given) {
   const auto [group, name] = place_of(app, command.name);
   auto* added = group->add_subcommand(name, command.summary);
-  if (command.asks == Asks::bus)
+  if (command.daemon_call == DaemonCall::over_bus)
     added
         ->add_option("--bus", given.bus,
                      "The bus of warderd: system, session or an address; default: $WARDER_BUS, else the bus it is on")
         ->type_name("BUS");
-  if (command.told == Told::no) added->group("");  // CLI11 hides a command without a group
+  if (command.help == CommandHelp::hidden) added->group("");  // CLI11 hides a command without a group
   added->add_flag("--json", given.json, "Print JSON");
   for (const Flag& flag : command.flags) add_flag(*added, flag, given);
   if (!command.words) return;
@@ -73,7 +73,7 @@ void add_command(CLI::App& app, const Command& command, Given& given) {
 
 }  // namespace
 
-void declare_commands(CLI::App& app, Given& given) {
+void declare_commands(CLI::App& app, ParsedCommand& given) {
   for (const Command& command : commands()) add_command(app, command, given);
 }
 

@@ -13,7 +13,7 @@ class App;
 namespace admin {
 
 // app.parse() fills `given`, which must live as long as `app`.
-void declare_commands(CLI::App& app, Given& given);
+void declare_commands(CLI::App& app, ParsedCommand& given);
 // Takes `--` and the words after it from the command line of a command with AfterDashes::command_line, and returns
 // these words; app.parse() would refuse them once it has one word of the command. Other commands keep theirs.
 std::vector<std::string> take_command_line(int& argc, char** argv);

@@ -43,7 +43,7 @@ int try_user_namespace() {
   return WEXITSTATUS(status);
 }
 
-Findings look_at_installation(const Given& given) {
+Findings look_at_installation(const ParsedCommand& given) {
   Findings all = doctor::look_at_programs();
   all.push_back(doctor::judge_user(::getpwnam("warder") ? doctor::User::known : doctor::User::missing, "warder"));
   all.push_back(doctor::judge_policies(load_policies(given).map([](const auto& store) { return store.names(); })));
@@ -54,7 +54,7 @@ Findings look_at_installation(const Given& given) {
 
 }  // namespace
 
-Result<int> run_doctor(const Given& given) {
+Result<int> run_doctor(const ParsedCommand& given) {
   const char* home = std::getenv("HOME");
   Findings all = doctor::look_at_kernel();
   all.push_back(doctor::look_at_delegation());

@@ -108,7 +108,7 @@ Findings look_at_own_findings(BusClient& client) {
   return all;
 }
 
-Findings look_at_bus(const Given& given) {
+Findings look_at_bus(const ParsedCommand& given) {
   const std::string what = "D-Bus";
   auto client = BusClient::connect(given.bus);
   if (!client)
@@ -125,7 +125,7 @@ Findings look_at_bus(const Given& given) {
 
 }  // namespace
 
-Findings look_at_daemon(const Given& given) {
+Findings look_at_daemon(const ParsedCommand& given) {
   const cli::SocketPath path = cli::find_socket(given.socket);
   Findings findings;
   if (auto socket = cli::connect_daemon(path)) {

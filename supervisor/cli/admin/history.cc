@@ -40,7 +40,7 @@ Result<HistorySource> open_file_source(const std::string& file) {
   return HistorySource(std::move(database));
 }
 
-Result<HistorySource> open_source(const Given& given) {
+Result<HistorySource> open_source(const ParsedCommand& given) {
   if (given.has("journal")) return open_file_source(journal_file(given.value("journal", "")));
   auto warderd = BusClient::connect(given.bus);
   if (warderd && warderd->has_daemon()) return HistorySource(*std::move(warderd));
@@ -66,7 +66,7 @@ Result<uint32_t> user_of(const std::string& text) {
 }
 
 // The filter as ListHistory takes it.
-Result<Json> read_filter(const Given& given) {
+Result<Json> read_filter(const ParsedCommand& given) {
   Json filter = Json::object();
   for (const auto& [flag, key] : kTextFilters)
     if (given.has(flag)) filter[key] = given.value(flag, "");
@@ -115,7 +115,7 @@ Result<HistoryAnswer> next_page(HistorySource& source, Json filter, const std::s
   return HistoryAnswer{element(values, 0), text(element(values, 1))};
 }
 
-Result<uint64_t> read_limit(const Given& given) {
+Result<uint64_t> read_limit(const ParsedCommand& given) {
   const std::string text = given.value("limit", std::to_string(kStandardRows));
   uint64_t limit = 0;
   const char* const end = text.data() + text.size();
@@ -137,7 +137,7 @@ void add_proposal(const BusClient& warderd, Json& record) {
 
 }  // namespace
 
-Result<int> run_history(const Given& given) {
+Result<int> run_history(const ParsedCommand& given) {
   TRY(const uint64_t limit, read_limit(given));
   TRY(const Json filter, read_filter(given));
   TRY(HistorySource source, open_source(given));
@@ -162,7 +162,7 @@ Result<int> run_history(const Given& given) {
   return 0;
 }
 
-Result<int> run_show(const Given& given) {
+Result<int> run_show(const ParsedCommand& given) {
   TRY(HistorySource source, open_source(given));
   const std::string& id = given.words.front();
   Json record;

@@ -26,7 +26,7 @@ struct Stream {
   bool ended = false;
 };
 
-void print_piece(Stream& stream, const std::string& bytes, const Given& given, const std::string& id) {
+void print_piece(Stream& stream, const std::string& bytes, const ParsedCommand& given, const std::string& id) {
   if (!given.json && ::isatty(::fileno(stream.to)) != 1) {  // byte for byte
     std::fwrite(bytes.data(), 1, bytes.size(), stream.to);
     return;
@@ -44,7 +44,7 @@ void print_piece(Stream& stream, const std::string& bytes, const Given& given, c
 }
 
 // Prints all output that the execution has written since the last call.
-Result<> print_more(const BusClient& warderd, const Given& given, const std::string& id, Stream& stream) {
+Result<> print_more(const BusClient& warderd, const ParsedCommand& given, const std::string& id, Stream& stream) {
   for (;;) {
     TRY(Json answer, warderd.call(kPath, kManager, "ReadOutput", {"sstu", {id, stream.name, stream.offset, kAtOnce}}));
     const std::string bytes = text(element(answer, 0));
@@ -57,7 +57,7 @@ Result<> print_more(const BusClient& warderd, const Given& given, const std::str
   }
 }
 
-Result<int> print_output(const BusClient& warderd, const Given& given, const std::string& id) {
+Result<int> print_output(const BusClient& warderd, const ParsedCommand& given, const std::string& id) {
   std::vector<Stream> streams;
   if (!given.has("stderr")) streams.push_back({"stdout", stdout});
   if (!given.has("stdout")) streams.push_back({"stderr", given.json || given.has("stderr") ? stdout : stderr});
@@ -105,7 +105,7 @@ std::string told(const std::string& name, const Json& a) {
 
 }  // namespace
 
-Result<int> run_logs(const Given& given) {
+Result<int> run_logs(const ParsedCommand& given) {
   if (given.words.empty() && !given.has("follow"))
     return fail(Code::invalid, "no execution is named",
                 "name an execution (warder ps --all lists them), or follow all executions with -f");

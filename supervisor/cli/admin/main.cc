@@ -21,7 +21,7 @@ int complain(const std::string& command, const Error& error) {
   return error.code == Code::unavailable ? kExitUnavailable : kExitError;
 }
 
-Result<int> run(const std::string& command, const admin::Given& given) {
+Result<int> run(const std::string& command, const admin::ParsedCommand& given) {
   for (const auto& one : admin::commands())
     if (one.name == command && one.program) return one.program(given);
   return fail(Code::internal, "this command has no function");
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("warder ") + kWarderVersion);
   app.require_subcommand(1);
   app.fallthrough();
-  admin::Given given;
+  admin::ParsedCommand given;
   admin::declare_socket(app, given.socket);
   admin::declare_commands(app, given);
   const auto command_line = admin::take_command_line(argc, argv);

@@ -91,7 +91,7 @@ Json sample_in(std::string_view line) {
 
 }  // namespace
 
-Result<int> run_metrics(const Given& given) {
+Result<int> run_metrics(const ParsedCommand& given) {
   const auto beside = std::filesystem::path(cli::find_socket(given.socket).path).replace_filename("metrics.sock");
   TRY(const std::string text, fetch(given.value("from", beside.string())));
   if (!given.json) {

@@ -52,7 +52,7 @@ void print(const PolicyAnswer& answer) {
 
 }  // namespace
 
-Result<int> check_policies(const Given& given) {
+Result<int> check_policies(const ParsedCommand& given) {
   auto store = load_policies(given);
   if (!store && store.error().code == Code::not_found) return tl::unexpected<Error>(std::move(store).error());
   const auto problems = store ? std::vector<std::string>{} : lines_of(store.error().what);
@@ -69,7 +69,7 @@ Result<int> check_policies(const Given& given) {
   return store ? 0 : 1;
 }
 
-Result<int> show_policy(const Given& given) {
+Result<int> show_policy(const ParsedCommand& given) {
   TRY(const policies::Store store, load_policies(given));
   TRY(const ChosenPolicy chosen, choose_policy(store, given));
   if (!chosen.policy)
@@ -88,7 +88,7 @@ Result<int> show_policy(const Given& given) {
   return 0;
 }
 
-Result<int> explain_policy(const Given& given) {
+Result<int> explain_policy(const ParsedCommand& given) {
   TRY(const policies::Store store, load_policies(given));
   TRY(const ChosenPolicy chosen, choose_policy(store, given));
   TRY(const auto answers, answer_request(store, chosen, given));

@@ -122,7 +122,7 @@ Json policy_of(const Guardrails& rails, const std::string& file, const Json& bas
 
 }  // namespace
 
-Result<int> import_policy(const Given& given) {
+Result<int> import_policy(const ParsedCommand& given) {
   if (given.words.size() != 1) return fail(Code::invalid, "name one file");
   const std::string& path = given.words[0];
   TRY(const Json object, read_guardrails(path));

@@ -106,7 +106,7 @@ bool names_tool(const policies::CallRule& rule, const std::string& tool) {
 }
 
 // An upstream server's tool: the answer comes from the first call rule that fits its name and the arguments.
-Result<PolicyAnswer> about_other_tool(const Request& request, const std::string& tool, const Given& given) {
+Result<PolicyAnswer> about_other_tool(const Request& request, const std::string& tool, const ParsedCommand& given) {
   const std::string about = "tool " + tool, arguments_text = given.value("arguments", "");
   Json arguments = Json::object();
   if (!arguments_text.empty()) {
@@ -191,7 +191,7 @@ PolicyAnswer about_network(const Request& request) {
 }
 
 // A request of code in a jail to a host, as the proxy decides it; addresses are not looked up here.
-Result<> answer_host(const Request& request, const Given& given, std::vector<PolicyAnswer>& answers) {
+Result<> answer_host(const Request& request, const ParsedCommand& given, std::vector<PolicyAnswer>& answers) {
   if (!given.has("host")) {
     for (const char* flag : {"port", "method", "path"})
       if (given.has(flag)) return fail(Code::invalid, fmt::format("--{} without --host", flag), "name the host, too");
@@ -227,7 +227,7 @@ Result<> answer_host(const Request& request, const Given& given, std::vector<Pol
   return {};
 }
 
-Result<> answer_limits(const Request& request, const Given& given, std::vector<PolicyAnswer>& answers) {
+Result<> answer_limits(const Request& request, const ParsedCommand& given, std::vector<PolicyAnswer>& answers) {
   const auto& most = request.policy.limits.maximum;
   if (const auto value = given.value("memory", ""); given.has("memory")) {
     TRY(auto answer, about_amount(request, "memory " + value + " MB", value, "memory_bytes", 1 << 20, most.memory_bytes,
@@ -242,7 +242,7 @@ Result<> answer_limits(const Request& request, const Given& given, std::vector<P
   return {};
 }
 
-Result<> answer_tool(const Request& request, const Given& given, std::vector<PolicyAnswer>& answers) {
+Result<> answer_tool(const Request& request, const ParsedCommand& given, std::vector<PolicyAnswer>& answers) {
   if (!given.has("tool")) {
     if (given.has("arguments")) return fail(Code::invalid, "--arguments without --tool", "name the tool, too");
     return {};
@@ -266,7 +266,7 @@ std::string_view allowed_name(Allowed allowed) {
 }
 
 Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, const ChosenPolicy& chosen,
-                                                 const Given& given) {
+                                                 const ParsedCommand& given) {
   std::vector<PolicyAnswer> answers;
   if (!given.has("policy")) answers.push_back(about_tenant(chosen));
   if (!chosen.policy) return answers;

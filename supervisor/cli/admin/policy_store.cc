@@ -118,7 +118,7 @@ Result<ChosenPolicy> choose_for_subject(const policies::Store& store, const poli
 
 }  // namespace
 
-std::vector<std::string> policy_folders(const Given& given) {
+std::vector<std::string> policy_folders(const ParsedCommand& given) {
   if (auto named = given.values("policies"); !named.empty()) return named;
   std::vector<std::string> folders;
   std::error_code missing;
@@ -127,7 +127,7 @@ std::vector<std::string> policy_folders(const Given& given) {
   return folders;
 }
 
-Result<policies::Store> load_policies(const Given& given) {
+Result<policies::Store> load_policies(const ParsedCommand& given) {
   auto folders = policy_folders(given);
   if (folders.empty())
     return fail(Code::not_found,
@@ -139,7 +139,7 @@ Result<policies::Store> load_policies(const Given& given) {
   return store;
 }
 
-Result<ChosenPolicy> choose_policy(const policies::Store& store, const Given& given) {
+Result<ChosenPolicy> choose_policy(const policies::Store& store, const ParsedCommand& given) {
   const std::string named = given.value("policy", given.words.empty() ? "" : given.words.front());
   if (!named.empty()) {
     if (auto policy = store.find(named)) return ChosenPolicy{{}, std::move(policy), {}, {}};

@@ -22,7 +22,7 @@ struct NamedProposal {
 };
 
 // The proposals of the tenant that --tenant names, or of all tenants that this user sees.
-Result<Json> list_proposals(const BusClient& warderd, const Given& given) {
+Result<Json> list_proposals(const BusClient& warderd, const ParsedCommand& given) {
   const std::string tenant = given.value("tenant", "");
   const BusClient::Arguments arguments{"s", {tenant}};
   if (!tenant.empty()) return warderd.call(kPath, kManager, "ListProposals", arguments);
@@ -30,7 +30,7 @@ Result<Json> list_proposals(const BusClient& warderd, const Given& given) {
                       [&](sd_bus_message* to) { return append_arguments(to, arguments); });
 }
 
-Result<NamedProposal> find_proposal(const BusClient& warderd, const Given& given, const std::string& typed) {
+Result<NamedProposal> find_proposal(const BusClient& warderd, const ParsedCommand& given, const std::string& typed) {
   TRY(const Json all, list_proposals(warderd, given));
   std::vector<std::string> ids;
   for (const Json& one : all) ids.push_back(text(one, "Id"));
@@ -51,7 +51,7 @@ uint64_t file_count(const Json& proposal) {
   return number(proposal, "Created") + number(proposal, "Modified") + number(proposal, "Deleted");
 }
 
-Result<int> print_proposals(const Given& given) {
+Result<int> print_proposals(const ParsedCommand& given) {
   TRY(const BusClient warderd, BusClient::connect(given.bus));
   TRY(const Json all, list_proposals(warderd, given));
   if (given.json) {
@@ -129,7 +129,7 @@ std::string conflict_text(const char* command, const char* act, const std::strin
 }
 
 // Prints the result of a commit or an undo. Returns the exit status.
-int print_result(const Given& given, const NamedProposal& which, Json result, const std::string& done,
+int print_result(const ParsedCommand& given, const NamedProposal& which, Json result, const std::string& done,
                  const std::string& conflict) {
   const bool is_done = member(result, "Done") == true;
   if (given.json) {
@@ -151,7 +151,7 @@ int append_commit(sd_bus_message* to, const NamedProposal& which, const std::vec
 
 }  // namespace
 
-Result<int> run_diff(const Given& given) {
+Result<int> run_diff(const ParsedCommand& given) {
   if (given.words.empty()) return print_proposals(given);
   TRY(const BusClient warderd, BusClient::connect(given.bus));
   TRY(const NamedProposal which, find_proposal(warderd, given, given.words.front()));
@@ -168,7 +168,7 @@ Result<int> run_diff(const Given& given) {
   return 0;
 }
 
-Result<int> run_commit(const Given& given) {
+Result<int> run_commit(const ParsedCommand& given) {
   TRY(const BusClient warderd, BusClient::connect(given.bus));
   TRY(const NamedProposal which, find_proposal(warderd, given, given.words.front()));
   const std::vector<std::string> paths(given.words.begin() + 1, given.words.end());
@@ -183,7 +183,7 @@ Result<int> run_commit(const Given& given) {
                           " PATH...; warder diff " + which.id + " shows them\n");
 }
 
-Result<int> run_undo(const Given& given) {
+Result<int> run_undo(const ParsedCommand& given) {
   TRY(const BusClient warderd, BusClient::connect(given.bus));
   TRY(const NamedProposal which, find_proposal(warderd, given, given.words.front()));
   TRY(const Json result, warderd.call(kPath, kManager, "UndoProposal", {"ss", {which.tenant, which.id}}));
@@ -195,12 +195,12 @@ Result<int> run_undo(const Given& given) {
                           "  put these files back as the commit left them, then undo again\n");
 }
 
-Result<int> run_discard(const Given& given) {
+Result<int> run_discard(const ParsedCommand& given) {
   TRY(const BusClient warderd, BusClient::connect(given.bus));
-  return act_on_each(given, given.words, "discard", "done", [&](const std::string& word) -> Result<Acted> {
+  return act_on_each(given, given.words, "discard", "done", [&](const std::string& word) -> Result<ActionResult> {
     TRY(const NamedProposal which, find_proposal(warderd, given, word));
     CHECKED(warderd.call(kPath, kManager, "DiscardProposal", {"ss", {which.tenant, which.id}}));
-    return Acted{which.id, which.id + " is discarded: its files are deleted, the workspace is as it was"};
+    return ActionResult{which.id, which.id + " is discarded: its files are deleted, the workspace is as it was"};
   });
 }
 

@@ -22,7 +22,7 @@ bool is_one_of(const std::string& value, const std::vector<std::string>& allowed
 }
 
 // The states that --state names. Errors: invalid.
-Result<std::vector<std::string>> asked_states(const Given& given) {
+Result<std::vector<std::string>> asked_states(const ParsedCommand& given) {
   auto states = given.values("state");
   for (const auto& state : states)
     if (std::find(std::begin(kStates), std::end(kStates), state) == std::end(kStates))
@@ -31,7 +31,7 @@ Result<std::vector<std::string>> asked_states(const Given& given) {
   return states;
 }
 
-Result<std::vector<Json>> filtered(std::vector<Json> all, const Given& given) {
+Result<std::vector<Json>> filtered(std::vector<Json> all, const ParsedCommand& given) {
   TRY(const auto states, asked_states(given));
   const auto tenants = given.values("tenant"), languages = given.values("language");
   const bool ended = given.has("all") || (!states.empty() && is_one_of("ended", states));
@@ -53,7 +53,7 @@ bool is_confirmed(const std::string& question) {
 }
 
 // The ids that `warder kill` means: those that were typed, or all of one tenant after a confirmation.
-Result<std::vector<std::string>> asked_ids(const BusClient& warderd, const Given& given) {
+Result<std::vector<std::string>> asked_ids(const BusClient& warderd, const ParsedCommand& given) {
   if (!given.has("tenant")) {
     if (given.words.empty())
       return fail(Code::invalid, "no EXECUTION is named",
@@ -74,7 +74,7 @@ Result<std::vector<std::string>> asked_ids(const BusClient& warderd, const Given
 }
 
 // `warder ps --cluster`: the executions of all nodes.
-Result<int> show_cluster_executions(const BusClient& warderd, const Given& given) {
+Result<int> show_cluster_executions(const BusClient& warderd, const ParsedCommand& given) {
   if (given.has("all"))
     return fail(Code::invalid, "--all and --cluster exclude each other",
                 "other nodes tell what waits or runs; leave one out");
@@ -100,7 +100,7 @@ Result<int> show_cluster_executions(const BusClient& warderd, const Given& given
 
 }  // namespace
 
-Result<int> run_ps(const Given& given) {
+Result<int> run_ps(const ParsedCommand& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   if (given.has("cluster")) return show_cluster_executions(warderd, given);
   TRY(auto all, warderd.executions());
@@ -116,13 +116,13 @@ Result<int> run_ps(const Given& given) {
   return 0;
 }
 
-Result<int> run_kill(const Given& given) {
+Result<int> run_kill(const ParsedCommand& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   TRY(const auto typed, asked_ids(warderd, given));
-  return act_on_each(given, typed, "kill", "killed", [&warderd](const std::string& word) -> Result<Acted> {
+  return act_on_each(given, typed, "kill", "killed", [&warderd](const std::string& word) -> Result<ActionResult> {
     TRY(std::string id, find_execution(warderd, word));
     CHECKED(warderd.call(kPath, kManager, "KillExecution", {"s", {id}}));
-    return Acted{id, id + " is ended, outcome cancelled"};
+    return ActionResult{id, id + " is ended, outcome cancelled"};
   });
 }
 

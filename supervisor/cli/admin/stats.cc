@@ -39,7 +39,7 @@ void row(std::string name, const std::string& shown) {
 
 }  // namespace
 
-Result<int> run_stats(const Given& given) {
+Result<int> run_stats(const ParsedCommand& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   TRY(Json all, warderd.properties(kPath, kManager));
   if (given.json) {

@@ -80,7 +80,7 @@ Result<bool> export_to(int archive, const std::string& state, const std::string&
 
 }  // namespace
 
-Result<int> export_tenant(const Given& given) {
+Result<int> export_tenant(const ParsedCommand& given) {
   if (given.words.size() != 2)
     return fail(Code::invalid, "a tenant and a file are needed", "warder tenant export NAME FILE.tar");
   const std::string &tenant = given.words[0], &path = given.words[1];

@@ -31,7 +31,7 @@ Result<> ask_for_removal(const std::string& name) {
 
 }  // namespace
 
-Result<int> run_tenants(const Given& given) {
+Result<int> run_tenants(const ParsedCommand& given) {
   TRY(const BusClient warderd, BusClient::connect(given.bus));
   TRY(const Json all, warderd.call(kPath, kManager, "ListTenantRecords"));
   if (given.json) {
@@ -60,7 +60,7 @@ Result<int> run_tenants(const Given& given) {
   return 0;
 }
 
-Result<int> remove_tenant(const Given& given) {
+Result<int> remove_tenant(const ParsedCommand& given) {
   const std::string& name = given.words.front();
   TRY(const BusClient warderd, BusClient::connect(given.bus));
   if (!given.has("yes")) CHECKED(ask_for_removal(name));

@@ -18,12 +18,6 @@ std::string printed(const char* format, double value, const char* unit) {
   return text;
 }
 
-winsize terminal() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0) return {};
-  return size;
-}
-
 }  // namespace
 
 std::string bytes_text(uint64_t bytes) {
@@ -92,7 +86,9 @@ std::vector<std::string> table(const std::vector<Column>& columns, const std::ve
   return all;
 }
 
-size_t terminal_width() { return terminal().ws_col; }
-size_t terminal_height() { return terminal().ws_row; }
+size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
+}
 
 }  // namespace admin

@@ -28,8 +28,7 @@ using Line = std::vector<std::string>;
 // The lines of a table, each made harmless(), of at most `width` bytes (0: no limit). The titles are the first line.
 std::vector<std::string> table(const std::vector<Column>& columns, const std::vector<Line>& lines, size_t width);
 
-// The size of the terminal on standard output, in characters; 0: standard output is no terminal.
+// The width of the terminal on standard output, in characters; 0: standard output is no terminal.
 size_t terminal_width();
-size_t terminal_height();
 
 }  // namespace admin

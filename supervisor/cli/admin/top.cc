@@ -193,7 +193,8 @@ Result<int> print_plain(TopSource source, const TopOrder& order) {
   return 0;
 }
 
-Result<double> number_between(const Given& given, const char* flag, const char* otherwise, double least, double most) {
+Result<double> number_between(const ParsedCommand& given, const char* flag, const char* otherwise, double least,
+                              double most) {
   const std::string value = given.value(flag, otherwise);
   char* end = nullptr;
   const double asked = std::strtod(value.c_str(), &end);
@@ -205,7 +206,7 @@ Result<double> number_between(const Given& given, const char* flag, const char* 
 
 }  // namespace
 
-Result<int> run_top(const Given& given) {
+Result<int> run_top(const ParsedCommand& given) {
   TopOrder order;
   const std::string sort = given.value("sort", "age");
   if (const auto parsed = parse_top_sort(sort)) {

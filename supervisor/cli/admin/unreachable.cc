@@ -9,7 +9,7 @@
 
 namespace admin {
 
-Result<int> explain_unreachable(const Given& given) {
+Result<int> explain_unreachable(const ParsedCommand& given) {
   if (const auto error = why_unreachable(given.bus.empty() ? "system" : given.bus))
     std::printf("%s\n%s\n", error->what.c_str(), error->hint.c_str());
   return 0;

@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMaxTrustFile = 300 << 10, kMaxNodeFile = 64 << 10;  // bytes
 constexpr size_t kMaxServers = 16, kMaxLabels = 32;
 
-std::string folder_flag(const Given& given) {
+std::string folder_flag(const ParsedCommand& given) {
   std::string folder = std::filesystem::absolute(given.value("folder", "/etc/warder/cluster")).lexically_normal();
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
   return folder;
@@ -62,7 +62,7 @@ Result<> check_server(const std::string& url) {
   return {};
 }
 
-Result<Json> read_servers(const Given& given) {
+Result<Json> read_servers(const ParsedCommand& given) {
   std::vector<std::string> servers = given.values("server");
   if (servers.empty()) servers.emplace_back("tls://localhost:4222");
   if (servers.size() > kMaxServers)
@@ -71,7 +71,7 @@ Result<Json> read_servers(const Given& given) {
   return Json(servers);
 }
 
-Result<Json> read_labels(const Given& given) {
+Result<Json> read_labels(const ParsedCommand& given) {
   Json labels = Json::object();
   for (const auto& label : given.values("label")) {
     const size_t equals = label.find('=');
@@ -88,7 +88,7 @@ Result<Json> read_labels(const Given& given) {
 
 }  // namespace
 
-Result<ClusterFolder> ClusterFolder::open_to_change(const Given& given) {
+Result<ClusterFolder> ClusterFolder::open_to_change(const ParsedCommand& given) {
   const std::string path = folder_flag(given);
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -102,7 +102,7 @@ Result<ClusterFolder> ClusterFolder::open_to_change(const Given& given) {
   return folder;
 }
 
-Result<ClusterFolder> ClusterFolder::open_to_read(const Given& given) {
+Result<ClusterFolder> ClusterFolder::open_to_read(const ParsedCommand& given) {
   ClusterFolder folder;
   folder.folder_ = folder_flag(given);
   folder.authority_ = given.has("authority")
@@ -213,7 +213,8 @@ Result<NodeKeys> read_node_keys(const ClusterFolder& folder, const std::string& 
   return keys;
 }
 
-Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNames& names, const Given& given) {
+Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNames& names,
+                                       const ParsedCommand& given) {
   TRY(const Json servers, read_servers(given));
   TRY(const Json labels, read_labels(given));
   constexpr size_t kMaxReplicas = 3;
@@ -230,7 +231,7 @@ Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNa
   return configuration.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result<std::string> name_flag(const Given& given, const char* flag) {
+Result<std::string> name_flag(const ParsedCommand& given, const char* flag) {
   const std::string name = given.value(flag, "");
   if (cluster::is_cluster_word(name)) return name;
   return fail(Code::invalid,

@@ -26,7 +26,7 @@ std::string workspace_word(std::string word) {
   return word;
 }
 
-Result<BusClient> connect_to_own_node(const Given& given, std::string& self) {
+Result<BusClient> connect_to_own_node(const ParsedCommand& given, std::string& self) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   TRY(const Json own, warderd.properties(kPath, kCluster));
   self = text(own, "Self");
@@ -36,7 +36,7 @@ Result<BusClient> connect_to_own_node(const Given& given, std::string& self) {
               "warder nodes; journalctl --unit=warder-node");
 }
 
-Result<> check_node(const Given& given, const std::string& self) {
+Result<> check_node(const ParsedCommand& given, const std::string& self) {
   if (given.words.empty() || given.words.front() == self) return {};
   return fail(Code::invalid, fmt::format("this machine is node {}", self),
               "call the command on node " + given.words.front());
@@ -54,7 +54,7 @@ struct Drained {
   size_t moved = 0, stay = 0;
 };
 
-void drain_home(const BusClient& warderd, const Given& given, const std::string& home, const std::string& park,
+void drain_home(const BusClient& warderd, const ParsedCommand& given, const std::string& home, const std::string& park,
                 Drained& drained) {
   const auto done = park.empty() ? warderd.call(kPath, kCluster, "Move", {"ss", {home, ""}})
                                  : warderd.call(kPath, kCluster, "Park", {"ss", {home, park}});
@@ -76,7 +76,7 @@ void drain_home(const BusClient& warderd, const Given& given, const std::string&
 
 }  // namespace
 
-Result<int> run_nodes_drain(const Given& given) {
+Result<int> run_nodes_drain(const ParsedCommand& given) {
   std::string self, park = given.value("park", "");
   TRY(BusClient warderd, connect_to_own_node(given, self));
   CHECKED(check_node(given, self));
@@ -104,7 +104,7 @@ Result<int> run_nodes_drain(const Given& given) {
   return drained.stay == 0 ? 0 : 1;
 }
 
-Result<int> run_nodes_undrain(const Given& given) {
+Result<int> run_nodes_undrain(const ParsedCommand& given) {
   std::string self;
   TRY(const BusClient warderd, connect_to_own_node(given, self));
   CHECKED(check_node(given, self));
@@ -116,7 +116,7 @@ Result<int> run_nodes_undrain(const Given& given) {
   return 0;
 }
 
-Result<int> run_nodes_move(const Given& given) {
+Result<int> run_nodes_move(const ParsedCommand& given) {
   if (given.words.size() > 2)
     return fail(Code::invalid, "too many words", "warder nodes move ACCOUNT[/WORKSPACE] [NODE]");
   std::string self;
@@ -132,7 +132,7 @@ Result<int> run_nodes_move(const Given& given) {
   return 0;
 }
 
-Result<int> run_nodes_restore(const Given& given) {
+Result<int> run_nodes_restore(const ParsedCommand& given) {
   std::string self;
   TRY(BusClient warderd, connect_to_own_node(given, self));
   warderd.wait_at_most(kMoveLimit);

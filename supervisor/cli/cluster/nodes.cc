@@ -47,7 +47,7 @@ Json node_json(const cluster::TrustedNode& node) {
 }
 
 // Puts the node of a request into the record. Errors: invalid: the name is taken; denied: the old key is another one.
-Result<> put_node(cluster::TrustRecord& record, const cluster::JoinRequest& request, const Given& given) {
+Result<> put_node(cluster::TrustRecord& record, const cluster::JoinRequest& request, const ParsedCommand& given) {
   if (request.cluster != record.cluster)
     return fail(
         Code::invalid,
@@ -101,7 +101,7 @@ std::string own_state(const ClusterFolder& folder, const NodeNames& names, const
 
 }  // namespace
 
-Result<int> add_cluster_node(const Given& given) {
+Result<int> add_cluster_node(const ParsedCommand& given) {
   TRY(const cluster::JoinRequest request, cluster::read_join_request(given.words.front()));
   TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
   TRY(cluster::TrustRecord record, folder.read_trust());
@@ -124,7 +124,7 @@ Result<int> add_cluster_node(const Given& given) {
   return 0;
 }
 
-Result<int> remove_cluster_node(const Given& given) {
+Result<int> remove_cluster_node(const ParsedCommand& given) {
   const std::string& name = given.words.front();
   TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
   TRY(cluster::TrustRecord record, folder.read_trust());
@@ -144,7 +144,7 @@ Result<int> remove_cluster_node(const Given& given) {
   return 0;
 }
 
-Result<int> show_cluster(const Given& given) {
+Result<int> show_cluster(const ParsedCommand& given) {
   TRY(const ClusterFolder folder, ClusterFolder::open_to_read(given));
   TRY(const cluster::TrustRecord record, folder.read_trust());
   const auto names = folder.read_names();

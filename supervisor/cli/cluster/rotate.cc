@@ -24,7 +24,8 @@ Result<> put_in_place(const std::string& path) {
 }
 
 // The record has the new keys: the old ones go. A call that was interrupted between both files is finished, too.
-Result<int> finish_node(const ClusterFolder& folder, const NodeNames& names, const Given& given, int64_t serial) {
+Result<int> finish_node(const ClusterFolder& folder, const NodeNames& names, const ParsedCommand& given,
+                        int64_t serial) {
   for (const char* file : {"nats.seed", "node.key"})  // node.key last: while it is there, the call can be repeated
     if (folder.has(std::string(file) + kNextSuffix)) CHECKED(put_in_place(folder.file(file)));
   if (given.json)
@@ -36,7 +37,7 @@ Result<int> finish_node(const ClusterFolder& folder, const NodeNames& names, con
   return 0;
 }
 
-Result<int> rotate_node(const Given& given) {
+Result<int> rotate_node(const ParsedCommand& given) {
   TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
   TRY(const NodeNames names, folder.read_names());
   TRY(const cluster::TrustRecord record, folder.read_trust());
@@ -88,7 +89,7 @@ Result<> finish_authority(const ClusterFolder& folder, const cluster::TrustRecor
               "no record was signed with it: remove the file, then call again");
 }
 
-Result<int> rotate_authority(const Given& given) {
+Result<int> rotate_authority(const ParsedCommand& given) {
   TRY(ClusterFolder folder, ClusterFolder::open_to_change(given));
   TRY(cluster::TrustRecord record, folder.read_trust());
   CHECKED(finish_authority(folder, record));
@@ -122,7 +123,7 @@ Result<int> rotate_authority(const Given& given) {
 
 }  // namespace
 
-Result<int> rotate_cluster_key(const Given& given) {
+Result<int> rotate_cluster_key(const ParsedCommand& given) {
   const std::string& what = given.words.front();
   if (what == "node") return rotate_node(given);
   if (what == "authority") return rotate_authority(given);

@@ -72,7 +72,7 @@ Result<> expect_same_node(const ClusterFolder& folder, const NodeNames& names) {
               "give these names to print its request again, or move the folder away first");
 }
 
-Result<int> print_request(const ClusterFolder& folder, const NodeNames& names, const Given& given, bool fresh) {
+Result<int> print_request(const ClusterFolder& folder, const NodeNames& names, const ParsedCommand& given, bool fresh) {
   TRY(const NodeKeys keys, read_node_keys(folder, ""));
   cluster::JoinRequest request;
   request.cluster = names.cluster;
@@ -99,7 +99,7 @@ Result<int> print_request(const ClusterFolder& folder, const NodeNames& names, c
 
 }  // namespace
 
-Result<int> init_cluster(const Given& given) {
+Result<int> init_cluster(const ParsedCommand& given) {
   NodeNames names;
   TRY(names.cluster, name_flag(given, "name"));
   TRY(names.node, name_flag(given, "node"));
@@ -137,7 +137,7 @@ Result<int> init_cluster(const Given& given) {
   return 0;
 }
 
-Result<int> join_cluster(const Given& given) {
+Result<int> join_cluster(const ParsedCommand& given) {
   NodeNames names;
   TRY(names.cluster, name_flag(given, "cluster"));
   TRY(names.node, name_flag(given, "node"));

@@ -36,7 +36,7 @@ Result<std::string> skill_content(const std::string& path, const std::string& na
 }
 
 // What is to be signed; empty for --withdraw. A policy or a file of definitions must be a JSON object.
-Result<std::string> rule_content(const Given& given, const cluster::SignedRule& rule) {
+Result<std::string> rule_content(const ParsedCommand& given, const cluster::SignedRule& rule) {
   if (given.has("withdraw") == given.has("file"))
     return fail(Code::invalid, "--file: give the file to sign, or --withdraw",
                 "for example --file /etc/warder/policies/strict.json");
@@ -54,7 +54,7 @@ Result<std::string> rule_content(const Given& given, const cluster::SignedRule& 
 }
 
 // One more than that of the rule in the folder, or the one of --serial. Errors: invalid: not larger than the last one.
-Result<int64_t> next_serial(const std::string& path, const Given& given) {
+Result<int64_t> next_serial(const std::string& path, const ParsedCommand& given) {
   int64_t last = 0;
   auto text = cluster::read_trusted_file(path, cluster::kMaxRuleText);
   if (!text && text.error().code != Code::not_found) return tl::unexpected<Error>(std::move(text).error());
@@ -90,7 +90,7 @@ Result<> check_rule_name(const std::string& kind, const std::string& name) {
 
 }  // namespace
 
-Result<int> sign_cluster_rule(const Given& given) {
+Result<int> sign_cluster_rule(const ParsedCommand& given) {
   cluster::SignedRule rule;
   if (given.has("catalog") && given.has("skill"))
     return fail(Code::invalid, "--skill: a rule has a skill or tool definitions, not both",

@@ -56,7 +56,7 @@ Result<std::vector<Json>> list_cluster_nodes(const BusClient& warderd) {
 
 }  // namespace
 
-Result<int> run_nodes(const Given& given) {
+Result<int> run_nodes(const ParsedCommand& given) {
   TRY(const BusClient warderd, BusClient::connect(given.bus));
   TRY(const Json own, warderd.properties(kPath, kCluster));
   CHECKED(check_standing(text(own, "State")));

@@ -104,7 +104,7 @@ Task<> stop_when_told(Loop& loop, AsyncFd signals) {
   loop.stop();
 }
 
-void print_start(const Place& place, bool may_act, const Given& given) {
+void print_start(const Place& place, bool may_act, const ParsedCommand& given) {
   const std::string path = "/" + place.address.key + "/";
   if (given.json) {
     print_json({{"address", place.shown}, {"path", path}, {"tunnel", place.tunnel}});
@@ -121,7 +121,7 @@ void print_start(const Place& place, bool may_act, const Given& given) {
 
 }  // namespace
 
-Result<int> run_dashboard(const Given& given) {
+Result<int> run_dashboard(const ParsedCommand& given) {
   if (given.has("unix") && given.has("port"))
     return fail(Code::invalid, "--unix and --port exclude each other", "leave one out");
   TRY(Place place,

@@ -23,7 +23,7 @@ using layers::NamedLayer;
 
 constexpr size_t kShownHash = 12, kShownOffers = 8;
 
-std::string folder_of(const Given& given) { return given.value("state", "/var/lib/warder") + "/layers"; }
+std::string folder_of(const ParsedCommand& given) { return given.value("state", "/var/lib/warder") + "/layers"; }
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -66,7 +66,7 @@ std::vector<std::string> split_words(const std::vector<std::string>& values) {
   return words;
 }
 
-Result<> gather(const Given& given, LayerBuild& build) {
+Result<> gather(const ParsedCommand& given, LayerBuild& build) {
   const auto debs = split_words(given.values("deb"));
   if (debs.empty() && !given.has("wheels") && !given.has("requirements") && !given.has("npm"))
     return fail(Code::invalid, "no packages: give --deb, --wheels, --requirements or --npm",
@@ -83,7 +83,7 @@ Result<> gather(const Given& given, LayerBuild& build) {
 
 }  // namespace
 
-Result<int> build_layer(const Given& given) {
+Result<int> build_layer(const ParsedCommand& given) {
   if (::geteuid() != 0) return fail(Code::denied, "only root can build layers", "sudo warder layer build ...");
   NamedLayer what;
   what.name = given.words.front();
@@ -118,7 +118,7 @@ Result<int> build_layer(const Given& given) {
   return 0;
 }
 
-Result<int> list_layers(const Given& given) {
+Result<int> list_layers(const ParsedCommand& given) {
   std::vector<NamedLayer> all;
   const auto store = LayerStore::open(folder_of(given));
   if (!store && store.error().code != Code::not_found) return tl::unexpected<Error>(store.error());
@@ -145,7 +145,7 @@ Result<int> list_layers(const Given& given) {
   return 0;
 }
 
-Result<int> verify_layers(const Given& given) {
+Result<int> verify_layers(const ParsedCommand& given) {
   TRY(const LayerStore store, LayerStore::open(folder_of(given)));
   std::vector<std::string> names = given.words;
   if (names.empty()) {
@@ -168,7 +168,7 @@ Result<int> verify_layers(const Given& given) {
   return is_good ? 0 : 1;
 }
 
-Result<int> remove_layers(const Given& given) {
+Result<int> remove_layers(const ParsedCommand& given) {
   TRY(LayerStore store, LayerStore::open_to_change(folder_of(given)));
   Json told = Json::array();
   for (const auto& name : given.words) {

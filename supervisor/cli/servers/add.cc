@@ -30,7 +30,7 @@ bool has_scheme(const std::string& word) {
   return mark != word.npos && mark > 0 && word.find_first_of("/ ") > mark;
 }
 
-Result<Json> entry_of(const Given& given) {
+Result<Json> entry_of(const ParsedCommand& given) {
   Json entry = Json::object();
   const std::string& first = given.words[1];
   if (is_url(first)) {
@@ -73,7 +73,7 @@ void print_advice(const CallAdvice& one, const std::string& server) {
                                       server, one.policy, dump_json(call_rule(server, "allow"))));
 }
 
-Result<> write_rule_of_flag(const Given& given, const AddedServer& server) {
+Result<> write_rule_of_flag(const ParsedCommand& given, const AddedServer& server) {
   if (!given.has("call")) return {};
   const std::string verdict = given.value("call", "");
   TRY(const auto written, write_call_rule(given, server.name, server.tools, verdict));
@@ -105,7 +105,7 @@ std::string copied_program(const std::string& entry) {
 }
 
 // The files that had rules for the server. Policies that cannot be read or written keep theirs, with a warning.
-std::vector<RemovedRule> removed_rules(const Given& given, const std::string& server) {
+std::vector<RemovedRule> removed_rules(const ParsedCommand& given, const std::string& server) {
   auto rules = remove_call_rule(given, server);
   if (rules) return *std::move(rules);
   if (rules.error().code != Code::not_found)
@@ -125,7 +125,7 @@ Result<> restored(ServerDropIns& files, const std::string& name, const std::opti
 
 }  // namespace
 
-Result<> check_call_flag(const Given& given) {
+Result<> check_call_flag(const ParsedCommand& given) {
   const std::string call = given.value("call", "allow");
   if (call != "allow" && call != "ask" && call != "deny") return fail(Code::invalid, "--call: not allow, ask or deny");
   return {};
@@ -142,7 +142,7 @@ Result<Json> pairs_of(const std::vector<std::string>& flags, const char* flag) {
   return all;
 }
 
-Result<> take_entry_flags(const Given& given, Json& entry) {
+Result<> take_entry_flags(const ParsedCommand& given, Json& entry) {
   TRY(Json variables, pairs_of(given.values("env"), "--env"));
   if (!variables.empty()) entry["env"] = std::move(variables);
   TRY(Json secrets, pairs_of(given.values("secret"), "--secret"));
@@ -151,12 +151,12 @@ Result<> take_entry_flags(const Given& given, Json& entry) {
   return {};
 }
 
-Result<> check_daemons_files(const Given& given, const RunningDaemon& daemon, const ServerDropIns& files) {
+Result<> check_daemons_files(const ParsedCommand& given, const RunningDaemon& daemon, const ServerDropIns& files) {
   CHECKED(daemon.expect_same_configuration(files));
   return given.has("call") ? check_rules_writable(given) : Result<>{};
 }
 
-Result<AddedServer> add_entry(const Given& given, const std::string& name, const Json& entry, NameTaken taken) {
+Result<AddedServer> add_entry(const ParsedCommand& given, const std::string& name, const Json& entry, NameTaken taken) {
   CHECKED(check_call_flag(given));
   ServerDropIns files = ServerDropIns::read(given);
   TRY(const upstream::ServerConfig server, files.check(name, entry, taken));
@@ -210,7 +210,7 @@ Result<> start_added(const RunningDaemon& daemon, AddedServer& server) {
   return {};
 }
 
-Result<int> report_added(const Given& given, const AddedServer& server) {
+Result<int> report_added(const ParsedCommand& given, const AddedServer& server) {
   const int status = server.problem.empty() ? 0 : 1;
   if (auto written = write_rule_of_flag(given, server); !written)
     return tl::unexpected<Error>(
@@ -248,7 +248,7 @@ Result<int> report_added(const Given& given, const AddedServer& server) {
   return status;
 }
 
-Result<int> add_server(const Given& given) {
+Result<int> add_server(const ParsedCommand& given) {
   if (given.words.size() < 2)
     return fail(Code::invalid, "a name, and a command or a URL, are needed",
                 "for example: warder servers add files -- /usr/bin/mcp-files /workspace");
@@ -269,7 +269,7 @@ Result<int> add_server(const Given& given) {
   return report_added(given, added);
 }
 
-Result<int> remove_server(const Given& given) {
+Result<int> remove_server(const ParsedCommand& given) {
   Json told = Json::array();
   for (const auto& name : given.words) {
     ServerDropIns files = ServerDropIns::read(given);

@@ -18,7 +18,7 @@ namespace {
 std::string rule_name(const std::string& server) { return "server-" + server; }
 
 // The folders of --policies, else those of the configuration; as the daemon writes paths.
-std::vector<std::string> own_folders(const Given& given) {
+std::vector<std::string> own_folders(const ParsedCommand& given) {
   const ServerDropIns files = ServerDropIns::read(given);
   std::vector<std::string> folders = given.values("policies");
   if (folders.empty()) folders = files.options().policies;
@@ -30,14 +30,14 @@ std::vector<std::string> own_folders(const Given& given) {
 }
 
 // What a daemon on a bus reads is true for it, whatever this configuration says.
-std::vector<std::string> folders_to_read(const Given& given) {
+std::vector<std::string> folders_to_read(const ParsedCommand& given) {
   const auto daemons = RunningDaemon::find(given).files_in_force();
   return daemons && !given.has("policies") ? daemons->policies : own_folders(given);
 }
 
 // Root writes no file into a folder that only the daemon names: an attacker may control the daemon. An ordinary user's
 // daemon has the rights of that user, so its word is enough.
-Result<std::vector<std::string>> folders_to_write(const Given& given) {
+Result<std::vector<std::string>> folders_to_write(const ParsedCommand& given) {
   const RunningDaemon daemon = RunningDaemon::find(given);
   if (daemon.files_in_force() && !given.has("policies") && ::geteuid() != 0) return daemon.files_in_force()->policies;
   auto folders = own_folders(given);
@@ -45,15 +45,15 @@ Result<std::vector<std::string>> folders_to_write(const Given& given) {
   return folders;
 }
 
-Result<policies::Store> load_from(const Given& given, const std::vector<std::string>& folders) {
-  Given more = given;
+Result<policies::Store> load_from(const ParsedCommand& given, const std::vector<std::string>& folders) {
+  ParsedCommand more = given;
   std::erase_if(more.flags, [](const auto& flag) { return flag.first == "policies"; });
   for (const auto& folder : folders) more.flags.emplace_back("policies", folder);
   return load_policies(more);
 }
 
 // The policies that tenants have.
-Result<std::vector<std::string>> policies_in_use(const policies::Store& store, const Given& given) {
+Result<std::vector<std::string>> policies_in_use(const policies::Store& store, const ParsedCommand& given) {
   std::vector<std::string> named = given.values("policy");
   std::set<std::string> found(named.begin(), named.end());
   if (named.empty()) {
@@ -113,7 +113,8 @@ Result<> write_policy(const std::string& file, const std::string& text) {
 }
 
 // Reads the policies again; if they have a mistake now, undoes the writing.
-Result<> check_written(const Given& given, const policies::Store& store, const std::vector<WrittenRule>& written) {
+Result<> check_written(const ParsedCommand& given, const policies::Store& store,
+                       const std::vector<WrittenRule>& written) {
   if (auto again = load_from(given, store.folders()); !again) {
     CHECKED(undo_call_rule(written));
     return tl::unexpected<Error>(std::move(again).error().within("the rule was not written"));
@@ -147,7 +148,7 @@ std::string copied_from(const policies::Store& store, const std::string& name, c
 
 }  // namespace
 
-Result<std::vector<CallAdvice>> advice_for(const Given& given, const std::string& server,
+Result<std::vector<CallAdvice>> advice_for(const ParsedCommand& given, const std::string& server,
                                            const std::vector<std::string>& tools) {
   TRY(const policies::Store store, load_from(given, folders_to_read(given)));
   TRY(const auto names, policies_in_use(store, given));
@@ -174,18 +175,18 @@ Json call_rule(const std::string& server, const std::string& verdict) {
   return {{"name", rule_name(server)}, {"tools", {server + ".*"}}, {"verdict", verdict}};
 }
 
-Result<> check_rules_writable(const Given& given) {
+Result<> check_rules_writable(const ParsedCommand& given) {
   CHECKED(folders_to_write(given));
   return {};
 }
 
-Result<> check_rules_removable(const Given& given, const std::string& server) {
+Result<> check_rules_removable(const ParsedCommand& given, const std::string& server) {
   const auto store = load_from(given, folders_to_read(given));
   if (!store || documents_with_rule(*store, rule_name(server)).empty()) return {};
   return check_rules_writable(given);
 }
 
-Result<std::vector<WrittenRule>> write_call_rule(const Given& given, const std::string& server,
+Result<std::vector<WrittenRule>> write_call_rule(const ParsedCommand& given, const std::string& server,
                                                  const std::vector<std::string>& tools, const std::string& verdict) {
   TRY(const auto folders, folders_to_write(given));
   TRY(const policies::Store store, load_from(given, folders));
@@ -226,7 +227,7 @@ Result<std::vector<WrittenRule>> write_call_rule(const Given& given, const std::
   return written;
 }
 
-Result<std::vector<RemovedRule>> remove_call_rule(const Given& given, const std::string& server) {
+Result<std::vector<RemovedRule>> remove_call_rule(const ParsedCommand& given, const std::string& server) {
   TRY(const auto folders, folders_to_write(given));
   TRY(const policies::Store store, load_from(given, folders));
   std::vector<WrittenRule> written;

@@ -61,8 +61,8 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
         kNoTest,
         {"--open-network", nullptr, "Give the service a network, for a URL: write a drop-in of its unit. Root only"},
         kConfig},
-       Asks::bus,
-       Told::yes,
+       DaemonCall::over_bus,
+       CommandHelp::listed,
        AfterDashes::command_line},
       {"servers remove",
        remove_server,
@@ -135,8 +135,8 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
         kReplace,
         kNoTest,
         kConfig},
-       Asks::bus,
-       Told::yes,
+       DaemonCall::over_bus,
+       CommandHelp::listed,
        AfterDashes::command_line},
   };
   commands.insert(commands.end(), std::begin(own), std::end(own));

@@ -72,7 +72,7 @@ Result<> replace_text_file(const std::string& path, const std::string& text, mod
   return {};
 }
 
-ServerDropIns ServerDropIns::read(const Given& given) {
+ServerDropIns ServerDropIns::read(const ParsedCommand& given) {
   Flags flags;
   flags.config = given.value("config", "");
   flags.policies = fmt::format("{}", fmt::join(given.values("policies"), ":"));

@@ -18,7 +18,7 @@ enum class NameTaken { refuse, replace };
 class ServerDropIns {
  public:
   // Reads the configuration. It may have mistakes: problems().
-  static ServerDropIns read(const Given& given);
+  static ServerDropIns read(const ParsedCommand& given);
 
   const configuration::Invocation& invocation() const { return invocation_; }
   const Options& options() const { return options_; }  // of the keys without a mistake

@@ -18,7 +18,7 @@ namespace admin {
 namespace {
 
 // The servers of --only, or all. Errors: not_found: a name of --only.
-Result<std::vector<ClientServer>> chosen_servers(const Given& given, std::vector<ClientServer> all) {
+Result<std::vector<ClientServer>> chosen_servers(const ParsedCommand& given, std::vector<ClientServer> all) {
   const auto only = given.values("only");
   if (only.empty()) return all;
   for (const auto& name : only)
@@ -74,7 +74,7 @@ void print_plan(const std::vector<ClientServer>& servers) {
 }
 
 // A closed input or any other word than yes is a no.
-bool is_confirmed(const Given& given, size_t count) {
+bool is_confirmed(const ParsedCommand& given, size_t count) {
   if (given.has("yes")) return true;
   if (!::isatty(STDIN_FILENO)) {
     cli::print_text(stderr, "nothing was added: --yes adds them without a question\n");
@@ -88,7 +88,7 @@ bool is_confirmed(const Given& given, size_t count) {
 }
 
 // An ordinary user adds servers to a daemon of its own only.
-bool has_own_daemon(const Given& given) {
+bool has_own_daemon(const ParsedCommand& given) {
   return ::geteuid() == 0 || given.has("config") || cli::find_socket(given.socket).source == cli::SocketSource::user;
 }
 
@@ -105,7 +105,7 @@ void print_for_administrator(const std::vector<ClientServer>& servers) {
 
 }  // namespace
 
-Result<int> import_servers(const Given& given) {
+Result<int> import_servers(const ParsedCommand& given) {
   const std::string& path = given.words.front();
   TRY(const ClientText file, read_client_text(path));
   auto read = read_client_servers(file.text, ImportSurroundings::here(file.owner));

@@ -16,7 +16,7 @@ namespace {
 
 bool is_archive(const std::string& source) { return source.ends_with(".tgz") || source.ends_with(".tar.gz"); }
 
-Result<packages::FetchedPackage> fetched_from(const std::string& source, const Given& given) {
+Result<packages::FetchedPackage> fetched_from(const std::string& source, const ParsedCommand& given) {
   const std::string from = given.value("from", "");
   if (source.starts_with("npm:")) {
     TRY(const packages::PackageName name, packages::parse_package(source));
@@ -77,7 +77,8 @@ std::vector<packages::PackagePlace> places_for(const ServerDropIns& files, const
   return {{place, packages::ExistingPackage::refuse}, {place + "@" + name, own}};
 }
 
-Result<Json> installed_entry(const Given& given, const packages::FetchedPackage& package, const std::string& place) {
+Result<Json> installed_entry(const ParsedCommand& given, const packages::FetchedPackage& package,
+                             const std::string& place) {
   TRY(auto words, packages::start_words(package, place, given.value("run", "")));
   words.insert(words.end(), given.words.begin() + 1, given.words.end());
   Json entry = {{"command", words.front()}};
@@ -98,7 +99,7 @@ void print_copied(const packages::CopiedTree& copied) {
 
 }  // namespace
 
-Result<int> install_server(const Given& given) {
+Result<int> install_server(const ParsedCommand& given) {
   if (::geteuid() != 0)
     return fail(Code::denied, "only root can copy programs below /usr", "sudo warder servers install ...");
   TRY(const packages::FetchedPackage package, fetched_from(given.words.front(), given));

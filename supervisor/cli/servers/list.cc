@@ -31,17 +31,17 @@ std::vector<Json> configured_servers(const ServerDropIns& files) {
 }
 
 // An ordinary user without a configuration of its own asks about the machine's.
-ServerDropIns files_to_list(const Given& given) {
+ServerDropIns files_to_list(const ParsedCommand& given) {
   ServerDropIns own = ServerDropIns::read(given);
   if (given.has("config") || !own.document().files().empty()) return own;
-  Given machine = given;
+  ParsedCommand machine = given;
   machine.flags.emplace_back("config", "/etc/warder/warderd.json");
   ServerDropIns files = ServerDropIns::read(machine);
   return files.document().files().empty() ? own : files;
 }
 
 // From the daemon, or with a reason from the configuration.
-std::vector<Json> listed_servers(const Given& given) {
+std::vector<Json> listed_servers(const ParsedCommand& given) {
   std::string why = "no daemon runs on this bus";
   const RunningDaemon daemon = RunningDaemon::find(given);
   if (daemon.on_bus() && !given.has("config")) {
@@ -78,7 +78,7 @@ Line line_of(const Json& server) {
 
 }  // namespace
 
-Result<int> list_servers(const Given& given) {
+Result<int> list_servers(const ParsedCommand& given) {
   const auto servers = listed_servers(given);
   if (given.json) {
     print_json(Json(servers));
@@ -97,7 +97,7 @@ Result<int> list_servers(const Given& given) {
   return 0;
 }
 
-Result<int> run_server_test(const Given& given) {
+Result<int> run_server_test(const ParsedCommand& given) {
   CHECKED(check_call_flag(given));
   TRY(const RunningDaemon daemon, RunningDaemon::reach(given));
   int status = 0;

@@ -25,7 +25,7 @@ constexpr std::chrono::minutes kLoginPatience{9};  // the daemon waits for 10
 constexpr unsigned kPastePort = 47115;             // of the redirect that no browser reaches
 constexpr size_t kMaxLine = 16 << 10;
 
-Result<unsigned> port_of(const Given& given, unsigned otherwise) {
+Result<unsigned> port_of(const ParsedCommand& given, unsigned otherwise) {
   const std::string text = given.value("port", "");
   if (text.empty()) return otherwise;
   const bool is_number = text.size() <= 5 && text.find_first_not_of("0123456789") == text.npos;
@@ -52,7 +52,7 @@ struct BegunAt {
   std::string id, url;
 };
 
-Result<BegunAt> begin_login(const BusClient& bus, const Given& given, const std::string& redirect) {
+Result<BegunAt> begin_login(const BusClient& bus, const ParsedCommand& given, const std::string& redirect) {
   const auto scopes = given.values("scope");
   const auto append = [&](sd_bus_message* to) {
     int r =
@@ -85,7 +85,7 @@ Result<std::string> pasted(const std::string& redirect) {
 
 }  // namespace
 
-Result<int> login_to_server(const Given& given) {
+Result<int> login_to_server(const ParsedCommand& given) {
   if (given.words.size() != 1) return fail(Code::invalid, "name one server");
   const bool pastes = given.has("paste");
   TRY(const unsigned port, port_of(given, pastes ? kPastePort : 0));
@@ -113,7 +113,7 @@ Result<int> login_to_server(const Given& given) {
   return 0;
 }
 
-Result<int> log_out_of_server(const Given& given) {
+Result<int> log_out_of_server(const ParsedCommand& given) {
   TRY(const BusClient bus, BusClient::connect(given.bus));
   for (const auto& server : given.words) {
     TRY(const Json done, bus.call(kPath, kManager, "LogOut", {"ss", {server, given.value("tenant", "")}}));

@@ -27,7 +27,7 @@ void print_not_kept(const Error& why) {
 }
 
 // A daemon on no bus: by SIGHUP.
-Result<RunningDaemon::Reloaded> reload_by_signal(const Given& given, const ServerDropIns& files) {
+Result<RunningDaemon::Reloaded> reload_by_signal(const ParsedCommand& given, const ServerDropIns& files) {
   const std::string socket = given.socket.empty() ? files.options().socket : given.socket;
   TRY(const bool runs, configuration::is_daemon_running(files.options().state));
   if (!runs) return RunningDaemon::Reloaded::no_daemon;
@@ -40,7 +40,7 @@ Result<RunningDaemon::Reloaded> reload_by_signal(const Given& given, const Serve
 
 }  // namespace
 
-RunningDaemon RunningDaemon::find(const Given& given) {
+RunningDaemon RunningDaemon::find(const ParsedCommand& given) {
   RunningDaemon daemon;
   auto bus = BusClient::connect(given.bus, BusClient::Reach::bus);
   if (bus && bus->has_daemon()) daemon.bus_ = *std::move(bus);
@@ -48,7 +48,7 @@ RunningDaemon RunningDaemon::find(const Given& given) {
   return daemon;
 }
 
-Result<RunningDaemon> RunningDaemon::reach(const Given& given) {
+Result<RunningDaemon> RunningDaemon::reach(const ParsedCommand& given) {
   RunningDaemon daemon;
   TRY(daemon.bus_, BusClient::connect(given.bus));
   daemon.read_files();
@@ -70,7 +70,7 @@ Result<> RunningDaemon::expect_same_policies(const std::vector<std::string>& fol
   return configuration::expect_policy_folders(folders, in_force_->policies);
 }
 
-Result<RunningDaemon::Reloaded> RunningDaemon::reload(const Given& given, const ServerDropIns& files) const {
+Result<RunningDaemon::Reloaded> RunningDaemon::reload(const ParsedCommand& given, const ServerDropIns& files) const {
   if (!bus_) return reload_by_signal(given, files);
   // Root stores the last good copy, as `warderd --reload` does: reloaded_copy.h.
   std::optional<configuration::ReloadedCopy> copy;

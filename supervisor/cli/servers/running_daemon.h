@@ -16,9 +16,9 @@ namespace admin {
 class RunningDaemon {
  public:
   // Starts no daemon.
-  static RunningDaemon find(const Given& given);
+  static RunningDaemon find(const ParsedCommand& given);
   // systemd starts a daemon that is merely stopped. Errors: those of BusClient::connect().
-  static Result<RunningDaemon> reach(const Given& given);
+  static Result<RunningDaemon> reach(const ParsedCommand& given);
 
   bool on_bus() const { return bus_.has_value(); }
   // nullopt: no daemon on a bus, or an older version, without these properties.
@@ -32,7 +32,7 @@ class RunningDaemon {
 
   enum class Reloaded { yes, no_daemon };
   // Errors: nothing was reloaded; every mistake, one a line. invalid: the daemon reads another configuration.
-  Result<Reloaded> reload(const Given& given, const ServerDropIns& files) const;
+  Result<Reloaded> reload(const ParsedCommand& given, const ServerDropIns& files) const;
   // On a bus only. Properties of ListServers (units/dbus/org.warder.Warder1.Manager.xml).
   Result<std::vector<Json>> servers() const;
   Result<> test(const std::string& name, const std::string& tenant) const;

@@ -21,7 +21,7 @@ std::vector<Command> with_skills(std::vector<Command> commands) {
          Times::any},
         {"--replace", nullptr, "If there is a skill of this name, save a new version of it"},
         {"--dry-run", nullptr, "Print the skill, and do not save it"}},
-       Asks::nobody},
+       DaemonCall::none},
       {"skill usage",
        show_code_use,
        nullptr,

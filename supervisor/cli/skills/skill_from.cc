@@ -36,7 +36,7 @@ std::vector<std::string> texts_in(const Json& of, const char* key) {
 }
 
 // The answer of a tool. nullopt: the user interrupted it. Errors: the tool's own, in its words.
-Result<std::optional<Json>> call_tool(const Given& given, const char* tool, Json arguments) {
+Result<std::optional<Json>> call_tool(const ParsedCommand& given, const char* tool, Json arguments) {
   const Json params = {{"name", tool}, {"arguments", std::move(arguments)}};
   TRY(const auto result, cli::result_of(cli::find_socket(given.socket), "tools/call", params));
   if (!result) return std::optional<Json>();
@@ -49,7 +49,7 @@ Result<std::optional<Json>> call_tool(const Given& given, const char* tool, Json
   return std::optional<Json>(*std::move(answer));
 }
 
-Result<std::optional<Json>> read_code(const Given& given, const std::string& execution) {
+Result<std::optional<Json>> read_code(const ParsedCommand& given, const std::string& execution) {
   const Json params = {{"uri", "exec:///" + execution + "/code"}};
   auto result = cli::result_of(cli::find_socket(given.socket), "resources/read", params);
   if (!result && result.error().code == Code::not_found)
@@ -67,7 +67,7 @@ Result<std::optional<Json>> read_code(const Given& given, const std::string& exe
 }
 
 // The skill, as skill_from_code makes it. Errors: denied, the code cannot become a skill.
-Result<std::optional<Json>> make_skill(const Given& given, const std::string& name, const Json& told) {
+Result<std::optional<Json>> make_skill(const ParsedCommand& given, const std::string& name, const Json& told) {
   const Json variables = {{"code", told["code"]},
                           {"name", name},
                           {"language", text_in(told, "language")},
@@ -88,7 +88,7 @@ Result<std::optional<Json>> make_skill(const Given& given, const std::string& na
 }
 
 // Refuses to replace a skill by accident. Errors: denied.
-Result<> check_free(const Given& given, const std::string& name) {
+Result<> check_free(const ParsedCommand& given, const std::string& name) {
   if (given.has("replace") || given.has("dry-run")) return {};
   auto loaded = call_tool(given, "load_skill", {{"name", name}});
   if (!loaded) {
@@ -113,7 +113,7 @@ void print_skill(const Json& skill) {
 
 }  // namespace
 
-Result<int> make_skill_of_execution(const Given& given) {
+Result<int> make_skill_of_execution(const ParsedCommand& given) {
   if (given.words.size() != 1) return fail(Code::invalid, "name one execution, by its whole id");
   if (!given.has("name")) return fail(Code::invalid, "--name is missing: the name of the skill");
   const std::string name = given.value("name", "");

@@ -66,7 +66,7 @@ void print_skills(const Json& skills) {
 
 }  // namespace
 
-Result<int> show_code_use(const Given& given) {
+Result<int> show_code_use(const ParsedCommand& given) {
   static const cli::AmountRange kLimit{"lines", 1, 500, "--limit 20"};
   double most = 20;
   if (given.has("limit")) {

@@ -31,7 +31,7 @@ std::vector<Command> with_tokens(std::vector<Command> commands) {
        "List the tokens of the configuration: name, tenant, policy, expiry. Tokens of the systemd credential "
        "warder.tokens are not listed",
        {kConfigFile, kFolders},
-       Asks::nobody},
+       DaemonCall::none},
       {"token remove",
        remove_token,
        "NAME...",
@@ -45,7 +45,7 @@ std::vector<Command> with_tokens(std::vector<Command> commands) {
        "Read a token from standard input, and say whether it is mistyped, and which token of the configuration it is. "
        "Exit status: 1 if it lets nobody in",
        {kConfigFile, kFolders},
-       Asks::nobody},
+       DaemonCall::none},
   };
   commands.insert(commands.end(), std::begin(own), std::end(own));
   return commands;

@@ -31,7 +31,7 @@ Result<> expect_tenant(const policies::Assignment& assigned, const credentials::
 
 }  // namespace
 
-Result<TokenFiles> TokenFiles::read(const Given& given) {
+Result<TokenFiles> TokenFiles::read(const ParsedCommand& given) {
   TokenFiles all(ServerDropIns::read(given));
   if (all.files_.main_file().empty())
     return fail(Code::invalid, "this user has no folder for a configuration: HOME is not set", "give --config FILE");

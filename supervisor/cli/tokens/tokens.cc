@@ -71,7 +71,7 @@ Json token_json(const StoredToken& token, const TokenFiles& files) {
 
 }  // namespace
 
-Result<int> add_token(const Given& given) {
+Result<int> add_token(const ParsedCommand& given) {
   const std::string& name = given.words.front();
   const WallTime now = credentials::wall_now();
   const std::string token = credentials::new_access_token();
@@ -114,7 +114,7 @@ Result<int> add_token(const Given& given) {
   return 0;
 }
 
-Result<int> list_tokens(const Given& given) {
+Result<int> list_tokens(const ParsedCommand& given) {
   TRY(const TokenFiles files, TokenFiles::read(given));
   if (given.json) {
     Json all = Json::array();
@@ -137,7 +137,7 @@ Result<int> list_tokens(const Given& given) {
   return 0;
 }
 
-Result<int> remove_token(const Given& given) {
+Result<int> remove_token(const ParsedCommand& given) {
   Json told = Json::array();
   for (const auto& name : given.words) {
     TRY(const TokenFiles files, TokenFiles::read(given));
@@ -161,7 +161,7 @@ Result<int> remove_token(const Given& given) {
   return 0;
 }
 
-Result<int> check_token(const Given& given) {
+Result<int> check_token(const ParsedCommand& given) {
   std::string typed;
   std::getline(std::cin, typed);
   typed = typed.substr(0, kMaxTyped);

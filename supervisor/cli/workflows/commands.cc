@@ -15,7 +15,7 @@ std::vector<Command> with_workflows(std::vector<Command> commands) {
        kFileText,
        "Check a declared workflow, in a jail: every mistake with its place. Exit status: 1 if there is one",
        {},
-       Asks::nobody},
+       DaemonCall::none},
       {"workflow run",
        run_workflow,
        "FILE",
@@ -26,14 +26,14 @@ std::vector<Command> with_workflows(std::vector<Command> commands) {
         {"--keep", nullptr, "Keep the steps of a workflow that has succeeded"},
         {"--timeout", "SECONDS", "Wall-clock limit; default: max_execution_time of its guardrails"},
         {"--memory", "MB", "Memory limit; default: max_memory_mb of its guardrails"}},
-       Asks::nobody},
+       DaemonCall::none},
       {"workflow show",
        show_workflow,
        "NAME",
        "The workflow's name, or the file that has it",
        "Show the steps that a workflow has recorded",
        {},
-       Asks::nobody},
+       DaemonCall::none},
   };
   commands.insert(commands.end(), std::begin(own), std::end(own));
   return commands;

@@ -18,12 +18,12 @@ namespace {
 constexpr char kCheckCode[] = "from skills import workflow\nresult = workflow.check(document)";
 constexpr char kRunCode[] = "from skills import workflow\nresult = workflow(document, variables)";
 
-Result<std::optional<Json>> result_of(const Given& given, const char* method, Json params) {
+Result<std::optional<Json>> result_of(const ParsedCommand& given, const char* method, Json params) {
   return cli::result_of(cli::find_socket(given.socket), method, std::move(params));
 }
 
 // The mistakes of the document, by the skill; nullopt: interrupted.
-Result<std::optional<std::vector<std::string>>> mistakes_of(const Given& given, const Json& document) {
+Result<std::optional<std::vector<std::string>>> mistakes_of(const ParsedCommand& given, const Json& document) {
   const Json arguments = {{"code", kCheckCode}, {"context_vars", {{"document", document}}}};
   TRY(const auto result, result_of(given, "tools/call", {{"name", "execute_code"}, {"arguments", arguments}}));
   if (!result) return std::optional<std::vector<std::string>>();
@@ -56,7 +56,8 @@ void print_mistake(const std::string& file, const YamlDocument& document, const 
 }
 
 // Prints the mistakes; the exit status, or nullopt if there is none.
-Result<std::optional<int>> refuse_mistakes(const Given& given, const std::string& file, const YamlDocument& document) {
+Result<std::optional<int>> refuse_mistakes(const ParsedCommand& given, const std::string& file,
+                                           const YamlDocument& document) {
   TRY(const auto mistakes, mistakes_of(given, document.value));
   if (!mistakes) return std::optional(cli::kExitCancelled);
   if (given.json) cli::print_text(stdout, dump_json(Json(*mistakes)) + "\n");
@@ -72,7 +73,7 @@ std::optional<double> guardrail(const Json& document, const char* key) {
   return (*rules)[key].is_number() ? std::optional((*rules)[key].get<double>()) : std::nullopt;
 }
 
-Result<std::optional<double>> limit(const Given& given, const char* flag, const cli::AmountRange& range,
+Result<std::optional<double>> limit(const ParsedCommand& given, const char* flag, const cli::AmountRange& range,
                                     std::optional<double> otherwise) {
   if (!given.has(flag)) return otherwise;
   auto value = cli::parse_amount(given.value(flag, ""), range);
@@ -87,7 +88,7 @@ std::string name_of(const Json& document) {
 
 }  // namespace
 
-Result<int> check_workflow(const Given& given) {
+Result<int> check_workflow(const ParsedCommand& given) {
   if (given.words.size() != 1) return fail(Code::invalid, "name one file");
   TRY(const YamlDocument document, read_document_file(given.words[0]));
   TRY(const std::optional<int> status, refuse_mistakes(given, given.words[0], document));
@@ -95,10 +96,10 @@ Result<int> check_workflow(const Given& given) {
   return status.value_or(0);
 }
 
-Result<int> run_workflow(const Given& given) {
+Result<int> run_workflow(const ParsedCommand& given) {
   if (given.words.size() != 1) return fail(Code::invalid, "name one file");
   TRY(const YamlDocument document, read_document_file(given.words[0]));
-  Given quiet = given;
+  ParsedCommand quiet = given;
   quiet.json = false;
   TRY(const std::optional<int> status, refuse_mistakes(quiet, given.words[0], document));
   if (status) return *status;
@@ -121,7 +122,7 @@ Result<int> run_workflow(const Given& given) {
   return cli::run_code(cli::find_socket(given.socket), options);
 }
 
-Result<int> show_workflow(const Given& given) {
+Result<int> show_workflow(const ParsedCommand& given) {
   if (given.words.size() != 1) return fail(Code::invalid, "name one workflow");
   std::string name = given.words[0];
   if (auto document = read_document_file(name); document && !name_of(document->value).empty())

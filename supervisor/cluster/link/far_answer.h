@@ -1,4 +1,4 @@
-// The answers of other nodes in the form that this node's client gets. Used by: away.cc.
+// The answers of other nodes in the form that this node's client gets. Used by: request_router.cc.
 #pragma once
 #include <string>
 

@@ -27,12 +27,12 @@ constexpr auto kIdle = 60s;
 }  // namespace
 
 FarConnection::FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node,
-                             Acting acting, HopTimes& hops, std::function<void()> idle)
+                             NodeClient for_client, HopTimes& hops, std::function<void()> idle)
     : loop_(loop),
       link_(link),
       reading_(std::move(reading)),
       node_(std::move(node)),
-      acting_(std::move(acting)),
+      for_client_(std::move(for_client)),
       hops_(hops),
       idle_(std::move(idle)),
       tasks_(loop) {}
@@ -62,7 +62,7 @@ void FarConnection::begin_open() {
 }
 
 Task<> FarConnection::open() {
-  auto opened = co_await link_.open(node_, acting_);
+  auto opened = co_await link_.open(node_, for_client_);
   is_opening_ = false;
   const bool is_other_good = client_ && !client_->over() && silent_turns_ < kDoubtfulTurns;
   if (opened && !is_other_good) {
@@ -115,7 +115,7 @@ Task<> FarConnection::watch() {
 Task<> FarConnection::ask_for_sign(std::shared_ptr<upstream::Client> client) {
   asked_ = Monotonic::now();
   const auto begun = asked_;
-  upstream::Client::Order order{"server/discover"};
+  upstream::Client::Request order{"server/discover"};
   order.limit = kAskLimit;
   const auto answer = co_await client->request(std::move(order));
   if (answer) hops_.add(std::chrono::duration_cast<std::chrono::microseconds>(Monotonic::now() - begun));

@@ -2,7 +2,7 @@
 // request, and again after it was lost. While a request waits for its answer, the other warderd is asked for a sign of
 // life some three times a second. 1.8 s after its last byte a second connection is tried, which replaces the silent
 // one; 2.2 s after it the connection is given up, and the requests fail. A minute after its last request it is closed.
-// Used by: away.cc. Errors: unavailable.
+// Used by: request_router.cc. Errors: unavailable.
 #pragma once
 #include <functional>
 #include <memory>
@@ -22,7 +22,7 @@ class FarConnection {
  public:
   // `link` and `hops` must outlive the object. The times of the signs of life go into `hops`. `idle` is called, with no
   // task on the stack, when the connection is not used any more; it may destroy the object.
-  FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node, Acting acting,
+  FarConnection(Loop& loop, NodeLink& link, upstream::Client::Reading reading, std::string node, NodeClient for_client,
                 HopTimes& hops, std::function<void()> idle);
   FarConnection(const FarConnection&) = delete;
   FarConnection& operator=(const FarConnection&) = delete;
@@ -58,7 +58,7 @@ class FarConnection {
   NodeLink& link_;
   const upstream::Client::Reading reading_;
   const std::string node_;
-  const Acting acting_;
+  const NodeClient for_client_;
   HopTimes& hops_;
   std::shared_ptr<upstream::Client> client_;  // nullptr: not open
   uint64_t heard_ = 0;                        // bytes of client_, at the last turn of watch()

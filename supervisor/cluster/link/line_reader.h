@@ -1,4 +1,4 @@
-// read_lines(): reads the lines of a connection until its end. Used by: far_look.cc, node_link.cc, warder-node.
+// read_lines(): reads the lines of a connection until its end. Used by: cluster_query.cc, node_link.cc, warder-node.
 // No errors.
 #pragma once
 #include <functional>

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cluster/link/away.h"
 #include "supervisor/cluster/link/node_link.h"
 #include "supervisor/cluster/link/node_listener.h"
+#include "supervisor/cluster/link/request_router.h"
 #include "supervisor/cluster/link/rule_follower.h"
 
 namespace cluster {
@@ -22,7 +22,7 @@ class Membership {
       : loop_(loop),
         link_(loop, socket, std::move(ended)),
         gate_(loop),
-        away_(loop, json, shares, link_, gate_, server.identity()) {}
+        router_(loop, json, shares, link_, gate_, server.identity()) {}
 
   // Takes the policies, definitions and skills that the cluster's authority has signed. Errors: those of RuleFollower.
   Result<> take_rules(const RuleFollower::Settings& settings, RuleFollower::Uses uses) {
@@ -35,10 +35,10 @@ class Membership {
   const RuleFollower* rules() const { return rules_.get(); }
 
   NodeLink& link() { return link_; }
-  Away& away() { return away_; }
+  RequestRouter& router() { return router_; }
   MoveGate& gate() { return gate_; }
   // Takes requests of other nodes from a listening socket. Only `users` may connect. `clients` must outlive this
-  // object. `handlers`: for looks and workspaces of other nodes.
+  // object. `handlers`: for queries and workspaces of other nodes.
   Result<> listen(Fd socket, const std::set<uid_t>& users, mcp::Listener& clients, NodeListener::Handlers handlers) {
     TRY(auto listener, NodeListener::open(loop_, std::move(socket), users, clients, std::move(handlers)));
     listeners_.push_back(std::move(listener));
@@ -50,7 +50,7 @@ class Membership {
   Loop& loop_;
   NodeLink link_;
   MoveGate gate_;
-  Away away_;
+  RequestRouter router_;
   std::vector<std::unique_ptr<NodeListener>> listeners_;
   std::unique_ptr<RuleFollower> rules_;  // set by take_rules()
 };

@@ -24,7 +24,7 @@ MoveGate::Hold MoveGate::hold(const tenants::TenantId& id) {
 
 // The waiting tasks continue in later turns: a task may end the hold's owner.
 void MoveGate::Hold::release() {
-  const auto state = std::static_pointer_cast<State>(std::exchange(gate_, nullptr));
+  const auto state = std::exchange(gate_, nullptr);
   if (!state) return;
   const auto found = state->held.find(id_);
   if (found == state->held.end() || --found->second.holds > 0) return;

@@ -1,7 +1,7 @@
 // MoveGate: holds requests for a workspace while it moves to another node, and counts the requests that run for it
 // here. A held request waits until the move has ended either way; then its home is asked for again.
-// Used by: away.h, home_mover.h, home_receiver.h. Errors: unavailable: too many requests wait, or for too long; no part
-// of a held request ran.
+// Used by: request_router.h, home_mover.h, home_receiver.h. Errors: unavailable: too many requests wait, or for too
+// long; no part of a held request ran.
 #pragma once
 #include <chrono>
 #include <list>
@@ -21,6 +21,10 @@ class MoveGate {
   explicit MoveGate(Loop& loop) : loop_(loop), state_(std::make_shared<State>()) {}
   MoveGate(const MoveGate&) = delete;
 
+ private:
+  struct State;
+
+ public:
   // While it exists, requests of the workspace wait. The gate may end before it.
   class [[nodiscard]] Hold {
    public:
@@ -35,9 +39,9 @@ class MoveGate {
 
    private:
     friend class MoveGate;
-    Hold(std::shared_ptr<void> gate, tenants::TenantId id) : gate_(std::move(gate)), id_(std::move(id)) {}
+    Hold(std::shared_ptr<State> gate, tenants::TenantId id) : gate_(std::move(gate)), id_(std::move(id)) {}
     void release();
-    std::shared_ptr<void> gate_;  // a State
+    std::shared_ptr<State> gate_;  // nullptr: holds no workspace
     tenants::TenantId id_;
   };
   Hold hold(const tenants::TenantId& id);

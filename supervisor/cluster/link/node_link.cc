@@ -357,13 +357,13 @@ void NodeLink::tell_load() {
   if (send({{"load", write_load(load)}})) told_load_ = load;
 }
 
-Task<Result<NodeLink::Opened>> NodeLink::open(std::string node, Acting acting) {
-  Json request = {{"open", {{"node", std::move(node)}, {"for", write_acting(acting)}}}};
+Task<Result<NodeLink::Opened>> NodeLink::open(std::string node, NodeClient for_client) {
+  Json request = {{"open", {{"node", std::move(node)}, {"for", write_node_client(for_client)}}}};
   auto opened = co_await open_with(std::move(request));
   co_return opened;
 }
 
-Task<Result<NodeLink::Opened>> NodeLink::open_look(std::string node) {
+Task<Result<NodeLink::Opened>> NodeLink::open_query(std::string node) {
   Json request = {{"look", {{"node", std::move(node)}}}};
   auto opened = co_await open_with(std::move(request));
   co_return opened;

@@ -1,7 +1,8 @@
 // NodeLink: warderd's connection to warder-node of the same machine: which node is the home of a workspace, how long
 // this node may act as a home, and connections to the warderd of other nodes. Without warder-node the link tries again
 // each second; requests for shared workspaces then fail, all others do not need it.
-// Used by: away.h, supervisor/daemon/. Errors: unavailable: warder-node is not there, or cannot reach the cluster.
+// Used by: request_router.h, supervisor/daemon/. Errors: unavailable: warder-node is not there, or cannot reach the
+// cluster.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -75,9 +76,9 @@ class NodeLink {
   };
   // Opens a connection to the warderd of `node`. Errors: unavailable, with the reason that warder-node gives; then no
   // request was sent.
-  Task<Result<Opened>> open(std::string node, Acting acting);
-  // Opens a connection for a look (look_messages.h). Errors: the same.
-  Task<Result<Opened>> open_look(std::string node);
+  Task<Result<Opened>> open(std::string node, NodeClient for_client);
+  // Opens a connection for a query (query_messages.h). Errors: the same.
+  Task<Result<Opened>> open_query(std::string node);
   // Opens a connection to the warderd of `node` that takes a workspace of this node. Errors: as open().
   Task<Result<AsyncFd>> open_push(std::string node, Push push);
 

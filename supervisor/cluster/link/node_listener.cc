@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kFirstLineLimit = 5s;
 constexpr auto kShowLimit = 5s;            // of the answer to a look
-constexpr size_t kMaxIntroductions = 256;  // connections without their first line, and looks
-constexpr size_t kMaxLooksOfNode = 16;     // one command of an operator is one look
+constexpr size_t kMaxIntroductions = 256;  // connections without their first line, and queries
+constexpr size_t kMaxQueriesOfNode = 16;   // one command of an operator is one query
 
 constexpr char kEnded[] = "cluster: a connection of warder-node is ended: {}";
 
@@ -43,16 +43,16 @@ Result<std::unique_ptr<NodeListener>> NodeListener::open(Loop& loop, Fd socket, 
 Task<> NodeListener::introduce(Fd socket) {
   auto watched = AsyncFd::adopt(loop_, std::move(socket));
   if (!watched) co_return;
-  auto line = co_await read_first_line(loop_, *watched, kMaxLookLine, kFirstLineLimit);
+  auto line = co_await read_first_line(loop_, *watched, kMaxQueryLine, kFirstLineLimit);
   if (!line) co_return;
   const auto message = parse_json(*line);
   const bool has_one = message && message->is_object() && message->size() == 1;
   if (has_one && message->contains("look")) {
-    auto order = read_look_order((*message)["look"]);
+    auto order = read_query_order((*message)["look"]);
     if (!order) co_return log_warning(kEnded, order.error().what);
-    if (looks_.count_of(order->node) == kMaxLooksOfNode)
-      co_return log_warning(kEnded, "too many looks of node " + order->node);
-    const UnderWay<std::string>::One look(looks_, order->node);
+    if (queries_.count_of(order->node) == kMaxQueriesOfNode)
+      co_return log_warning(kEnded, "too many queries of node " + order->node);
+    const UnderWay<std::string>::One query(queries_, order->node);
     co_await show(*watched, *std::move(order));
     co_return;
   }
@@ -61,13 +61,13 @@ Task<> NodeListener::introduce(Fd socket) {
     if (!push) co_return log_warning(kEnded, push.error().what);
     co_return handlers_.take(*std::move(watched), *std::move(push));
   }
-  const auto acting = has_one && message->contains("act") ? read_acting((*message)["act"], "act")
-                                                          : fail(Code::invalid, "no message \"act\"");
-  if (!acting) co_return log_warning(kEnded, acting.error().what);
-  serve_client(*watched, *acting);
+  const auto for_client = has_one && message->contains("act") ? read_node_client((*message)["act"], "act")
+                                                              : fail(Code::invalid, "no message \"act\"");
+  if (!for_client) co_return log_warning(kEnded, for_client.error().what);
+  serve_client(*watched, *for_client);
 }
 
-void NodeListener::serve_client(AsyncFd& socket, const Acting& acting) {
+void NodeListener::serve_client(AsyncFd& socket, const NodeClient& for_client) {
   constexpr std::string_view kServing = "{\"serving\":{}}\n";
   if (::send(socket.get(), kServing.data(), kServing.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
       static_cast<ssize_t>(kServing.size()))
@@ -75,16 +75,17 @@ void NodeListener::serve_client(AsyncFd& socket, const Acting& acting) {
   Fd taken(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
   socket.close();
   if (!taken) return;
-  mcp::Principal::NodeTenant tenant{acting.account, acting.policy, acting.policy_hash};
-  clients_.serve_as(std::move(taken), mcp::Principal::of_node(acting.node, acting.principal, std::move(tenant)));
+  mcp::Principal::NodeTenant tenant{for_client.account, for_client.policy, for_client.policy_hash};
+  clients_.serve_as(std::move(taken),
+                    mcp::Principal::of_node(for_client.node, for_client.principal, std::move(tenant)));
 }
 
-Task<> NodeListener::show(AsyncFd& socket, LookOrder order) {
+Task<> NodeListener::show(AsyncFd& socket, QueryOrder order) {
   auto line = co_await read_first_line(loop_, socket, kMaxLine, kFirstLineLimit);
   if (!line) co_return;
   const auto message = parse_json(*line);
   const auto kind = message ? read_ask(*message) : tl::unexpected<Error>(message.error());
-  if (!kind) co_return log_warning("cluster: a look of node {} is not answered: {}", order.node, kind.error().what);
+  if (!kind) co_return log_warning("cluster: a query of node {} is not answered: {}", order.node, kind.error().what);
   const Rows rows = handlers_.answer(order, *kind);
   std::string text;
   for (const Json& row : rows.rows) text += dump_json(row) + "\n";

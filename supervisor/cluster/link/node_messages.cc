@@ -29,27 +29,27 @@ bool is_node_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || c == '-'; });
 }
 
-Json write_acting(const Acting& acting) {
-  return {{"node", acting.node},
-          {"principal", acting.principal},
-          {"account", acting.account},
-          {"policy", acting.policy},
-          {"policy_hash", acting.policy_hash}};
+Json write_node_client(const NodeClient& client) {
+  return {{"node", client.node},
+          {"principal", client.principal},
+          {"account", client.account},
+          {"policy", client.policy},
+          {"policy_hash", client.policy_hash}};
 }
 
-Result<Acting> read_acting(const Json& message, const std::string& path) {
+Result<NodeClient> read_node_client(const Json& message, const std::string& path) {
   Fields fields(message, path);
-  Acting acting;
-  TRY(acting.node, node_in(fields));
-  TRY(acting.principal, fields.string("principal", kMaxPrincipal));
-  TRY(acting.account, fields.string("account", 64));
-  TRY(acting.policy, fields.string("policy", 64));
-  TRY(acting.policy_hash, fields.string("policy_hash", 64));
+  NodeClient client;
+  TRY(client.node, node_in(fields));
+  TRY(client.principal, fields.string("principal", kMaxPrincipal));
+  TRY(client.account, fields.string("account", 64));
+  TRY(client.policy, fields.string("policy", 64));
+  TRY(client.policy_hash, fields.string("policy_hash", 64));
   CHECKED(fields.done());
-  if (acting.principal.empty()) return fail(Code::invalid, path + ".principal: empty");
-  for (const auto& [key, value] : {std::pair{"account", &acting.account}, std::pair{"policy", &acting.policy}})
+  if (client.principal.empty()) return fail(Code::invalid, path + ".principal: empty");
+  for (const auto& [key, value] : {std::pair{"account", &client.account}, std::pair{"policy", &client.policy}})
     if (!policies::valid_name(*value)) return fail(Code::invalid, path + "." + key + ": not a name");
-  return acting;
+  return client;
 }
 
 Json write_push(const Push& push) {

@@ -19,13 +19,14 @@
 //     {"rules": {}}                              the cluster's rules may have changed
 //   {"rules": {}}                    warder-node sends the trust record and each signed rule: a line with
 //     {"rule": {"bytes"}} and the text of so many bytes; then {"end": {}}
-//   {"open": {"node", "for": Acting}}    a connection to the warderd of that node. warder-node answers
+//   {"open": {"node", "for": NodeClient}}    a connection to the warderd of that node. warder-node answers
 //     {"opened": {"boot"}} or {"refused": {"why", "remedy"}}; after "opened", both sides send MCP 2026-07-28
 //   {"push": {"to": node, "home": Push}}    a connection to the warderd of that node, which is to take a workspace of
 //     this node; answered like "open"; then both sides send what move_stream.h says
-// More of both: view_messages.h, node_numbers.h (the control connection), look_messages.h (connections to other nodes).
-// warderd listens; warder-node connects:
-//   {"act": Acting}                  warderd answers {"serving": {}}; then MCP follows, for a client of another node.
+// More of both: view_messages.h, node_numbers.h (the control connection), query_messages.h (connections to other
+// nodes). warderd listens; warder-node connects:
+//   {"act": NodeClient}                  warderd answers {"serving": {}}; then MCP follows, for a client of another
+//   node.
 //                                    Without the answer no warderd serves the socket
 //   {"take": Push}                   a workspace of another node follows
 // Used by: node_link.h, node_listener.h, rule_fetch.h, warder-node. Errors: invalid, naming the field.
@@ -48,14 +49,14 @@ constexpr size_t kMaxNodeName = 32;
 // 1 to 32 of a-z, 0-9 and '-', the first a letter or digit.
 bool is_node_name(std::string_view name);
 
-// Acting: the client of another node that a connection acts for: that node, the client's name there
+// NodeClient: the client of another node that a connection acts for: that node, the client's name there
 // (mcp::Principal::name()), the tenant and the policy that the node's rules give it.
-struct Acting {
+struct NodeClient {
   std::string node, principal, account, policy, policy_hash;
-  auto operator<=>(const Acting&) const = default;
+  auto operator<=>(const NodeClient&) const = default;
 };
-Json write_acting(const Acting& acting);
-Result<Acting> read_acting(const Json& message, const std::string& path);
+Json write_node_client(const NodeClient& client);
+Result<NodeClient> read_node_client(const Json& message, const std::string& path);
 
 // Push: a workspace that its home sends to another node. `node`: the home, and `epoch` of that home. `policy`: of the
 // workspace's clients, whose quotas count.

@@ -15,7 +15,7 @@
 #include "supervisor/base/sha256.h"
 #include "supervisor/base/unix_socket.h"
 #include "supervisor/cluster/link/first_line.h"
-#include "supervisor/cluster/link/look_messages.h"
+#include "supervisor/cluster/link/query_messages.h"
 
 namespace cluster {
 namespace {
@@ -30,8 +30,8 @@ constexpr size_t kMaxConnections = 4096;
 constexpr auto kWarnEvery = 10s;     // refused orders; each client of the bus can send some
 constexpr size_t kMaxOrders = 1024;  // in work
 constexpr size_t kMaxOrdersOfNode = 256;
-constexpr size_t kMaxServedOfNode = 1024;  // as many as a warderd holds to others (Away)
-constexpr SubscriptionBounds kFrames{.max_messages = 4096, .max_bytes = 2 * Carried::kWindow};
+constexpr size_t kMaxServedOfNode = 1024;  // as many as a warderd holds to others (RequestRouter)
+constexpr SubscriptionBounds kFrames{.max_messages = 4096, .max_bytes = 2 * BusTunnel::kWindow};
 
 // The body of "open" and "opened". "refused" has {"why", "remedy", "order"}.
 struct Greeting {
@@ -126,13 +126,13 @@ Result<> Carrier::check_room_for(const std::string& node) const {
 // Returns when warderd serves the client: systemd accepts connections for a warderd that does not run or is stopped,
 // too. `order` must outlive the task.
 Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
-  if (carried_.size() >= kMaxConnections) co_return fail(Code::exhausted, "the node carries too many connections");
+  if (tunnels_.size() >= kMaxConnections) co_return fail(Code::exhausted, "the node carries too many connections");
   CO_TRY(Fd made, connect_unix(identity_.warderd, SOCK_STREAM));
   CO_TRY(AsyncFd socket, AsyncFd::adopt(loop_, std::move(made)));
   if (!order.tenant) {
     const TrustedNode* asking = checker_.trust().find(order.from);
     if (!asking) co_return fail(Code::denied, "the node was removed");
-    send_line(socket.get(), {{"look", write_look_order({order.from, asking->accounts})}});
+    send_line(socket.get(), {{"look", write_query_order({order.from, asking->accounts})}});
     co_return socket;
   }
   const EnvelopeTenant& tenant = *order.tenant;
@@ -141,8 +141,8 @@ Task<Result<AsyncFd>> Carrier::connect_to_warderd(const NodeEnvelope& order) {
     send_line(socket.get(), {{"take", write_push(push)}});
     co_return socket;
   }
-  const Acting acting{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
-  send_line(socket.get(), {{"act", write_acting(acting)}});
+  const NodeClient for_client{order.from, tenant.principal, tenant.tenant.account, tenant.policy, tenant.policy_hash};
+  send_line(socket.get(), {{"act", write_node_client(for_client)}});
   const auto answer = co_await read_first_line(loop_, socket, kMaxLine, kServingLimit);
   const auto message = answer ? parse_json(*answer) : Result<Json>(Json());
   if (!message || !message->is_object() || !message->contains("serving"))
@@ -194,7 +194,7 @@ Task<> Carrier::take_order(BusMessage message) {
   if (!answer || !respond(bus_, message, *std::move(answer))) co_return;
   counts_.opened_here++;
   add(Side::serving, order.from, order.tenant ? order.tenant->tenant.account : std::string(), *std::move(cipher),
-      Carried::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
+      BusTunnel::Ends{*std::move(local), greeting->inbox, *std::move(frames)});
 }
 
 Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Purpose& purpose, const FrameCipher::Keys& keys,
@@ -239,12 +239,13 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Purpose&
   co_return opened;
 }
 
-Task<> Carrier::carry(AsyncFd local, OtherNode node, std::optional<Acting> acting) {
+Task<> Carrier::carry(AsyncFd local, OtherNode node, std::optional<NodeClient> for_client) {
   Purpose purpose{kLook};
-  if (acting)
-    purpose = {
-        kOpen,
-        EnvelopeTenant{envelope_principal(acting->principal), {acting->account}, acting->policy, acting->policy_hash}};
+  if (for_client)
+    purpose = {kOpen, EnvelopeTenant{envelope_principal(for_client->principal),
+                                     {for_client->account},
+                                     for_client->policy,
+                                     for_client->policy_hash}};
   return carry_for(std::move(local), std::move(node), std::move(purpose));
 }
 
@@ -258,13 +259,13 @@ Task<> Carrier::carry_for(AsyncFd local, OtherNode node, Purpose purpose) {
   const FrameCipher::Keys keys;
   const std::string inbox = fmt::format("{}{}.c.{}", kInboxRoot, identity_.node, random_hex(16));
   Error why{Code::exhausted, 0, "the node carries too many connections", "send the request again later", {}};
-  if (carried_.size() < kMaxConnections) {
+  if (tunnels_.size() < kMaxConnections) {
     auto opened = co_await ask(node, purpose, keys, inbox);
     if (opened) {
       counts_.opened++;
       send_line(local.get(), {{"opened", {{"boot", opened->boot}}}});
       add(Side::asking, node.name, purpose.tenant ? purpose.tenant->tenant.account : std::string(),
-          std::move(opened->cipher), Carried::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
+          std::move(opened->cipher), BusTunnel::Ends{std::move(local), opened->inbox, std::move(opened->frames)});
       co_return;
     }
     why = std::move(opened).error();
@@ -285,12 +286,12 @@ Task<> Carrier::carry_for(AsyncFd local, OtherNode node, Purpose purpose) {
 
 void Carrier::set_trust(TrustRecord trust) {
   checker_.set_trust(std::move(trust));
-  for (auto& entry : carried_)
+  for (auto& entry : tunnels_)
     if (!is_trusted(entry.node, entry.key, entry.account)) entry.connection->close();
 }
 
 void Carrier::count_into(NodeNumbers& numbers) const {
-  numbers.connections = carried_.size();
+  numbers.connections = tunnels_.size();
   numbers.opened = counts_.opened;
   numbers.refused_there = counts_.refused_there;
   numbers.unreachable = counts_.unreachable;
@@ -306,14 +307,14 @@ bool Carrier::is_trusted(const std::string& node, const PublicKey& key, const st
 
 // A removed node gets no connection: the local socket is closed.
 void Carrier::add(Side side, const std::string& node, const std::string& account, FrameCipher cipher,
-                  Carried::Ends ends) {
+                  BusTunnel::Ends ends) {
   const TrustedNode* found = checker_.trust().find(node);
   if (!found) return;
-  const auto place = carried_.emplace(carried_.end());
+  const auto place = tunnels_.emplace(tunnels_.end());
   place->node = node, place->account = account, place->key = found->key;
   if (side == Side::serving) place->served.emplace(served_, node);
-  auto ended = [this, place] { loop_.defer([this, place] { carried_.erase(place); }); };
-  place->connection = std::make_unique<Carried>(loop_, bus_, std::move(cipher), std::move(ends), std::move(ended));
+  auto ended = [this, place] { loop_.defer([this, place] { tunnels_.erase(place); }); };
+  place->connection = std::make_unique<BusTunnel>(loop_, bus_, std::move(cipher), std::move(ends), std::move(ended));
   place->connection->begin();
 }
 

@@ -1,5 +1,6 @@
 // Carrier: opens connections between the warderd of this node and those of other nodes, and owns them.
-//   asking  carry(): sends the order "open" to the other node, signed, and waits for its signed answer; "look" for
+//   asking  carry(): sends the order "open" to the other node, signed, and waits for its signed answer; "look", a query
+//   for
 //           operators, which acts for no tenant
 //   asked   serve(): checks each order that comes, connects to the warderd of this node, and answers
 // The order "push" opens a connection on which a workspace comes, after a check of the home's record.
@@ -18,7 +19,7 @@
 #include "supervisor/cluster/bus/bus.h"
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/link/node_numbers.h"
-#include "supervisor/cluster/node/carried.h"
+#include "supervisor/cluster/node/bus_tunnel.h"
 #include "supervisor/cluster/placement/node_table.h"
 #include "supervisor/cluster/trust/envelope_checker.h"
 
@@ -46,15 +47,15 @@ class Carrier {
     std::string boot;  // of its warder-node; empty: not known
     WireVersions wire = kWire;
   };
-  // Opens a connection to the warderd of `node`, for a client of this node, or for a look (nullopt), and carries
+  // Opens a connection to the warderd of `node`, for a client of this node, or for a query (nullopt), and carries
   // `local` over it. `local` gets the lines {"opened"} or {"refused"} (node_messages.h).
-  Task<> carry(AsyncFd local, OtherNode node, std::optional<Acting> acting);
+  Task<> carry(AsyncFd local, OtherNode node, std::optional<NodeClient> for_client);
   // The same, with the order "push": the other node takes a workspace of this node.
   Task<> carry_push(AsyncFd local, OtherNode node, Push push);
   // From then on only the nodes of this record count. Connections with other nodes end.
   void set_trust(TrustRecord trust);
   const PrivateKey& key() const { return identity_.key; }
-  size_t connections() const { return carried_.size(); }
+  size_t connections() const { return tunnels_.size(); }
   // Adds what this object has counted.
   void count_into(NodeNumbers& numbers) const;
 
@@ -80,7 +81,7 @@ class Carrier {
   Task<Result<AsyncFd>> connect_to_warderd(const NodeEnvelope& order);
   void refuse(const BusMessage& message, const NodeEnvelope& order, const std::string& boot, const Error& why);
   enum class Side { asking, serving };
-  void add(Side side, const std::string& node, const std::string& account, FrameCipher cipher, Carried::Ends ends);
+  void add(Side side, const std::string& node, const std::string& account, FrameCipher cipher, BusTunnel::Ends ends);
   Result<> check_room_for(const std::string& node) const;
   bool is_trusted(const std::string& node, const PublicKey& key, const std::string& account) const;
 
@@ -90,13 +91,13 @@ class Carrier {
   EnvelopeChecker checker_;
   struct Entry {
     std::string node;                                  // the other one
-    std::string account;                               // empty: a look, which ends with the trust record
+    std::string account;                               // empty: a query, which ends with the trust record
     PublicKey key;                                     // of the node, when the connection was opened
     std::optional<UnderWay<std::string>::One> served;  // nullopt: this node asked for the connection
-    std::unique_ptr<Carried> connection;
+    std::unique_ptr<BusTunnel> connection;
   };
   UnderWay<std::string> orders_, served_;  // orders in work and connections, by the node that asked for them
-  std::list<Entry> carried_;
+  std::list<Entry> tunnels_;
   NodeNumbers counts_;  // orders and refused messages
   Monotonic::time_point warned_{};
   Scope tasks_;  // last: cancelled first

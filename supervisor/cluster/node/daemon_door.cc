@@ -26,7 +26,7 @@ constexpr char kNotUsed[] = "cluster: a message of warderd is not used: {}";
 
 struct OpenRequest {
   std::string node;
-  Acting acting;
+  NodeClient for_client;
 };
 
 Result<OpenRequest> read_open(const Json& message) {
@@ -34,14 +34,14 @@ Result<OpenRequest> read_open(const Json& message) {
   OpenRequest request;
   TRY(request.node, in.string("node", kMaxNodeName));
   if (!is_node_name(request.node)) return fail(Code::invalid, "open.node: not the name of a node");
-  const Json* acting = in.find("for");
+  const Json* for_client = in.find("for");
   CHECKED(in.done());
-  if (!acting) return fail(Code::invalid, "open.for: missing");
-  TRY(request.acting, read_acting(*acting, "open.for"));
+  if (!for_client) return fail(Code::invalid, "open.for: missing");
+  TRY(request.for_client, read_node_client(*for_client, "open.for"));
   return request;
 }
 
-Result<std::string> read_look(const Json& message) {
+Result<std::string> read_query_request(const Json& message) {
   Fields in(message, "look");
   TRY(std::string node, in.string("node", kMaxNodeName));
   CHECKED(in.done());
@@ -130,11 +130,11 @@ Task<> DaemonDoor::serve(Fd client) {
   } else if (message->contains("open")) {
     auto request = read_open((*message)["open"]);
     if (!request) co_return log_warning(kNotUsed, request.error().what);
-    co_await service_.carry(*std::move(socket), std::move(request->node), std::move(request->acting));
+    co_await service_.carry(*std::move(socket), std::move(request->node), std::move(request->for_client));
   } else if (message->contains("rules")) {
     co_await service_.give_rules(*std::move(socket));
   } else if (message->contains("look")) {
-    auto node = read_look((*message)["look"]);
+    auto node = read_query_request((*message)["look"]);
     if (!node) co_return log_warning(kNotUsed, node.error().what);
     co_await service_.carry(*std::move(socket), *std::move(node), std::nullopt);
   } else if (message->contains("push")) {

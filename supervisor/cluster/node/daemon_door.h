@@ -29,8 +29,8 @@ class DaemonDoor {
     virtual Task<Result<ForgottenHomes>> forget_homes(std::string account) = 0;
     // nullopt: no warderd is connected.
     virtual void set_load(std::optional<NodeLoad> load) = 0;
-    // `acting`: nullopt: a look (look_messages.h).
-    virtual Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) = 0;
+    // `for_client`: nullopt: a query (query_messages.h).
+    virtual Task<> carry(AsyncFd local, std::string node, std::optional<NodeClient> for_client) = 0;
     virtual Result<std::vector<std::string>> places_for(const std::string& account, bool here_is_free) = 0;
     virtual Task<> give_rules(AsyncFd daemon) = 0;  // the answer to "rules"
     virtual Task<> carry_push(AsyncFd local, std::string node, Push push) = 0;

@@ -1,8 +1,8 @@
-// FrameCipher: the frames of one carried connection, encrypted and in order. Each side makes a key pair for the
+// FrameCipher: the frames of one tunnel, encrypted and in order. Each side makes a key pair for the
 // connection and sends the public key in a signed envelope; both derive the same two keys (crypto_kx of libsodium:
 // X25519 and BLAKE2b). A frame is its number, 8 bytes in little endian, and ChaCha20-Poly1305 of the rest. The bus, or
 // another node on it, can neither read a frame nor forge, repeat, drop or reorder one without being noticed.
-// Used by: carried.h. Errors: denied.
+// Used by: bus_tunnel.h. Errors: denied.
 #pragma once
 #include <array>
 #include <cstdint>

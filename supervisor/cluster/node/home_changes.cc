@@ -24,6 +24,11 @@ tl::unexpected<Error> other_home(const HomeRecord& present) {
   return fail(Code::denied, fmt::format("the home is the node {} in epoch {}", present.node, present.epoch));
 }
 
+tl::unexpected<Error> is_alive(const std::string& node) {
+  return fail(Code::denied, fmt::format("the node {} is alive and is the home", node),
+              "use the workspace there, or move it: warder nodes move");
+}
+
 }  // namespace
 
 Task<Result<HomeRecord>> HomeDirectory::read_present(std::string key) {
@@ -71,9 +76,10 @@ Task<Result<HomeDirectory::Found>> HomeDirectory::claim(tenants::TenantId id, Ho
   const TrustedNode* self = nodes_.trust().find(settings_.node);
   if (!self || !self->may_act_for(id.account))
     co_return fail(Code::denied, "the trust record does not let this node have the account " + id.account);
-  if (how == Claim::after_lease && expected.node != settings_.node)
-    CO_CHECKED(co_await wait_for_lease_end(expected.node));
-  const HomeRecord next{settings_.node, expected.epoch + 1};
+  HomeRecord next{settings_.node, expected.epoch + 1};
+  if (how == Claim::after_lease && expected.node != settings_.node) {
+    CO_TRY(next, co_await take_after_lease(expected));
+  }
   CO_TRY(HomeRecord present, co_await change(id, expected, next));
   if (present != next) co_return other_home(present);
   log_notice("cluster: this node is the home of {} now, which was at {}", id.text(), expected.node);
@@ -122,23 +128,19 @@ std::vector<std::pair<tenants::TenantId, HomeRecord>> HomeDirectory::held_after(
   return held;
 }
 
-// The lease of the present home must not be renewed while this node watches it for kMayTakeAfter.
-Task<Result<>> HomeDirectory::wait_for_lease_end(std::string node) {
+// The record with which this node takes the home, when the lease of the present one has ended. That lease must not be
+// renewed while this node watches it for kMayTakeAfter.
+Task<Result<HomeRecord>> HomeDirectory::take_after_lease(HomeRecord present) {
   BucketSettings settings;
   settings.replicas = settings_.replicas;
   CO_TRY(const auto leases, co_await bus_.open_bucket("leases", settings, kLeaseLimit));
   LeaseWatch watch(BootClock::now());
-  std::optional<uint64_t> first;
   for (;;) {
-    CO_TRY(const auto entry, co_await leases->get(node));
+    CO_TRY(const auto entry, co_await leases->get(present.node));
     const auto now = BootClock::now();
-    const uint64_t revision = entry ? entry->revision : 0;
-    if (first && revision != *first)
-      co_return fail(Code::denied, fmt::format("the node {} is alive and is the home", node),
-                     "use the workspace there, or move it: warder nodes move");
-    first = revision;
-    watch.observed(now);
-    if (watch.may_take(now)) co_return Result<>{};
+    const bool is_renewed = watch.saw(entry ? entry->revision : 0, now);
+    if (is_renewed) co_return is_alive(present.node);
+    if (auto taken = taken_over(present, settings_.node, watch, now)) co_return *std::move(taken);
     co_await sleep_for(loop_, kLookAtLease);
   }
 }
@@ -153,9 +155,7 @@ Task<Result<HomeDirectory::Found>> HomeDirectory::find_lost(tenants::TenantId id
   CO_TRY(HomeRecord present, co_await read_present(key));
   const NodeReport* node = nodes_.table().find(present.node);
   const bool is_heard = node && BootClock::now() - node->heard < kSilentAfter;
-  if (present.node != settings_.node && is_heard)
-    co_return fail(Code::denied, fmt::format("the node {} is alive and is the home", present.node),
-                   "use the workspace there, or move it: warder nodes move");
+  if (present.node != settings_.node && is_heard) co_return is_alive(present.node);
   Found found{std::move(present), false};
   found.is_here = found.record.node == settings_.node;
   co_return found;

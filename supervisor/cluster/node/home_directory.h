@@ -35,7 +35,7 @@ class HomeDirectory {
   // Errors: those of HomeMemory::open().
   Result<> begin();
 
-  // All homes that the bus has are known: find() can answer.
+  // For tests: all homes that the bus has are known, so find() can answer.
   bool is_current() const { return is_current_; }
 
   struct Found {
@@ -68,7 +68,7 @@ class HomeDirectory {
  private:
   Task<Result<HomeRecord>> read_present(std::string key);
   Task<Result<HomeRecord>> change(tenants::TenantId id, HomeRecord expected, HomeRecord next);
-  Task<Result<>> wait_for_lease_end(std::string node);
+  Task<Result<HomeRecord>> take_after_lease(HomeRecord present);
   // The workspace of a key. nullopt: its name is only in the value, and was not read.
   std::optional<tenants::TenantId> name_of(const std::string& key) const;
   void note_name(const std::string& key, const tenants::TenantId& id);

@@ -190,9 +190,9 @@ Task<> NodeService::tell_numbers() {
 
 Json NodeService::homes_for(const HomeQuestion& question) { return homes_page(homes_.records(), question); }
 
-Task<> NodeService::carry(AsyncFd local, std::string node, std::optional<Acting> acting) {
+Task<> NodeService::carry(AsyncFd local, std::string node, std::optional<NodeClient> for_client) {
   Carrier::OtherNode other{node, nodes_.boot_of(node), nodes_.wire_of(node)};
-  return carrier_.carry(std::move(local), std::move(other), std::move(acting));
+  return carrier_.carry(std::move(local), std::move(other), std::move(for_client));
 }
 
 // The trust record, then all rules. warderd checks each of them itself.

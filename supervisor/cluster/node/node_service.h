@@ -46,7 +46,7 @@ class NodeService : private DaemonDoor::Service {
   Json homes_for(const HomeQuestion& question) override;
   Task<Result<ForgottenHomes>> forget_homes(std::string account) override { return homes_.forget(std::move(account)); }
   void set_load(std::optional<NodeLoad> load) override { nodes_.set_load(load); }
-  Task<> carry(AsyncFd local, std::string node, std::optional<Acting> acting) override;
+  Task<> carry(AsyncFd local, std::string node, std::optional<NodeClient> for_client) override;
   Task<> carry_push(AsyncFd local, std::string node, Push push) override;
   Task<Result<Json>> order(std::string order, Json question) override;
   void note(const BusNotice& notice);

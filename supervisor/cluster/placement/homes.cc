@@ -20,11 +20,6 @@ HomeState HeldHomes::state(const tenants::TenantId& workspace, BootClock::time_p
   return lease == LeaseState::held && gains == 0 ? HomeState::usable : HomeState::fenced;
 }
 
-uint64_t HeldHomes::epoch(const tenants::TenantId& workspace) const {
-  const auto found = homes_.find(workspace);
-  return found == homes_.end() ? 0 : found->second.epoch;
-}
-
 void HeldHomes::confirm(const tenants::TenantId& workspace, const HomeRecord& record, uint64_t period, bool is_take) {
   const auto found = homes_.find(workspace);
   const bool is_known = found != homes_.end();
@@ -44,19 +39,8 @@ void HeldHomes::confirm(const tenants::TenantId& workspace, const HomeRecord& re
   home = {record.epoch, period, !is_same && !is_new_take};
 }
 
-void HeldHomes::forget(const tenants::TenantId& workspace) { homes_.erase(workspace); }
-
 void HeldHomes::forget_if(const std::function<bool(const tenants::TenantId& workspace)>& is_gone) {
   std::erase_if(homes_, [&is_gone](const auto& home) { return is_gone(home.first); });
-}
-
-std::vector<tenants::TenantId> HeldHomes::unconfirmed(size_t limit,
-                                                      const std::optional<tenants::TenantId>& after) const {
-  std::vector<tenants::TenantId> found;
-  auto next = after ? homes_.upper_bound(*after) : homes_.begin();
-  for (; next != homes_.end() && found.size() < limit; ++next)
-    if (!next->second.is_lost && next->second.period != lease_.period()) found.push_back(next->first);
-  return found;
 }
 
 }  // namespace cluster

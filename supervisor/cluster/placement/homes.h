@@ -1,12 +1,11 @@
-// The homes that a node holds: for which workspaces it may start and write, by its lease and by each home's epoch.
-// Pure, without I/O. Source: the bucket `homes`. Used by: warder-node, for each order and each local request.
+// HeldHomes: the homes that a node holds: for which workspaces it may start and write, by its lease and by each home's
+// epoch. Pure, without I/O. Source: the bucket `homes`. Used by: warder-node, for each order and each local request.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "supervisor/cluster/placement/lease.h"
 #include "supervisor/tenants/tenant_id.h"
@@ -43,8 +42,6 @@ class HeldHomes {
   HeldHomes(const NodeLease& lease, std::string self) : lease_(lease), self_(std::move(self)) {}
 
   HomeState state(const tenants::TenantId& workspace, BootClock::time_point now) const;
-  // The epoch in which this node has the home; 0: unknown. Orders with another epoch are refused.
-  uint64_t epoch(const tenants::TenantId& workspace) const;
 
   // The record of a home as it was read, or written by this node. `period` is NodeLease::period() from before the read
   // or the write was sent: an answer from before the lease ended does not cover the time after. A home of another node
@@ -53,15 +50,8 @@ class HeldHomes {
   // home changed hands in between, and the files here are out of date: lost. (After a take without an answer
   // the record is read again; if it is exactly as written, the take was made.)
   void confirm(const tenants::TenantId& workspace, const HomeRecord& record, uint64_t period, bool is_take);
-  // No longer the home: moved away by this node, or the record was removed.
-  void forget(const tenants::TenantId& workspace);
-  // The same for each workspace for which `is_gone` returns true. Looks at all homes.
+  // The homes for which `is_gone` returns true are no longer held: their records were removed. Looks at all homes.
   void forget_if(const std::function<bool(const tenants::TenantId& workspace)>& is_gone);
-
-  // At most `limit` workspaces, in their order after `after`, that were usable in an earlier period of the lease: their
-  // records must be read. Called page by page after NodeLease::confirm() returned true.
-  std::vector<tenants::TenantId> unconfirmed(size_t limit, const std::optional<tenants::TenantId>& after) const;
-  size_t size() const { return homes_.size(); }
 
  private:
   struct Home {

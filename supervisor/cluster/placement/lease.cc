@@ -56,11 +56,12 @@ NodeLease::Time NodeLease::next_look(Time now) const {
   return std::max(next, now);
 }
 
-void LeaseWatch::saw(uint64_t revision, Time now) {
+bool LeaseWatch::saw(uint64_t revision, Time now) {
   observed(now);
-  if (revision <= revision_) return;
+  const bool is_renewal = revision_ && revision != *revision_;
+  if (is_renewal || !revision_) quiet_since_ = now;
   revision_ = revision;
-  quiet_since_ = now;
+  return is_renewal;
 }
 
 void LeaseWatch::observed(Time now) {

@@ -95,9 +95,10 @@ class NodeLease {
   bool lost_ = false;
 };
 
-// The taker's side: one node's lease as another node sees it. The caller calls observed() at least every second while
-// its connection to the record works, and not while it does not: time in which a renewal could not have been seen does
-// not count, be it for a cut connection or because this process was suspended.
+// The taker's side: one node's lease as another node sees it. The caller reads the record and calls saw(), or calls
+// observed() where a watch of the record works, at least every second, and not while its connection is cut: time in
+// which a renewal could not have been seen does not count, be it for a cut connection or because this process was
+// suspended.
 class LeaseWatch {
  public:
   using Time = BootClock::time_point;
@@ -105,8 +106,10 @@ class LeaseWatch {
   // The watch counts from its beginning, also if the node has no lease at all.
   explicit LeaseWatch(Time now) : quiet_since_(now), observed_(now) {}
 
-  // The record has this revision (of NATS's key-value store). The same revision again, or an older one, is no renewal.
-  void saw(uint64_t revision, Time now);
+  // The record has this revision (of NATS's key-value store; 0: there is no record). True: another one than at the last
+  // call, so the node has renewed its lease meanwhile. A lower revision is a renewal, too: a server that has lost the
+  // bucket counts from 1 again.
+  bool saw(uint64_t revision, Time now);
   void observed(Time now);
   // Whether the homes of that node may be taken. Before the take, the record is read once more, and saw() called: a
   // renewal may be on its way. The compare-and-set of the home's record then decides between several takers.
@@ -117,7 +120,7 @@ class LeaseWatch {
  private:
   Time quiet_since_;
   Time observed_;
-  uint64_t revision_ = 0;
+  std::optional<uint64_t> revision_;  // nullopt: not seen yet
 };
 
 }  // namespace cluster

@@ -94,13 +94,6 @@ HighestNodes highest_nodes(const NodeTable& nodes, const tenants::TenantId& work
 
 }  // namespace
 
-Result<std::string> default_home(const NodeTable& nodes, const tenants::TenantId& workspace,
-                                 const PlacementNeeds& needs, BootClock::time_point now) {
-  const HighestNodes highest = highest_nodes(nodes, workspace, needs, now);
-  if (!highest.first) return no_node(nodes, needs, {}, now);
-  return highest.first->name;
-}
-
 Result<std::string> lighter_home(const NodeTable& nodes, const HomeCounts& homes, const tenants::TenantId& workspace,
                                  const PlacementNeeds& needs, BootClock::time_point now, std::string_view here) {
   constexpr size_t kMoreHere = 64;  // one home in so many

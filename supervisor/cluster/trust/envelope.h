@@ -23,7 +23,7 @@ constexpr size_t kMaxPrincipal = 256;        // bytes
 
 // The client and the tenant that a message acts for, and the tenant's policy as the sender has it.
 struct EnvelopeTenant {
-  std::string principal;  // "token:ci", "uid-1000": printable ASCII
+  std::string principal;  // "token:ci", "uid:1000": printable ASCII
   tenants::TenantId tenant;
   std::string policy;       // the policy's name
   std::string policy_hash;  // SHA-256 of the policy, 64 hexadecimal digits

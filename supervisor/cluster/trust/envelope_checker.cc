@@ -73,12 +73,13 @@ ClockReading read_clocks() {
 }
 
 EnvelopeChecker::EnvelopeChecker(std::string node, std::string boot, TrustRecord trust, PolicyLookup policy_of,
-                                 ClockReading start)
+                                 ClockReading start, size_t max_homes)
     : node_(std::move(node)),
       boot_(std::move(boot)),
       trust_(std::move(trust)),
       policy_of_(std::move(policy_of)),
-      started_ms_(start.wall_ms) {}
+      started_ms_(start.wall_ms),
+      max_homes_(max_homes) {}
 
 CheckedEnvelope EnvelopeChecker::accept(std::string_view bytes, ClockReading now) {
   auto opened = open_envelope(bytes);
@@ -160,7 +161,7 @@ EnvelopeChecker::Refused EnvelopeChecker::check_epoch(const NodeEnvelope& envelo
   if (found == home_index_.end()) {
     if (make_room_for_home(now)) return {};
     return refuse(EnvelopeFault::too_many_homes, Code::exhausted,
-                  fmt::format("messages of the last minute were for {} homes already", kMaxHomes),
+                  fmt::format("messages of the last minute were for {} homes already", max_homes_),
                   "send it again later");
   }
   if (envelope.epoch >= found->second->epoch) return {};
@@ -202,7 +203,7 @@ void EnvelopeChecker::forget_expired(Sender& sender, ClockReading now) {
 }
 
 bool EnvelopeChecker::make_room_for_home(ClockReading now) {
-  if (homes_.size() < kMaxHomes) return true;
+  if (homes_.size() < max_homes_) return true;
   if (now.monotonic - homes_.back().used <= kHomeLife) return false;
   home_index_.erase(homes_.back().home);
   homes_.pop_back();
@@ -220,11 +221,6 @@ void EnvelopeChecker::store_epoch(const tenants::TenantId& home, int64_t epoch, 
   stored.epoch = std::max(stored.epoch, epoch);
   stored.used = now.monotonic;
   homes_.splice(homes_.begin(), homes_, found->second);
-}
-
-void EnvelopeChecker::note_epoch(const tenants::TenantId& home, int64_t epoch, ClockReading now) {
-  if (!home_index_.contains(home) && !make_room_for_home(now)) return;
-  store_epoch(home, epoch, now);
 }
 
 size_t EnvelopeChecker::stored_ids(const std::string& node) const {

@@ -10,9 +10,9 @@
 // Memory is bounded: 10,000 ids for each sender, 65,536 homes. Further messages are refused while the memory is full. A
 // home is forgotten after a minute without a message, if room is needed.
 //
-// The highest epoch of a home is of the messages and of note_epoch(). A trusted node that may act for an account could
-// name a high epoch and so have other nodes' messages for that home refused, until the home is forgotten: the owner of
-// the home must check the epoch itself, too.
+// The highest epoch of a home is of the messages alone, so it is a second line only: the handler of a message with an
+// epoch compares it with the home's record (HomeDirectory::check_push()). A trusted node that may act for an account
+// could name a high epoch and so have other nodes' messages for that home refused, until the home is forgotten.
 //
 // What a kind of message needs, a tenant or an epoch, is checked by its handler. Clocks are arguments.
 // Used by: warder-node, on its loop. A call takes some 0.1 ms for the signature, and 3 ms for a body of 1 MiB.
@@ -75,17 +75,17 @@ class EnvelopeChecker {
   using PolicyLookup = std::function<std::optional<std::string>(const std::string& policy)>;
 
   // `node`: the name of this node. `boot`: of this start, in hexadecimal digits. `policy_of`: empty: another part
-  // checks policies.
-  EnvelopeChecker(std::string node, std::string boot, TrustRecord trust, PolicyLookup policy_of, ClockReading start);
+  // checks policies. `max_homes`: tests use fewer.
+  EnvelopeChecker(std::string node, std::string boot, TrustRecord trust, PolicyLookup policy_of, ClockReading start,
+                  size_t max_homes = kMaxHomes);
 
   // Checks a message completely, and remembers its id and epoch if it is accepted.
   CheckedEnvelope accept(std::string_view bytes, ClockReading now);
   // From then on only the nodes of this record are trusted. Ids of all former senders stay.
   void set_trust(TrustRecord trust) { trust_ = std::move(trust); }
   const TrustRecord& trust() const { return trust_; }
-  // The epoch of a home from its owner's record. A lower epoch than the highest so far is ignored.
-  void note_epoch(const tenants::TenantId& home, int64_t epoch, ClockReading now);
 
+  // For tests: how much is stored.
   size_t stored_ids(const std::string& node) const;
   size_t stored_homes() const { return homes_.size(); }
 
@@ -121,6 +121,7 @@ class EnvelopeChecker {
   TrustRecord trust_;
   PolicyLookup policy_of_;
   int64_t started_ms_;
+  size_t max_homes_;
   std::map<std::string, Sender> senders_;  // nodes of trust records, so few
   std::list<HomeEpoch> homes_;             // the last used first
   std::map<tenants::TenantId, std::list<HomeEpoch>::iterator> home_index_;

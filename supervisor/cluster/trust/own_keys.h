@@ -14,7 +14,5 @@ inline constexpr char kNextSuffix[] = ".next";
 // `path`: of the file without the suffix. A missing FILE.next is no error.
 Result<PrivateKey> load_own_key(const std::string& path, const TrustedNode& node);
 Result<PrivateKey> load_authority_key(const std::string& path, const TrustRecord& record);
-// The seed of the NATS key (nkey.h); the caller wipes it.
-Result<std::string> load_own_nats_seed(const std::string& path, const TrustedNode& node);
 
 }  // namespace cluster

@@ -46,7 +46,7 @@ Json describe(const catalog::Catalog& catalog, uint32_t number, Detail detail) {
     if (const auto tags = catalog.tags(number); !tags.empty())
       for (std::string_view tag : tags) all["tags"].push_back(std::string(tag));
   }
-  if (tool.kind == catalog::Kind::skill) all["kind"] = "skill";
+  if (tool.kind == catalog::ToolKind::skill) all["kind"] = "skill";
   all["signature"] = catalog.signature(number);
   mark_uncallable(tool, all);
   return all;

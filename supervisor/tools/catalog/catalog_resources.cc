@@ -45,7 +45,7 @@ mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::Comple
   for (uint32_t number = 0; number < catalog.size(); number++) {
     const catalog::ToolView tool = catalog.tool(number);
     const bool named = asked.argument == "tool";
-    if (tool.kind != catalog::Kind::tool || (named && !server.empty() && tool.server != server)) continue;
+    if (tool.kind != catalog::ToolKind::tool || (named && !server.empty() && tool.server != server)) continue;
     const std::string_view value = named ? tool.name : tool.server;
     if (value.starts_with(asked.value)) (tool.callable ? values : uncallable).insert(value);
   }

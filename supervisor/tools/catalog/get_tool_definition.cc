@@ -80,7 +80,7 @@ Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& ar
   Json answer = describe(catalog, named.tools.front(), Detail::full);
   if (!tool.callable) {
     answer["hint"] = fmt::format("{}: {}", catalog::kUncallable, catalog::kRemedyForUncallable);
-  } else if (tool.kind == catalog::Kind::tool) {
+  } else if (tool.kind == catalog::ToolKind::tool) {
     answer["import"] = import_line(tool);
   }
   if (learner) {

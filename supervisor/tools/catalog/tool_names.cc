@@ -19,7 +19,7 @@ Result<Json> list_tools(const catalog::Catalog& catalog, const Json& arguments) 
   Json names = Json::array();
   for (uint32_t number = 0; number < catalog.size() && names.size() < kMaxNamesListed; number++) {
     const catalog::ToolView tool = catalog.tool(number);
-    if (tool.kind == catalog::Kind::tool)
+    if (tool.kind == catalog::ToolKind::tool)
       names.push_back(tool.server.empty() ? std::string(tool.name) : fmt::format("{}__{}", tool.server, tool.name));
   }
   return names;

@@ -117,6 +117,68 @@ std::string told_of_left_processes(const jail::Report& report) {
       count == 1 ? "was" : "were", count == 1 ? "it" : "they");
 }
 
+bool is_success(const ExecuteAnswer& answer) { return answer.report->outcome == jail::Outcome::ok; }
+
+// The value of the program, and its type where JSON cannot hold the value.
+void add_result(Members& members, const ExecuteAnswer& answer) {
+  const jail::Report& report = *answer.report;
+  if (!answer.result.empty() || (report.value && !report.value->is_null())) {
+    members.raw("result", answer.result.empty() ? dump_json(*report.value) : answer.result);
+    if (!report.value_type.empty()) members.string("result_type", report.value_type);
+  } else if (is_success(answer)) {
+    members.raw("result", "null");
+  }
+}
+
+// Why the program did not end well, and what to do about it.
+void add_failure(Members& members, const ExecuteAnswer& answer) {
+  const jail::Report& report = *answer.report;
+  const std::string& message = answer.quota ? answer.quota->what : report.message;
+  members.string("error", report.error.empty() ? message
+                          : message.empty()    ? report.error
+                                               : report.error + " (" + message + ")");
+  if (answer.quota) {
+    members.string("rule", answer.quota->rule);
+    members.string("remedy", answer.quota->hint);
+  } else if (report.outcome == jail::Outcome::internal) {
+    members.raw("may_have_run", "true");
+    members.string("remedy", jail::kAfterInternal);
+  }
+}
+
+// Which execution it was, and how it ended.
+void add_end(Members& members, const ExecuteAnswer& answer) {
+  const jail::Report& report = *answer.report;
+  members.string("execution_id", answer.execution_id);
+  members.string("outcome", jail::outcome_name(report.outcome));
+  const bool has_layers = answer.form == AnswerForm::call && !report.receipt.applied.layers.empty();
+  if (has_layers) members.raw("layers", layers_json(report.receipt.applied));
+  if (!answer.session.is_null()) members.raw("session", dump_json(answer.session));
+  if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
+  if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));
+}
+
+void add_usage(Members& members, const ExecuteAnswer& answer) {
+  const jail::JailUsage& used = answer.report->usage;
+  Json usage{{"wall_ms", rounded(used.wall_ms)}};
+  if (used.cpu_ms) usage["cpu_ms"] = rounded(*used.cpu_ms);
+  if (used.memory_peak_bytes > 0) usage["memory_peak_bytes"] = used.memory_peak_bytes;
+  if (used.processes_peak > 0) usage["processes_peak"] = used.processes_peak;
+  members.raw("usage", dump_json(usage));
+  if (answer.network && answer.network->requests > 0)
+    members.raw("egress", dump_json({{"requests", answer.network->requests},
+                                     {"denied", answer.network->denied},
+                                     {"bytes_up", answer.network->bytes_up},
+                                     {"bytes_down", answer.network->bytes_down}}));
+}
+
+void add_notes(Members& members, const ExecuteAnswer& answer) {
+  Json notes = answer.notes;
+  if (std::string left = told_of_left_processes(*answer.report); !left.empty()) notes.push_back(std::move(left));
+  if (is_success(answer) && !answer.report->message.empty()) notes.push_back(answer.report->message);
+  if (!notes.empty()) members.raw("notes", dump_json(notes));
+}
+
 }  // namespace
 
 Json clamped_json(const std::vector<policies::Clamp>& clamped) {
@@ -128,58 +190,24 @@ Json clamped_json(const std::vector<policies::Clamp>& clamped) {
 mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   const Doing doing(LoopWork::answer);
   const jail::Report& report = *answer.report;
-  bool success = report.outcome == jail::Outcome::ok;
-  Members members;
+  const bool success = is_success(answer);
   const bool whole = answer.form == AnswerForm::call;
+  Members members;
   if (whole) members.raw("success", success ? "true" : "false");
-  if (!answer.result.empty() || (report.value && !report.value->is_null())) {
-    members.raw("result", answer.result.empty() ? dump_json(*report.value) : answer.result);
-    if (!report.value_type.empty()) members.string("result_type", report.value_type);
-  } else if (success) {
-    members.raw("result", "null");
-  }
+  add_result(members, answer);
   if (whole || !report.out.text.empty()) members.lines("output", report.out.text);
   if (whole) members.raw("execution_time_ms", std::to_string(std::llround(report.usage.wall_ms)));
-  if (!success) {
-    const std::string& message = answer.quota ? answer.quota->what : report.message;
-    members.string("error", report.error.empty() ? message
-                            : message.empty()    ? report.error
-                                                 : report.error + " (" + message + ")");
-    if (answer.quota) {
-      members.string("rule", answer.quota->rule);
-      members.string("remedy", answer.quota->hint);
-    } else if (report.outcome == jail::Outcome::internal) {
-      members.raw("may_have_run", "true");
-      members.string("remedy", jail::kAfterInternal);
-    }
-  }
+  if (!success) add_failure(members, answer);
   if (!report.traceback.empty()) members.string("traceback", report.traceback);
-  members.string("execution_id", answer.execution_id);
-  members.string("outcome", jail::outcome_name(report.outcome));
-  if (whole && !report.receipt.applied.layers.empty()) members.raw("layers", layers_json(report.receipt.applied));
-  if (!answer.session.is_null()) members.raw("session", dump_json(answer.session));
-  if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
-  if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));
+  add_end(members, answer);
   if (!report.err.text.empty()) members.string("stderr", report.err.text);
-  Json usage{{"wall_ms", rounded(report.usage.wall_ms)}};
-  if (report.usage.cpu_ms) usage["cpu_ms"] = rounded(*report.usage.cpu_ms);
-  if (report.usage.memory_peak_bytes > 0) usage["memory_peak_bytes"] = report.usage.memory_peak_bytes;
-  if (report.usage.processes_peak > 0) usage["processes_peak"] = report.usage.processes_peak;
-  members.raw("usage", dump_json(usage));
-  if (answer.network && answer.network->requests > 0)
-    members.raw("egress", dump_json({{"requests", answer.network->requests},
-                                     {"denied", answer.network->denied},
-                                     {"bytes_up", answer.network->bytes_up},
-                                     {"bytes_down", answer.network->bytes_down}}));
+  add_usage(members, answer);
   if (answer.changes) add_files(members, "files", *answer.changes);
   if (!answer.proposal.is_null()) members.raw("proposal", dump_json(answer.proposal));
   if (answer.meanwhile) add_files(members, "changed_meanwhile", *answer.meanwhile);
   add_truncated(members, answer);
   if (!answer.clamped.empty()) members.raw("clamped", dump_json(clamped_json(answer.clamped)));
-  Json notes = answer.notes;
-  if (std::string left = told_of_left_processes(report); !left.empty()) notes.push_back(std::move(left));
-  if (success && !report.message.empty()) notes.push_back(report.message);
-  if (!notes.empty()) members.raw("notes", dump_json(notes));
+  add_notes(members, answer);
   mcp::ToolResult result;
   result.content.push_back(mcp::Text{std::move(members).take()});
   for (const auto& image : answer.images) result.content.push_back(mcp::Image{image.base64, image.mime});

@@ -8,7 +8,7 @@ namespace tools {
 namespace {
 
 // Selects all clients of the tenant, also for a named workspace: each request of a client names its own workspace.
-mcp::Concerned members_of(const tenants::Tenant& tenant) {
+mcp::UserFilter members_of(const tenants::Tenant& tenant) {
   return [&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
     return user && tenants::member_of(user).tenant->account() == tenant.account();
   };

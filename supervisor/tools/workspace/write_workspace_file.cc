@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxContentBytes = 64 << 20;  // bytes; the connection bounds requests earlier
 
-struct Order {
+struct WriteArguments {
   std::string filename;
   RelativePath path;
   std::string bytes;
@@ -19,25 +19,25 @@ struct Order {
 };
 
 // Moves the content out of `arguments`, because it may be large.
-Result<Order> read_order(tenants::Tenant& tenant, Json& arguments) {
+Result<WriteArguments> read_write_arguments(tenants::Tenant& tenant, Json& arguments) {
   Fields in(arguments, "write_workspace_file");
-  Order order;
-  TRY(order.filename, in.string("filename"));
+  WriteArguments to_write;
+  TRY(to_write.filename, in.string("filename"));
   const Json* content = in.find("content");
   if (!content || !content->is_string() || content->get_ref<const std::string&>().size() > kMaxContentBytes)
     return tl::unexpected<Error>(in.string("content", kMaxContentBytes).error());
   TRY(std::string encoding, in.one_of("encoding", {"utf-8", "base64"}, "utf-8"));
   TRY(std::string mode, in.one_of("mode", {"replace", "append", "create"}, "replace"));
   CHECKED(in.done());
-  TRY(order.path, workspace_path(tenant, order.filename));
-  order.filename = order.path.text();
-  order.bytes = std::move(arguments["content"].get_ref<std::string&>());
+  TRY(to_write.path, workspace_path(tenant, to_write.filename));
+  to_write.filename = to_write.path.text();
+  to_write.bytes = std::move(arguments["content"].get_ref<std::string&>());
   if (encoding == "base64") {
-    TRY(order.bytes, from_base64(order.bytes));
+    TRY(to_write.bytes, from_base64(to_write.bytes));
   }
-  if (mode == "append") order.mode = tenants::WriteMode::append;
-  if (mode == "create") order.mode = tenants::WriteMode::create;
-  return order;
+  if (mode == "append") to_write.mode = tenants::WriteMode::append;
+  if (mode == "create") to_write.mode = tenants::WriteMode::create;
+  return to_write;
 }
 
 }  // namespace
@@ -61,12 +61,13 @@ mcp::ToolDefinition write_workspace_file_definition() {
 }
 
 Task<Result<Json>> write_workspace_file(tenants::Tenant& tenant, Json arguments) {
-  CO_TRY(Order order, read_order(tenant, arguments));
-  const size_t count = order.bytes.size();
-  CO_TRY(const uint64_t size, co_await tenant.workspace().write(order.path, std::move(order.bytes), order.mode));
+  CO_TRY(WriteArguments to_write, read_write_arguments(tenant, arguments));
+  const size_t count = to_write.bytes.size();
+  CO_TRY(const uint64_t size,
+         co_await tenant.workspace().write(to_write.path, std::move(to_write.bytes), to_write.mode));
   Json answer = {{"success", true},
-                 {"message", fmt::format("Written {} bytes to {}", count, order.filename)},
-                 {"filename", order.filename},
+                 {"message", fmt::format("Written {} bytes to {}", count, to_write.filename)},
+                 {"filename", to_write.filename},
                  {"size", size}};
   co_return answer;
 }

@@ -13,10 +13,10 @@ namespace {
 
 struct RelayScene {
   Loop loop;
-  std::vector<ProgressRelay::Told> told;
+  std::vector<ProgressRelay::Value> told;
   ProgressRelay relay;
-  explicit RelayScene(ProgressRelay::Texts texts = ProgressRelay::Texts::told)
-      : relay(loop, texts, [this](const ProgressRelay::Told& one) { told.push_back(one); }) {}
+  explicit RelayScene(ProgressRelay::Texts texts = ProgressRelay::Texts::passed)
+      : relay(loop, texts, [this](const ProgressRelay::Value& one) { told.push_back(one); }) {}
 };
 
 }  // namespace
@@ -57,7 +57,7 @@ TEST_CASE("nothing is told of what has ended", "[progress]") {
   Loop loop;
   size_t told = 0;
   {
-    ProgressRelay relay(loop, ProgressRelay::Texts::told, [&](const auto&) { told++; });
+    ProgressRelay relay(loop, ProgressRelay::Texts::passed, [&](const auto&) { told++; });
     for (int value = 1; value <= 100; value++) relay.take(value, {}, "x");
   }
   bool later = false;

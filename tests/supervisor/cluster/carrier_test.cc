@@ -54,8 +54,8 @@ struct TwoNodes {
     client = Fd(ends[0]);
     auto local = AsyncFd::adopt(scene->loop, Fd(ends[1]));
     REQUIRE(local);
-    const Acting acting{"n1", "uid:1", account, "shared", std::string(64, 'a')};
-    tasks.spawn((from ? *from : asking).carry(*std::move(local), {"n2", "b2", wire}, acting));
+    const NodeClient for_client{"n1", "uid:1", account, "shared", std::string(64, 'a')};
+    tasks.spawn((from ? *from : asking).carry(*std::move(local), {"n2", "b2", wire}, for_client));
   }
   // The connection that n2's warderd gets, without its first line.
   Fd take() {

@@ -1,4 +1,4 @@
-// HomeDirectory: homes in a bucket that loses them, and how many one account may have.
+// HomeDirectory: homes in a bucket that loses them, homes of nodes that may be lost, and how many one account may have.
 #include "supervisor/cluster/node/home_directory.h"
 
 #include <fmt/format.h>
@@ -143,6 +143,28 @@ TEST_CASE_METHOD(Homes, "an account has at most 10,000 homes, and others still g
   CHECK(refused.error().code == Code::exhausted);
   CHECK(refused.error().hint == "use one that exists");
   CHECK(home_of("acme2", "a") == "n1");
+}
+
+TEST_CASE_METHOD(Homes, "a home is not taken while its node renews its lease", "[cluster]") {
+  const std::string key = tenant_key("acme", "a");
+  until([&] { return homes->is_current(); }, "the bucket");
+  broker.write_value("homes", key, R"({"node":"n2","epoch":3})");
+  until([&] { return home_of("acme", "a") == "n2"; }, "the record");
+  REQUIRE(run(other->open_bucket("leases", {}, 5s)));
+  struct Holder {
+    static Task<> renew(Loop& loop, MemoryBroker& broker) {
+      for (;;) {
+        broker.write_value("leases", "n2", "a renewal");
+        co_await sleep_for(loop, 100ms);
+      }
+    }
+  };
+  Scope holder(loop);
+  holder.spawn(Holder::renew(loop, broker));
+  const auto claimed = run(homes->claim({"acme", "a"}, {"n2", 3}, HomeDirectory::Claim::after_lease));
+  REQUIRE_FALSE(claimed);
+  CHECK(claimed.error().what == "the node n2 is alive and is the home");
+  CHECK(value(key) == R"({"node":"n2","epoch":3})");
 }
 
 }  // namespace cluster

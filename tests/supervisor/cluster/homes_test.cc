@@ -31,10 +31,8 @@ struct Holder {
 TEST_CASE("a home is usable while the lease is held, then fenced, then ended", "[cluster]") {
   Holder holder;
   CHECK(holder.state(kBegin) == HomeState::unknown);
-  CHECK(holder.homes.epoch(kReports) == 0);
   REQUIRE(holder.renew(kBegin));
   holder.take(1);
-  CHECK(holder.homes.epoch(kReports) == 1);
   CHECK(holder.state(kBegin + 19s) == HomeState::usable);
   CHECK(holder.state(kBegin + 20s) == HomeState::fenced);
   CHECK(holder.state(kBegin + 30s) == HomeState::ended);
@@ -47,18 +45,15 @@ TEST_CASE("after a fence a home is usable again only when its record has the sam
   holder.take(4);
   REQUIRE(holder.renew(kBegin + 25s));
   CHECK(holder.state(kBegin + 25s) == HomeState::fenced);  // the lease is held, this home not confirmed
-  CHECK(holder.homes.unconfirmed(10, std::nullopt) == std::vector{kReports});
   SECTION("the same epoch") {
     holder.read({"n1", 4});
     CHECK(holder.state(kBegin + 25s) == HomeState::usable);
-    CHECK(holder.homes.unconfirmed(10, std::nullopt).empty());
   }
   SECTION("another node has it") {
     holder.read({"n2", 5});
     CHECK(holder.state(kBegin + 25s) == HomeState::lost);
     holder.read({"n1", 4});  // a replica that lags behind
     CHECK(holder.state(kBegin + 25s) == HomeState::lost);
-    CHECK(holder.homes.unconfirmed(10, std::nullopt).empty());
   }
   SECTION("it changed hands and came back: what is here is out of date") {
     holder.read({"n1", 6});
@@ -70,7 +65,6 @@ TEST_CASE("after a fence a home is usable again only when its record has the sam
     holder.read({"n2", 5});
     holder.take(6);
     CHECK(holder.state(kBegin + 25s) == HomeState::usable);
-    CHECK(holder.homes.epoch(kReports) == 6);
   }
 }
 
@@ -105,24 +99,10 @@ TEST_CASE("a new start of the daemon has the homes that the record says", "[clus
   REQUIRE(holder.renew(kBegin));
   holder.read({"n1", 9});
   CHECK(holder.state(kBegin) == HomeState::usable);
-  CHECK(holder.homes.epoch(kReports) == 9);
   holder.homes.confirm({"acme", "other"}, {"n2", 3}, 1, false);
   CHECK(holder.homes.state({"acme", "other"}, kBegin) == HomeState::unknown);
-  holder.homes.forget(kReports);
+  holder.homes.forget_if([](const TenantId& id) { return id == kReports; });
   CHECK(holder.state(kBegin) == HomeState::unknown);
-  CHECK(holder.homes.size() == 0);
-}
-
-TEST_CASE("the homes to confirm come in pages", "[cluster]") {
-  Holder holder;
-  REQUIRE(holder.renew(kBegin));
-  for (const char* name : {"a", "b", "c", "d", "e"}) holder.homes.confirm({name}, {"n1", 1}, 1, true);
-  REQUIRE(holder.renew(kBegin + 22s));
-  const auto first = holder.homes.unconfirmed(2, std::nullopt);
-  CHECK(first == std::vector<TenantId>{{"a"}, {"b"}});
-  CHECK(holder.homes.unconfirmed(2, first.back()) == std::vector<TenantId>{{"c"}, {"d"}});
-  CHECK(holder.homes.unconfirmed(2, TenantId{"d"}) == std::vector<TenantId>{{"e"}});
-  CHECK(holder.homes.unconfirmed(2, TenantId{"e"}).empty());
 }
 
 TEST_CASE("of two takers one takes the home, and the other begins to watch that one", "[cluster]") {

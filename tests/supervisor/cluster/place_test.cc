@@ -1,4 +1,4 @@
-// Where work goes: the default home of a workspace, and the choices for a run that may go anywhere.
+// Where work goes: the home of a workspace, and the choices for a run that may go anywhere.
 #include "supervisor/cluster/placement/place.h"
 
 #include <map>
@@ -9,7 +9,6 @@
 
 using namespace std::chrono_literals;
 using cluster::BootClock;
-using cluster::default_home;
 using cluster::lighter_home;
 using cluster::NodeReport;
 using cluster::NodeTable;
@@ -38,8 +37,9 @@ NodeTable table_of(size_t count) {
 
 TenantId numbered_workspace(size_t number) { return {"acme", "w" + std::to_string(number)}; }
 
+// No node has a home: the hash alone decides.
 std::string home_of(const NodeTable& nodes, const TenantId& workspace, const cluster::PlacementNeeds& needs = {}) {
-  auto home = default_home(nodes, workspace, needs, kPlaceNow);
+  auto home = lighter_home(nodes, {}, workspace, needs, kPlaceNow);
   REQUIRE(home);
   return *home;
 }
@@ -50,7 +50,7 @@ cluster::RandomBits seeded_bits(uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("the default home is the same in every process and for every order of the table", "[cluster]") {
+TEST_CASE("the home by hash is the same in every process and for every order of the table", "[cluster]") {
   NodeTable forwards = table_of(50), backwards;
   for (size_t i = 50; i >= 1; --i) REQUIRE(backwards.report(fresh_report("n" + std::to_string(i))));
   for (size_t i = 0; i < 200; ++i)
@@ -150,12 +150,12 @@ TEST_CASE("the error says why no node may take the work", "[cluster]") {
   NodeReport silent = fresh_report("n3");
   silent.heard = kPlaceNow - 1min;
   REQUIRE(nodes.report(silent));
-  const auto home = default_home(nodes, {"acme"}, {{{"gpu", "yes"}}, {}}, kPlaceNow);
+  const auto home = lighter_home(nodes, {}, {"acme"}, {{{"gpu", "yes"}}, {}}, kPlaceNow);
   REQUIRE_FALSE(home);
   CHECK(home.error().code == Code::unavailable);
   CHECK(home.error().what ==
         "no node of the cluster can take this work: 2 drained, 1 not heard for 15 s, 3 without the needed labels");
-  CHECK(default_home(NodeTable(), {"acme"}, {}, kPlaceNow).error().what ==
+  CHECK(lighter_home(NodeTable(), {}, {"acme"}, {}, kPlaceNow).error().what ==
         "no node of the cluster can take this work: no node is known");
 }
 

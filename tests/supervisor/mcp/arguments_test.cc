@@ -2,6 +2,7 @@
 
 #include "supervisor/mcp/registry.h"
 #include "tests/catch.h"
+#include "tests/supervisor/mcp/portability.h"
 
 namespace {
 
@@ -143,21 +144,21 @@ TEST_CASE("a schema that is not portable is told apart, keyword by keyword", "[m
   tool.name = "t";
   tool.description = "Does.";
   tool.input_schema = {{"type", "object"}, {"properties", {{"a", {{"type", "string"}}}}}};
-  REQUIRE(mcp::portability_problems(tool).empty());
+  REQUIRE(mcp_test::portability_problems(tool).empty());
   SECTION("composition at the root") {
     tool.input_schema["anyOf"] = Json::array();
-    CHECK(mcp::portability_problems(tool) == std::vector<std::string>{"t: the input schema uses anyOf"});
+    CHECK(mcp_test::portability_problems(tool) == std::vector<std::string>{"t: the input schema uses anyOf"});
   }
   SECTION("a list of types") {
     tool.input_schema["properties"]["a"]["type"] = Json::array({"string", "null"});
-    CHECK(mcp::portability_problems(tool) == std::vector<std::string>{"t: 'a' has a list of types"});
+    CHECK(mcp_test::portability_problems(tool) == std::vector<std::string>{"t: 'a' has a list of types"});
   }
   SECTION("a description that clients would cut") {
     tool.description.assign(2049, 'x');
-    CHECK(mcp::portability_problems(tool).size() == 1);
+    CHECK(mcp_test::portability_problems(tool).size() == 1);
   }
   SECTION("an output schema that is not an object's") {
     tool.output_schema = Json::object({{"type", "array"}});
-    CHECK(mcp::portability_problems(tool).size() == 1);
+    CHECK(mcp_test::portability_problems(tool).size() == 1);
   }
 }

@@ -27,7 +27,7 @@ struct Changing : Fixture {
     if (handshake) client->ask(request(0, "initialize", {{"protocolVersion", "2025-11-25"}}));
     return client;
   }
-  static mcp::Concerned only(const std::string& name) {
+  static mcp::UserFilter only(const std::string& name) {
     return [name](const auto& user) { return name_of(user) == name; };
   }
 };

@@ -16,7 +16,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using moves::Arrived, moves::MoveFiles;
+using moves::ArrivedHome, moves::MoveFiles;
 using tenants::TenantId;
 
 const MoveFiles::Stop kNeverStop = [] { return false; };
@@ -91,7 +91,7 @@ TEST_CASE_METHOD(TwoMachines, "a workspace comes whole, and is placed once it is
   const auto left = target().begin();
   REQUIRE(left);
   REQUIRE(left->arrived.size() == 1);
-  const Arrived& arrived = left->arrived.front();
+  const ArrivedHome& arrived = left->arrived.front();
   CHECK(arrived.push.id == id);
   CHECK(arrived.push.epoch == 3);
   CHECK_FALSE(arrived.is_restored);

@@ -6,6 +6,7 @@
 #include "supervisor/discovery/catalog_watch.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "tests/catalog/library.h"
+#include "tests/supervisor/mcp/portability.h"
 
 namespace {
 
@@ -304,7 +305,7 @@ TEST_CASE("the discovery tools' definitions work in every client and stay small"
   for (const auto& tool : {tools::search_tools_definition(), tools::get_tool_definition_definition(),
                            tools::list_tool_categories_definition()}) {
     CAPTURE(tool.name);
-    CHECK(mcp::portability_problems(tool).empty());
+    CHECK(mcp_test::portability_problems(tool).empty());
     CHECK(tool.annotations.read_only);
     bytes += tool.description.size() + tool.input_schema.dump().size();
   }

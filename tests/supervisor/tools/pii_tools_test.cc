@@ -7,6 +7,7 @@
 #include "supervisor/base/path.h"
 #include "supervisor/privacy/pii_response_filter.h"
 #include "tests/catch.h"
+#include "tests/supervisor/mcp/portability.h"
 
 namespace {
 
@@ -176,7 +177,7 @@ TEST_CASE("the definitions of the tools for personal data work in every client a
   size_t bytes = 0;
   for (const auto& tool : {tools::sanitize_pii_definition(), tools::restore_pii_definition()}) {
     CAPTURE(tool.name);
-    CHECK(mcp::portability_problems(tool).empty());
+    CHECK(mcp_test::portability_problems(tool).empty());
     CHECK_FALSE(tool.annotations.open_world);
     bytes += tool.description.size() + tool.input_schema.dump().size();
   }

@@ -2,6 +2,7 @@
 
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
+#include "tests/supervisor/mcp/portability.h"
 #include "tests/supervisor/tenants/scene.h"
 
 namespace fs = std::filesystem;
@@ -454,7 +455,7 @@ TEST_CASE("the definitions work in every client and stay small", "[tools]") {
   for (const auto& tool : {tools::write_workspace_file_definition(), tools::read_workspace_file_definition(),
                            tools::list_workspace_files_definition(), tools::delete_workspace_file_definition()}) {
     CAPTURE(tool.name);
-    CHECK(mcp::portability_problems(tool).empty());
+    CHECK(mcp_test::portability_problems(tool).empty());
     CHECK_FALSE(tool.annotations.open_world);
     bytes += tool.description.size() + tool.input_schema.dump().size();
   }

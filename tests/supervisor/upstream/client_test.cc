@@ -78,7 +78,7 @@ Json refused_version(std::vector<std::string> supported) {
 }
 
 Task<> ask(upstream::Client& client, std::optional<Result<upstream::ServerAnswer>>& into) {
-  upstream::Client::Order order;
+  upstream::Client::Request order;
   order.method = "tools/list";
   order.limit = std::chrono::minutes(5);
   auto answer = co_await client.request(std::move(order));

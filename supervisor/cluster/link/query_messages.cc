@@ -1,4 +1,4 @@
-#include "supervisor/cluster/link/look_messages.h"
+#include "supervisor/cluster/link/query_messages.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace cluster {
 namespace {
 
-constexpr size_t kMaxLookAccounts = 1000;
+constexpr size_t kMaxQueryAccounts = 1000;
 constexpr size_t kMaxName = 64, kMaxWho = 256;  // bytes
 constexpr int64_t kMaxNumber = int64_t{1} << 53;
 
@@ -43,34 +43,36 @@ std::string printable_word(const std::string& text, size_t most) {
 
 }  // namespace
 
-std::string_view name_of(LookKind kind) { return kind == LookKind::executions ? "executions" : "policies"; }
+std::string_view name_of(ClusterQueryKind kind) {
+  return kind == ClusterQueryKind::executions ? "executions" : "policies";
+}
 
-Json write_ask(LookKind kind) { return {{"ask", name_of(kind)}}; }
+Json write_ask(ClusterQueryKind kind) { return {{"ask", name_of(kind)}}; }
 
-Result<LookKind> read_ask(const Json& message) {
+Result<ClusterQueryKind> read_ask(const Json& message) {
   Fields fields(message, "");
   TRY(const std::string kind, fields.one_of("ask", {"executions", "policies"}));
   CHECKED(fields.done());
-  return kind == "executions" ? LookKind::executions : LookKind::policies;
+  return kind == "executions" ? ClusterQueryKind::executions : ClusterQueryKind::policies;
 }
 
-bool LookOrder::sees(std::string_view account) const {
+bool QueryOrder::sees(std::string_view account) const {
   return !accounts || std::find(accounts->begin(), accounts->end(), account) != accounts->end();
 }
 
-Json write_look_order(const LookOrder& order) {
+Json write_query_order(const QueryOrder& order) {
   return {{"node", order.node}, {"accounts", order.accounts ? Json(*order.accounts) : Json("all")}};
 }
 
-Result<LookOrder> read_look_order(const Json& look) {
+Result<QueryOrder> read_query_order(const Json& look) {
   Fields fields(look, "look");
-  LookOrder order;
+  QueryOrder order;
   TRY(order.node, fields.string("node", kMaxNodeName));
   if (!is_node_name(order.node)) return fail(Code::invalid, "look.node: not the name of a node");
   const Json* accounts = fields.find("accounts");
   CHECKED(fields.done());
   if (accounts && *accounts == "all") return order;
-  if (!accounts || !accounts->is_array() || accounts->size() > kMaxLookAccounts)
+  if (!accounts || !accounts->is_array() || accounts->size() > kMaxQueryAccounts)
     return fail(Code::invalid, "look.accounts: neither all nor a list of at most 1,000");
   order.accounts.emplace();
   for (const Json& account : *accounts) {

@@ -1,14 +1,11 @@
-// Away: passes requests for a workspace of another node on to the warderd of that node, as MCP 2026-07-28, and gives
-// the answer to the client. Progress, questions and cancellation pass, too. Requests for a workspace of this node are
-// answered here, while this node has its lease.
-// An execution that declares itself stateless goes to the nodes that warder-node names, one after the other, until one
-// takes it (away_spread.cc).
-// An execution gets its id here (_meta["org.warder/executionId"]). When the connection to the other node is lost, the
-// request is sent once more with the same id: that node returns its stored answer, or refuses; it runs no
-// program twice.
-// A request for a workspace that moves waits, and goes to the new home (move_gate.h).
-// Errors of requests: {code: "unavailable" or "fenced", node, may_have_run, remedy}.
-// Made by: supervisor/daemon/. Used by: mcp::Server.
+// RequestRouter: passes requests for a workspace of another node on to the warderd of that node, as MCP 2026-07-28, and
+// gives the answer to the client. Progress, questions and cancellation pass, too. Requests for a workspace of this node
+// are answered here, while this node has its lease. An execution that declares itself stateless goes to the nodes that
+// warder-node names, one after the other, until one takes it (stateless_routing.cc). An execution gets its id here
+// (_meta["org.warder/executionId"]). When the connection to the other node is lost, the request is sent once more with
+// the same id: that node returns its stored answer, or refuses; it runs no program twice. A request for a workspace
+// that moves waits, and goes to the new home (move_gate.h). Errors of requests: {code: "unavailable" or "fenced", node,
+// may_have_run, remedy}. Made by: supervisor/daemon/. Used by: mcp::Server.
 #pragma once
 #include <map>
 #include <memory>
@@ -24,13 +21,16 @@
 #include "supervisor/cluster/link/move_gate.h"
 #include "supervisor/cluster/link/node_link.h"
 #include "supervisor/mcp/context.h"
-#include "supervisor/mcp/elsewhere.h"
+#include "supervisor/mcp/request_interceptor.h"
 #include "supervisor/upstream/client.h"
 
 namespace cluster {
 
+// The key of _meta with the id of an execution.
+inline constexpr char kExecutionIdKey[] = "org.warder/executionId";
+
 // Requests for shared workspaces, since the start.
-struct AwayCounts {
+struct RoutingCounts {
   // Of clients of this node, for another node: `lost`: it was sent, and has no answer. Not sent: `unreachable`.
   uint64_t answered = 0, unreachable = 0, lost = 0;
   // Of clients of other nodes, answered here, or not: the home has moved, or is not known.
@@ -41,16 +41,16 @@ struct AwayCounts {
   HopTimes hops;
 };
 
-class Away : public mcp::Elsewhere {
+class RequestRouter : public mcp::RequestInterceptor {
  public:
   // References must outlive the object. `server`: the name of this server as JSON.
-  Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate, std::string server);
-  ~Away() override;
+  RequestRouter(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate, std::string server);
+  ~RequestRouter() override;
 
   bool concerns(mcp::Method method, const mcp::RequestContext& context) const override;
   Task<std::optional<mcp::Answer>> answer(mcp::Method method, mcp::RequestContext& context, Json& params,
                                           size_t max_bytes) override;
-  const AwayCounts& counts() const { return counts_; }
+  const RoutingCounts& counts() const { return counts_; }
 
  private:
   // A request as it is sent to another node, perhaps twice.
@@ -66,11 +66,13 @@ class Away : public mcp::Elsewhere {
     bool was_slow = false;  // not sent, after a wait for the connection
   };
   Task<Result<Request>> take(mcp::Method method, mcp::RequestContext& context, const Json& params);
-  // A stateless execution, on a node with free slots. nullopt: here.
+  std::optional<FarFailure> why_not_passed_on(const Result<Home>& home, const mcp::RequestContext& context);
+  // An execution that declares itself stateless, of a client of this node or of another. nullopt: answered here.
+  Task<std::optional<mcp::Answer>> answer_stateless(mcp::RequestContext& context, const Json& params, ResultForm form);
+  // For a client of this node: on a node with free slots. nullopt: here.
   Task<std::optional<mcp::Answer>> spread(mcp::RequestContext& context, const Json& params, ResultForm form);
   std::optional<mcp::Answer> answer_spread(const ResultForm& form);
-  // nullopt: the node is not the home any more.
-  // The connection must be open at `until`.
+  // nullopt: the node is not the home any more. The connection must be open at `until`.
   Task<std::optional<mcp::Answer>> ask(const Request& request, mcp::RequestContext& context, ResultForm form,
                                        Monotonic::time_point until);
   Task<std::optional<mcp::Answer>> conclude(const Request& request, mcp::RequestContext& context, ResultForm form,
@@ -78,7 +80,7 @@ class Away : public mcp::Elsewhere {
   Task<Attempt> attempt(const Request& request, mcp::RequestContext& context, const std::string& node,
                         Monotonic::time_point until);
   Task<mcp::Answer> write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form);
-  std::shared_ptr<FarConnection> connection_to(const std::string& node, Acting acting);
+  std::shared_ptr<FarConnection> connection_to(const std::string& node, NodeClient for_client);
 
   Loop& loop_;
   JsonWork& json_;
@@ -86,8 +88,8 @@ class Away : public mcp::Elsewhere {
   NodeLink& link_;
   MoveGate& gate_;
   const std::string server_;
-  AwayCounts counts_;
-  using Key = std::pair<std::string, Acting>;  // the other node, and the client
+  RoutingCounts counts_;
+  using Key = std::pair<std::string, NodeClient>;  // the other node, and the client
   std::map<Key, std::shared_ptr<FarConnection>> connections_;
 };
 

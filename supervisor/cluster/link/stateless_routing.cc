@@ -1,7 +1,7 @@
-// Away, for executions that declare themselves stateless: any node may run them.
+// The part of RequestRouter for executions that declare themselves stateless: any node may run them.
 #include <algorithm>
 
-#include "supervisor/cluster/link/away.h"
+#include "supervisor/cluster/link/request_router.h"
 #include "supervisor/cluster/placement/place.h"
 #include "supervisor/tenants/requester.h"
 
@@ -25,8 +25,19 @@ NodeReport report_of(const NodeLoad& load) {
 
 }  // namespace
 
+Task<std::optional<mcp::Answer>> RequestRouter::answer_stateless(mcp::RequestContext& context, const Json& params,
+                                                                 ResultForm form) {
+  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
+  const bool has_own_id = !is_of_node && context.meta.contains(kExecutionIdKey);
+  if (has_own_id || context.meta.contains(tenants::kWorkspaceKey)) co_return std::nullopt;  // refused here
+  if (is_of_node) co_return answer_spread(form);
+  auto answered = co_await spread(context, params, std::move(form));
+  co_return answered;
+}
+
 // Without warder-node, and where no other node takes it, it runs here.
-Task<std::optional<mcp::Answer>> Away::spread(mcp::RequestContext& context, const Json& params, ResultForm form) {
+Task<std::optional<mcp::Answer>> RequestRouter::spread(mcp::RequestContext& context, const Json& params,
+                                                       ResultForm form) {
   const NodeReport here = report_of(link_.load());
   const bool is_free = !here.drained && here.used + here.waiting < here.slots;
   const auto places = co_await link_.places_for(tenants::member_of(context).tenant->account(), is_free);
@@ -68,7 +79,7 @@ Task<std::optional<mcp::Answer>> Away::spread(mcp::RequestContext& context, cons
 }
 
 // For a client of another node, which asks the next node after a refusal. nullopt: this node runs it.
-std::optional<mcp::Answer> Away::answer_spread(const ResultForm& form) {
+std::optional<mcp::Answer> RequestRouter::answer_spread(const ResultForm& form) {
   if (takes_run(report_of(link_.load()))) {
     counts_.served++;
     return std::nullopt;

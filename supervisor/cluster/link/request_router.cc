@@ -1,4 +1,4 @@
-#include "supervisor/cluster/link/away.h"
+#include "supervisor/cluster/link/request_router.h"
 
 #include <algorithm>
 #include <array>
@@ -15,21 +15,20 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMaxConnections = 1024;  // to other nodes
-// To find the home of a request and to connect to it, so that a failure is told within 2.5 s.
+// To find the home of a request and to connect to it, so that the client hears of a failure within 2.5 s.
 constexpr auto kReachLimit = 2400ms;
 constexpr auto kOpenAgainLimit = 2s;             // after a connection was lost
 constexpr auto kSlow = 200ms;                    // a connection that took longer to fail is not tried again
 constexpr int kMaxMoves = 50;                    // answers "moved" to one request
 constexpr auto kLookAgain = 100ms;               // the new home may not be known here yet
 constexpr char kExecuteCode[] = "execute_code";  // only calls of this tool have ids
-constexpr char kExecutionIdKey[] = "org.warder/executionId";
 constexpr std::string_view kProtocolKeys = "io.modelcontextprotocol/";  // of this connection, not of the next
 
 constexpr std::array kMethods = {mcp::Method::tools_call,   mcp::Method::resources_list, mcp::Method::resources_read,
                                  mcp::Method::prompts_list, mcp::Method::prompts_get,    mcp::Method::complete,
                                  mcp::Method::extension};
 
-Acting acting_for(const mcp::RequestContext& context, const std::string& node) {
+NodeClient client_of(const mcp::RequestContext& context, const std::string& node) {
   const tenants::Member& member = tenants::member_of(context);
   return {node, context.principal.name(), member.tenant->account(), member.policy->name, member.policy->hash};
 }
@@ -48,6 +47,26 @@ bool is_spread(mcp::Method method, const mcp::RequestContext& context, const Jso
   if (method != mcp::Method::tools_call || !tenants::may_run_anywhere(context.meta)) return false;
   const auto name = params.find("name");
   return name != params.end() && *name == kExecuteCode;
+}
+
+bool is_of_node(const mcp::RequestContext& context) { return context.principal.kind() == mcp::Principal::Kind::node; }
+
+// The workspace that a request names. nullopt: the client may not use it.
+std::optional<tenants::TenantId> workspace_of(const mcp::RequestContext& context) {
+  const tenants::Member& member = tenants::member_of(context);
+  tenants::TenantId id{member.tenant->account()};
+  if (!context.meta.is_object()) return id;
+  const auto named = context.meta.find(tenants::kWorkspaceKey);
+  if (named == context.meta.end() || *named == "default") return id;
+  if (!named->is_string()) return std::nullopt;
+  id.workspace = named->get<std::string>();
+  const bool may_use = id.workspace.empty() || member.policy->allows_workspace(id.workspace);
+  return may_use ? std::optional(id) : std::nullopt;
+}
+
+// No part of the request ran.
+FarFailure unavailable(const Error& why, const std::string& node) {
+  return {"unavailable", why.what, why.hint, node, false};
 }
 
 upstream::Reply reply_of(const mcp::Elicited& answer, const upstream::Question& question) {
@@ -75,77 +94,50 @@ Task<upstream::Reply> ask_person(mcp::RequestContext& context, upstream::Questio
 
 }  // namespace
 
-Away::Away(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate, std::string server)
+RequestRouter::RequestRouter(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate,
+                             std::string server)
     : loop_(loop), json_(json), shares_(shares), link_(link), gate_(gate), server_(std::move(server)) {}
-Away::~Away() = default;
+RequestRouter::~RequestRouter() = default;
 
-bool Away::concerns(mcp::Method method, const mcp::RequestContext& context) const {
+bool RequestRouter::concerns(mcp::Method method, const mcp::RequestContext& context) const {
   return tenants::member_of(context).policy->cluster.is_home_shared &&
          std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
 }
 
-Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestContext& context, Json& params, size_t) {
+Task<std::optional<mcp::Answer>> RequestRouter::answer(mcp::Method method, mcp::RequestContext& context, Json& params,
+                                                       size_t) {
   ResultForm form{method, context.version, server_, {}};
   const policies::ClusterRules& rules = tenants::member_of(context).policy->cluster;
-  const bool is_of_node = context.principal.kind() == mcp::Principal::Kind::node;
   if (rules.spreads_stateless && is_spread(method, context, params)) {
-    const bool has_own_id = !is_of_node && context.meta.contains(kExecutionIdKey);
-    if (has_own_id || context.meta.contains(tenants::kWorkspaceKey)) co_return std::nullopt;  // refused here
-    if (is_of_node) co_return answer_spread(form);
-    auto answered = co_await spread(context, params, std::move(form));
+    auto answered = co_await answer_stateless(context, params, std::move(form));
     co_return answered;
   }
-  tenants::TenantId id{tenants::member_of(context).tenant->account()};
-  if (context.meta.is_object())
-    if (const auto named = context.meta.find(tenants::kWorkspaceKey); named != context.meta.end()) {
-      if (!named->is_string()) co_return std::nullopt;  // the refusal is made here
-      if (*named != "default") id.workspace = named->get<std::string>();
-    }
-  if (!tenants::member_of(context).policy->allows_workspace(id.workspace) && !id.workspace.empty())
-    co_return std::nullopt;
+  const auto workspace = workspace_of(context);
+  if (!workspace) co_return std::nullopt;  // the refusal is made here
   std::optional<Request> request;
   for (int moves = 0; moves < kMaxMoves; moves++) {
-    if (gate_.is_held(id)) {
-      const auto passed = co_await gate_.pass(id);
-      if (!passed)
-        co_return write_far_failure({"unavailable", passed.error().what, passed.error().hint, link_.node(), false},
-                                    form);
+    if (gate_.is_held(*workspace)) {
+      const auto passed = co_await gate_.pass(*workspace);
+      if (!passed) co_return write_far_failure(unavailable(passed.error(), link_.node()), form);
     }
     const auto until = Monotonic::now() + kReachLimit;
-    const auto home = co_await link_.home_of(id);
-    if (gate_.is_held(id)) continue;
-    if (!home) {
-      counts_.homeless++;
-      co_return write_far_failure({"unavailable", home.error().what, home.error().hint, link_.node(), false}, form);
-    }
-    if (home->is_here && link_.may_start()) {
-      counts_.served += is_of_node;
-      context.stay = gate_.stay(id);
+    const auto home = co_await link_.home_of(*workspace);
+    if (gate_.is_held(*workspace)) continue;
+    if (home && home->is_here && link_.may_start()) {
+      counts_.served += is_of_node(context);
+      context.stay = gate_.stay(*workspace);
       co_return std::nullopt;
     }
-    if (home->is_here) {
-      counts_.fenced++;
-      co_return write_far_failure(
-          {"fenced", "it cannot reach the cluster, so another node may take over its workspaces; nothing was started",
-           "send the request again when the node is back", link_.node(), false},
-          form);
-    }
-    form.node = home->node;
-    if (is_of_node) {
-      counts_.moved++;
-      co_return write_far_failure(
-          {"unavailable", "the workspace has moved to another node", "send the request again", form.node, false, true},
-          form);
-    }
+    if (home && !home->is_here) form.node = home->node;
+    if (const auto failure = why_not_passed_on(home, context)) co_return write_far_failure(*failure, form);
     if (!request) {
       auto taken = co_await take(method, context, params);
-      if (!taken)
-        co_return write_far_failure({"unavailable", taken.error().what, taken.error().hint, form.node, false}, form);
+      if (!taken) co_return write_far_failure(unavailable(taken.error(), form.node), form);
       request = *std::move(taken);
     }
     auto answered = co_await ask(*request, context, form, until);
     if (answered) co_return answered;
-    link_.forget_home(id);
+    link_.forget_home(*workspace);
     co_await sleep_for(loop_, kLookAgain);
   }
   co_return write_far_failure({"unavailable", "the workspace has moved, and its new home is not known here yet",
@@ -153,7 +145,27 @@ Task<std::optional<mcp::Answer>> Away::answer(mcp::Method method, mcp::RequestCo
                               form);
 }
 
-Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& context, const Json& params) {
+// Why a request that this node does not serve goes to no other node, either; nullopt: it may go to its home.
+std::optional<FarFailure> RequestRouter::why_not_passed_on(const Result<Home>& home,
+                                                           const mcp::RequestContext& context) {
+  if (!home) {
+    counts_.homeless++;
+    return unavailable(home.error(), link_.node());
+  }
+  if (home->is_here) {
+    counts_.fenced++;
+    return FarFailure{"fenced",
+                      "it cannot reach the cluster, so another node may take over its workspaces; nothing was started",
+                      "send the request again when the node is back", link_.node(), false};
+  }
+  if (!is_of_node(context)) return std::nullopt;
+  counts_.moved++;
+  return FarFailure{
+      "unavailable", "the workspace has moved to another node", "send the request again", home->node, false, true};
+}
+
+Task<Result<RequestRouter::Request>> RequestRouter::take(mcp::Method method, mcp::RequestContext& context,
+                                                         const Json& params) {
   Request request;
   request.method = context.method;
   Json meta = meta_to_pass(context.meta);
@@ -179,15 +191,15 @@ Task<Result<Away::Request>> Away::take(mcp::Method method, mcp::RequestContext& 
   co_return request;
 }
 
-Task<std::optional<mcp::Answer>> Away::ask(const Request& request, mcp::RequestContext& context, ResultForm form,
-                                           Monotonic::time_point until) {
+Task<std::optional<mcp::Answer>> RequestRouter::ask(const Request& request, mcp::RequestContext& context,
+                                                    ResultForm form, Monotonic::time_point until) {
   Attempt made = co_await attempt(request, context, form.node, until);
   auto answered = co_await conclude(request, context, std::move(form), std::move(made));
   co_return answered;
 }
 
-Task<std::optional<mcp::Answer>> Away::conclude(const Request& request, mcp::RequestContext& context, ResultForm form,
-                                                Attempt made) {
+Task<std::optional<mcp::Answer>> RequestRouter::conclude(const Request& request, mcp::RequestContext& context,
+                                                         ResultForm form, Attempt made) {
   const bool was_sent = made.was_sent;
   const bool is_asked_again = !made.answer && (was_sent ? request.is_safe_twice : !made.was_slow);
   if (is_asked_again) made = co_await attempt(request, context, form.node, Monotonic::now() + kOpenAgainLimit);
@@ -220,9 +232,9 @@ Task<std::optional<mcp::Answer>> Away::conclude(const Request& request, mcp::Req
   co_return written;
 }
 
-Task<Away::Attempt> Away::attempt(const Request& request, mcp::RequestContext& context, const std::string& node,
-                                  Monotonic::time_point until) {
-  const auto connection = connection_to(node, acting_for(context, link_.node()));
+Task<RequestRouter::Attempt> RequestRouter::attempt(const Request& request, mcp::RequestContext& context,
+                                                    const std::string& node, Monotonic::time_point until) {
+  const auto connection = connection_to(node, client_of(context, link_.node()));
   const FarConnection::Use use(*connection);
   const auto begun = Monotonic::now();
   auto client = co_await connection->client(until);
@@ -230,7 +242,7 @@ Task<Away::Attempt> Away::attempt(const Request& request, mcp::RequestContext& c
     Attempt failed{tl::unexpected<Error>(std::move(client).error()), false, Monotonic::now() - begun > kSlow};
     co_return failed;
   }
-  upstream::Client::Order order{request.method, request.params};
+  upstream::Client::Request order{request.method, request.params};
   order.limit = upstream::RequestClock::kForever;  // the connection is watched
   order.arguments.text = request.arguments;
   if (context.wants_progress())
@@ -250,7 +262,7 @@ Task<Away::Attempt> Away::attempt(const Request& request, mcp::RequestContext& c
   co_return done;
 }
 
-Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form) {
+Task<mcp::Answer> RequestRouter::write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form) {
   if (answer.is_error) {
     Json data = std::move(answer.data);
     if (data.is_null()) data = Json::object();
@@ -273,8 +285,8 @@ Task<mcp::Answer> Away::write(upstream::ServerAnswer answer, JsonWork::Owner own
   co_return *std::move(written);
 }
 
-std::shared_ptr<FarConnection> Away::connection_to(const std::string& node, Acting acting) {
-  Key key{node, std::move(acting)};
+std::shared_ptr<FarConnection> RequestRouter::connection_to(const std::string& node, NodeClient for_client) {
+  Key key{node, std::move(for_client)};
   if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
   upstream::Client::Reading reading{json_, JsonWork::Owner{"node " + node}, shares_.of("node " + node)};
   auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second, counts_.hops,

@@ -1,5 +1,6 @@
-// A look at other nodes: what their warderd answer about themselves, for operators. It goes over connections as those
-// of clients (encrypted, between nodes of the trust record), but acts for no tenant.
+// A query of the cluster: what the warderd of other nodes answer about themselves, for operators. It goes over
+// connections as those of clients (encrypted, between nodes of the trust record), but acts for no tenant. On the wire
+// its name is "look".
 //   warderd      {"look": {"node"}}                  the first line to its warder-node: a connection to that node's
 //     warderd. Answers: {"opened"} or {"refused"}, as for {"open"} (node_messages.h)
 //   warder-node  {"look": {"node", "accounts"}}      the first line to the other warderd: the asking node, and the
@@ -7,7 +8,7 @@
 //   then the asking warderd sends one line, {"ask": "executions"} or {"ask": "policies"}, and gets one line for each
 //   row
 //     and a last one, {"end": {"left_out"}}: rows that were too many
-// Used by: far_look.h, node_listener.h, warder-node. Errors: invalid, naming the field.
+// Used by: cluster_query.h, node_listener.h, warder-node. Errors: invalid, naming the field.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,24 +21,24 @@
 
 namespace cluster {
 
-constexpr size_t kMaxLookLine = 80 << 10;  // bytes of the first line to a warderd, with up to 1,000 accounts
-constexpr size_t kMaxLookRow = 4096;       // bytes of a row
-constexpr size_t kMaxLookRows = 1000;      // of one node
+constexpr size_t kMaxQueryLine = 80 << 10;  // bytes of the first line to a warderd, with up to 1,000 accounts
+constexpr size_t kMaxQueryRow = 4096;       // bytes of a row
+constexpr size_t kMaxQueryRows = 1000;      // of one node
 
-enum class LookKind { executions, policies };
-std::string_view name_of(LookKind kind);
-Json write_ask(LookKind kind);
-Result<LookKind> read_ask(const Json& message);
+enum class ClusterQueryKind { executions, policies };
+std::string_view name_of(ClusterQueryKind kind);
+Json write_ask(ClusterQueryKind kind);
+Result<ClusterQueryKind> read_ask(const Json& message);
 
-// LookOrder: which node looks, and what it may see.
-struct LookOrder {
+// QueryOrder: which node asks, and what it may see.
+struct QueryOrder {
   std::string node;
   std::optional<std::vector<std::string>> accounts;  // nullopt: all
 
   bool sees(std::string_view account) const;
 };
-Json write_look_order(const LookOrder& order);
-Result<LookOrder> read_look_order(const Json& look);
+Json write_query_order(const QueryOrder& order);
+Result<QueryOrder> read_query_order(const Json& look);
 
 // FarExecution: an execution that waits or runs. Times are by the clock of its own node.
 struct FarExecution {

@@ -1,9 +1,10 @@
-#include "supervisor/mcp/registry.h"
+#include "tests/supervisor/mcp/portability.h"
 
 #include <fmt/format.h>
 
-namespace mcp {
+#include "supervisor/base/json_value.h"
 
+namespace mcp_test {
 namespace {
 
 constexpr size_t kShownText = 2048;  // Claude Code cuts descriptions and instructions here
@@ -12,7 +13,7 @@ constexpr size_t kMaxNameBytes = 48;  // Cursor allows 60 for server and tool to
 
 }  // namespace
 
-std::vector<std::string> portability_problems(const ToolDefinition& tool) {
+std::vector<std::string> portability_problems(const mcp::ToolDefinition& tool) {
   std::vector<std::string> problems;
   auto add = [&](std::string text) { problems.push_back(tool.name + ": " + std::move(text)); };
   if (tool.name.size() > kMaxNameBytes) add(fmt::format("the name is longer than {} bytes", kMaxNameBytes));
@@ -46,4 +47,4 @@ std::vector<std::string> portability_problems(const ToolDefinition& tool) {
   return problems;
 }
 
-}  // namespace mcp
+}  // namespace mcp_test

@@ -1,4 +1,4 @@
-// Carried: one connection between the warderd of this node and that of another: the bytes of a local Unix socket pass
+// BusTunnel: one connection between the warderd of this node and that of another: the bytes of a local Unix socket pass
 // as frames over the bus, both ways. At most kWindow bytes are under way in each direction, so a slow reader slows its
 // writer down. Each side sends a sign of life twice a second. The connection ends when either socket ends, when a frame
 // is missing, or without a sign of life for kSilence: then the local socket is closed, which cancels what runs for it.
@@ -15,7 +15,7 @@
 
 namespace cluster {
 
-class Carried {
+class BusTunnel {
  public:
   static constexpr size_t kWindow = 4 << 20;  // bytes
   static constexpr std::chrono::seconds kSilence{3};
@@ -26,10 +26,10 @@ class Carried {
     std::unique_ptr<BusSubscription> from_other;  // its frames
   };
   // Loop and bus must outlive the object. `ended` is called once, from a task of the object: it must not destroy it.
-  Carried(Loop& loop, Bus& bus, FrameCipher cipher, Ends ends, std::function<void()> ended);
-  ~Carried();
-  Carried(const Carried&) = delete;
-  Carried& operator=(const Carried&) = delete;
+  BusTunnel(Loop& loop, Bus& bus, FrameCipher cipher, Ends ends, std::function<void()> ended);
+  ~BusTunnel();
+  BusTunnel(const BusTunnel&) = delete;
+  BusTunnel& operator=(const BusTunnel&) = delete;
 
   void begin();
   // Ends the connection on both sides, as if the local socket had ended.

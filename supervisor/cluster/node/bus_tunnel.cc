@@ -1,4 +1,4 @@
-#include "supervisor/cluster/node/carried.h"
+#include "supervisor/cluster/node/bus_tunnel.h"
 
 #include <sys/socket.h>
 
@@ -29,7 +29,7 @@ uint64_t read_number(std::string_view bytes) {
 
 }  // namespace
 
-Carried::Carried(Loop& loop, Bus& bus, FrameCipher cipher, Ends ends, std::function<void()> ended)
+BusTunnel::BusTunnel(Loop& loop, Bus& bus, FrameCipher cipher, Ends ends, std::function<void()> ended)
     : loop_(loop),
       bus_(bus),
       cipher_(std::move(cipher)),
@@ -37,18 +37,18 @@ Carried::Carried(Loop& loop, Bus& bus, FrameCipher cipher, Ends ends, std::funct
       ended_(std::move(ended)),
       tasks_(loop) {}
 
-Carried::~Carried() {
+BusTunnel::~BusTunnel() {
   if (!has_ended_) send(FrameKind::end);
 }
 
-void Carried::begin() {
+void BusTunnel::begin() {
   tasks_.spawn(read_local());
   tasks_.spawn(read_other());
   tasks_.spawn(stay_alive());
 }
 
 // False: the bus does not take it, and the connection cannot continue: its next frame would be missing.
-bool Carried::send(FrameKind kind, std::string_view bytes) {
+bool BusTunnel::send(FrameKind kind, std::string_view bytes) {
   std::string content(1, static_cast<char>(kind));
   append_number(content, written_);
   content += bytes;
@@ -56,7 +56,7 @@ bool Carried::send(FrameKind kind, std::string_view bytes) {
   return static_cast<bool>(bus_.publish(ends_.other, cipher_.seal(content)));
 }
 
-Task<> Carried::read_local() {
+Task<> BusTunnel::read_local() {
   std::vector<char> space(kMaxOfFrame);
   for (;;) {
     while (sent_ - acknowledged_ >= kWindow) {
@@ -79,7 +79,7 @@ Task<> Carried::read_local() {
   end();
 }
 
-Task<> Carried::read_other() {
+Task<> BusTunnel::read_other() {
   for (;;) {
     auto message = co_await ends_.from_other->next();
     if (!message || message->dropped_before > 0) break;
@@ -104,7 +104,7 @@ Task<> Carried::read_other() {
   end();
 }
 
-Task<bool> Carried::write_local(std::string_view bytes) {
+Task<bool> BusTunnel::write_local(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(ends_.local.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
@@ -120,7 +120,7 @@ Task<bool> Carried::write_local(std::string_view bytes) {
 }
 
 // While the bus is not connected, nothing is sent: frames that wait would come late, all at once.
-Task<> Carried::stay_alive() {
+Task<> BusTunnel::stay_alive() {
   for (;;) {
     co_await sleep_for(loop_, kAliveEvery);
     if (!is_writing_ && Monotonic::now() - heard_ > kSilence) break;
@@ -130,12 +130,12 @@ Task<> Carried::stay_alive() {
   end();
 }
 
-void Carried::close() {
+void BusTunnel::close() {
   if (!has_ended_) send(FrameKind::end);
   end();
 }
 
-void Carried::end() {
+void BusTunnel::end() {
   if (std::exchange(has_ended_, true)) return;
   ::shutdown(ends_.local.get(), SHUT_RDWR);
   if (ended_) ended_();

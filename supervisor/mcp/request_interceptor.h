@@ -1,6 +1,6 @@
-// Elsewhere: answers requests for data that lies on another machine. The answer of the other machine is final: this
-// server's response filter does not see it.
-// Made by: the program (supervisor/cluster/link/away.h). Used by: Server.
+// RequestInterceptor: answers requests before the server does, because their data lies on another machine. The answer
+// of the other machine is final: this server's response filter does not see it.
+// Made by: the program (supervisor/cluster/link/request_router.h). Used by: Server.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -14,9 +14,9 @@ namespace mcp {
 
 class RequestContext;
 
-class Elsewhere {
+class RequestInterceptor {
  public:
-  virtual ~Elsewhere() = default;
+  virtual ~RequestInterceptor() = default;
   // Whether the request may be for another machine. Called for every request with a handler, so it must be quick.
   virtual bool concerns(Method method, const RequestContext& context) const = 0;
   // Takes `params` where it answers. nullopt: this server answers, and `params` is unchanged. An answer larger than

@@ -1,4 +1,4 @@
-#include "supervisor/cluster/link/far_look.h"
+#include "supervisor/cluster/link/cluster_query.h"
 
 #include <sys/socket.h>
 
@@ -18,11 +18,11 @@ constexpr size_t kAskedAtOnce = 64;
 constexpr size_t kMaxRowsInAll = 5000;
 constexpr size_t kMaxNodes = 5000;
 
-// What the tasks of one look share.
-struct Looking {
+// What the tasks of one query share.
+struct RunningQuery {
   Loop& loop;
   NodeLink& link;
-  Look look;
+  ClusterQuery query;
   std::vector<std::string> nodes = {};  // to ask, in the order of names
   size_t next = 0;
   size_t asking = 0;  // tasks
@@ -49,7 +49,7 @@ Task<Result<uint64_t>> read_rows(Loop& loop, AsyncFd& socket, std::vector<Json>&
       end = tl::unexpected<Error>(std::move(row).error());
     } else if (row->is_object() && row->size() == 1 && row->contains("end")) {
       end = read_end((*row)["end"]);
-    } else if (rows.size() == kMaxLookRows) {
+    } else if (rows.size() == kMaxQueryRows) {
       end = fail(Code::invalid, "too many rows");
     } else {
       rows.push_back(*std::move(row));
@@ -57,35 +57,35 @@ Task<Result<uint64_t>> read_rows(Loop& loop, AsyncFd& socket, std::vector<Json>&
     }
     return false;
   };
-  co_await read_lines(loop, socket, kMaxLookRow, take);
+  co_await read_lines(loop, socket, kMaxQueryRow, take);
   co_return end;
 }
 
-Task<Result<>> ask_node(Looking& looking, const std::string& node) {
-  CO_TRY(auto opened, co_await looking.link.open_look(node));
-  const std::string line = dump_json(write_ask(looking.look.kind)) + "\n";
+Task<Result<>> ask_node(RunningQuery& running, const std::string& node) {
+  CO_TRY(auto opened, co_await running.link.open_query(node));
+  const std::string line = dump_json(write_ask(running.query.kind)) + "\n";
   if (::send(opened.socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
       static_cast<ssize_t>(line.size()))
     co_return fail(Code::unavailable, "the connection takes no bytes");
   std::vector<Json> rows;
-  CO_TRY(const uint64_t left_out, co_await read_rows(looking.loop, opened.socket, rows));
-  const size_t room = kMaxRowsInAll - std::min(looking.rows, kMaxRowsInAll);
+  CO_TRY(const uint64_t left_out, co_await read_rows(running.loop, opened.socket, rows));
+  const size_t room = kMaxRowsInAll - std::min(running.rows, kMaxRowsInAll);
   const size_t too_many = rows.size() > room ? rows.size() - room : 0;
   rows.resize(rows.size() - too_many);
-  CO_CHECKED(looking.look.take(node, rows));
-  looking.rows += rows.size();
-  looking.left_out += left_out + too_many;
+  CO_CHECKED(running.query.take(node, rows));
+  running.rows += rows.size();
+  running.left_out += left_out + too_many;
   co_return Result<>{};
 }
 
-Task<> ask_some(Looking& looking) {
-  while (looking.next < looking.nodes.size()) {
-    const std::string node = looking.nodes[looking.next++];
-    const auto answered = co_await ask_node(looking, node);
-    if (answered) looking.answered.insert(node);
+Task<> ask_some(RunningQuery& running) {
+  while (running.next < running.nodes.size()) {
+    const std::string node = running.nodes[running.next++];
+    const auto answered = co_await ask_node(running, node);
+    if (answered) running.answered.insert(node);
   }
-  // In a later turn: the event ends the look, and this task with it.
-  if (--looking.asking == 0) looking.loop.defer([done = looking.done] { done->fire(); });
+  // In a later turn: the event ends the query, and this task with it.
+  if (--running.asking == 0) running.loop.defer([done = running.done] { done->fire(); });
 }
 
 bool is_asked(const NodeView& node) {
@@ -94,10 +94,10 @@ bool is_asked(const NodeView& node) {
 
 }  // namespace
 
-Task<Result<LookResult>> look_at_all(Loop& loop, NodeLink& link, Look look) {
-  Looking looking{.loop = loop, .link = link, .look = std::move(look)};
-  const Deadline late(loop, looking.look.limit, [done = looking.done] { done->fire(); });
-  LookResult result;
+Task<Result<ClusterQueryResult>> query_all_nodes(Loop& loop, NodeLink& link, ClusterQuery query) {
+  RunningQuery running{.loop = loop, .link = link, .query = std::move(query)};
+  const Deadline late(loop, running.query.limit, [done = running.done] { done->fire(); });
+  ClusterQueryResult result;
   for (std::string after; result.nodes.size() < kMaxNodes;) {
     CO_TRY(NodePage page, co_await link.nodes_after(after));
     for (auto& node : page.nodes) result.nodes.push_back(std::move(node));
@@ -105,18 +105,18 @@ Task<Result<LookResult>> look_at_all(Loop& loop, NodeLink& link, Look look) {
     if (after.empty()) break;
   }
   for (const auto& node : result.nodes)
-    if (is_asked(node)) looking.nodes.push_back(node.name);
+    if (is_asked(node)) running.nodes.push_back(node.name);
   {
     Scope tasks(loop);
-    looking.asking = std::min(kAskedAtOnce, looking.nodes.size());
-    for (size_t i = looking.asking; i > 0; i--) tasks.spawn(ask_some(looking));
-    if (!looking.nodes.empty()) co_await *looking.done;
+    running.asking = std::min(kAskedAtOnce, running.nodes.size());
+    for (size_t i = running.asking; i > 0; i--) tasks.spawn(ask_some(running));
+    if (!running.nodes.empty()) co_await *running.done;
   }
   for (const auto& node : result.nodes) {
-    if (!looking.answered.contains(node.name) && node.state != NodeState::here && node.state != NodeState::removed)
+    if (!running.answered.contains(node.name) && node.state != NodeState::here && node.state != NodeState::removed)
       result.unanswered.push_back(node.name);
   }
-  result.left_out = looking.left_out;
+  result.left_out = running.left_out;
   co_return result;
 }
 
