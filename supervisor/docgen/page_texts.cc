@@ -160,7 +160,7 @@ const ManualText& text_of_node() {
         "nodes. A credential of the same name (LoadCredential= of the unit) is used instead of the first two.\n\n"
         "slots: executions of other nodes that may run here at the same time, 0 to 4096; default: 16.\n\n"
         "replicas: copies that NATS keeps of what the nodes share, 1 to 5; default: 1. With three servers: 3.\n\n"
-        "labels: an object of at most 32 texts about this node, which warder nodes shows.\n\n"
+        "labels: an object of at most 32 texts about this node; ListNodes on D-Bus has them.\n\n"
         "state: the folder of this program; default: /var/lib/warder-node.\n\n"
         "socket: where warderd connects; default: /run/warder-node/node.sock. warderd: the socket on which warderd "
         "takes "
