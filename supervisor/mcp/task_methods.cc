@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "supervisor/base/json.h"
+#include "supervisor/mcp/definitions.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/task_calls.h"
 #include "supervisor/mcp/task_questions.h"

@@ -22,6 +22,7 @@ TEST_CASE("the text of an id is read back as the same id", "[tenants]") {
   CHECK(id->account == account);
   CHECK(id->workspace == workspace);
   CHECK(id->text() == text);
+  CHECK(tenants::account_of(text) == account);
   CHECK(*id == TenantId{account, workspace});
 }
 
