@@ -43,7 +43,7 @@ Task<Result<MessagePtr>> BusObjects::list_servers(MessagePtr call) {
                    "call as root, the daemon's user, or a member of warder-operator");
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
-  for (const auto& one : services_.servers())
+  for (const auto& one : services_.upstream.statuses())
     if (r >= 0) r = append_server(reply.get(), one);
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
   if (r < 0) co_return fail_errno(-r, "list the upstream servers");
@@ -59,7 +59,7 @@ Task<Result<MessagePtr>> BusObjects::test_server(MessagePtr call) {
     co_return fail(Code::invalid, "this is not the name of a tenant");
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} tests the upstream server {}", caller.uid, printable(name, 64));
-  CO_CHECKED(co_await services_.test_server(name, tenant));
+  CO_CHECKED(co_await services_.upstream.test(name, tenant));
   co_return reply_to(call.get());
 }
 

@@ -35,22 +35,20 @@ class TenantRemoval {
     // Removes the records that say that this node is the home of the tenant's workspaces.
     std::function<Task<Result<>>(std::string tenant)> leave_cluster;
   };
-  enum class Force { no, yes };
-
   explicit TenantRemoval(Services services) : services_(std::move(services)), tasks_(services_.loop) {}
   TenantRemoval(const TenantRemoval&) = delete;
 
   // Returns when the tenant is gone for clients and journal. Its files are deleted after that. `uid`: of the
   // administrator, for the audit.
-  Task<Result<>> remove(std::string name, Force force, uint32_t uid);
+  Task<Result<>> remove(std::string name, tenants::RemovalForce force, uint32_t uid);
   // Call it before clients are served: completes removals of an earlier daemon. Deletes their files later.
   Task<> finish();
 
  private:
   Result<> check_unused(const std::string& name) const;
   Task<Result<>> end_uses(std::string name);
-  Task<Result<>> leave_cluster(std::string name, Force force);
-  Task<Result<>> forget(std::string name, Force force, uint32_t uid);
+  Task<Result<>> leave_cluster(std::string name, tenants::RemovalForce force);
+  Task<Result<>> forget(std::string name, tenants::RemovalForce force, uint32_t uid);
   Task<Result<>> leave_journal(tenants::RemovedTenant& removed, uint64_t& executions);
   void delete_files(tenants::RemovedTenant removed);
   Task<> delete_beside(tenants::RemovedTenant removed);
