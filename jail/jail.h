@@ -132,7 +132,7 @@ class Jail {
   int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
-  // Of a jail with Spec::tests_host: the socket of view_network() for the jail's network namespace, once. Errors:
+  // The socket of view_network() for the network namespace of a jail with Spec::tests_host, once. Errors:
   // unavailable, with the reason why init could not open it.
   Result<Fd> take_network_socket();
   // The facts of the build, for receipts. Recorded at the first call.

@@ -152,7 +152,7 @@ bool AgentRun::is_at_bound() {
   return true;
 }
 
-// So that a resumed run knows that they did not run.
+// Stores an answer to each call, so that a resumed run knows that the calls did not run.
 Result<> AgentRun::refuse_calls(const std::vector<ToolRequest>& requests) {
   ChatMessage answers{ChatMessage::Kind::tools, {}, {}, {}};
   for (const ToolRequest& request : requests)

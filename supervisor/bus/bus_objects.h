@@ -65,7 +65,8 @@ struct ClusterServices {
   std::function<Task<Result<cluster::HomePage>>(cluster::HomeQuestion question)> homes;
   // At most a second old.
   std::function<Task<Result<std::shared_ptr<const ClusterExecutions>>>()> executions;
-  // Of this node's homes (../moves/moves.h). set_drained() returns the workspaces that have their home here.
+  // This node's homes (../moves/moves.h) are drained, moved, parked and restored. set_drained() returns the workspaces
+  // that have their home here.
   std::function<Task<Result<std::vector<std::string>>>(bool is_drained)> set_drained;
   std::function<Task<Result<std::string>>(std::string workspace, std::string node)> move;    // returns the node
   std::function<Task<Result<std::string>>(std::string workspace, std::string folder)> park;  // returns the file

@@ -17,7 +17,7 @@ namespace credentials {
 class TokenTable {
  public:
   TokenTable() = default;
-  // Of two tokens with one hash or one name, the first counts.
+  // The first of two tokens with one hash or one name counts.
   explicit TokenTable(std::vector<StoredToken> tokens);
 
   // The token with this text, expired or not; nullptr: there is none.

@@ -40,8 +40,8 @@ class ClientDoors {
   // The first socket for lines; listen() opened it. Requests of other nodes are served like its clients.
   mcp::Listener& main_listener() { return *listeners_.front(); }
 
-  // The tokens and rules for JWTs in `prepared` are in force from now on; clients whose credentials are not good any
-  // more are disconnected.
+  // The tokens and rules for JWTs in `prepared` are in force from now on; clients with credentials that are not
+  // good any more are disconnected.
   void adopt_tokens();
   const streamable_http::TokenAuthenticator& tokens_in_force() const { return *tokens_in_force_; }
   using Chosen = std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>;

@@ -82,7 +82,7 @@ Task<Result<ClusterQueries::ClusterExecutionsPtr>> ClusterQueries::executions_of
   co_return found;
 }
 
-// A task of its own: it goes on when the caller that began it has gone.
+// The task continues when the caller that began it has gone.
 Task<> ClusterQueries::query_executions() {
   auto found = std::make_shared<bus::ClusterExecutions>();
   cluster::ClusterQuery query;

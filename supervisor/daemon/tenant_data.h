@@ -1,5 +1,5 @@
-// TenantData: what the parts hold of one tenant or named workspace beside its folder and the journal: how it is closed,
-// forgotten and expires. Source: the daemon's parts. Used by: DaemonParts, TenantRemoval, and moves of workspaces to
+// TenantData: the data of one tenant or named workspace that the parts hold beside its folder and the journal: closed,
+// forgotten, expired. Source: the daemon's parts. Used by: DaemonParts, TenantRemoval, and moves of workspaces to
 // other nodes. Errors: those of opening a vault.
 #pragma once
 #include <string>
@@ -38,9 +38,9 @@ class TenantData {
   explicit TenantData(const Parts& parts) : of_(parts) {}
   TenantData(const TenantData&) = delete;
 
-  // The tenant or named workspace was removed: deletes what is held of it in memory, or elsewhere in the state folder.
+  // The tenant or named workspace was removed: deletes its data in memory and elsewhere in the state folder.
   void forget(const tenants::TenantId& id);
-  // The workspace's folder will have other contents, or none: closes what is open in it. No program runs in it.
+  // The workspace's folder will have other contents, or will be gone: closes its open files. No program runs in it.
   void close(const tenants::TenantId& id);
   // Closes all workspaces of a tenant. May be called several times.
   void close_account(const std::string& tenant);
@@ -54,6 +54,6 @@ class TenantData {
 };
 
 // Opens the vault for personal data of a tenant, on the thread `disk`. References must outlive the task. Errors: those
-// of SealedVault::open; internal: there is no such tenant.
+// of SealedVault::open; internal: there is no tenant of this name.
 Task<privacy::PiiVaults::Made> open_vault(Loop& loop, WorkerThread& disk, tenants::Registry& registry,
                                           const tenants::MasterKey& key, tenants::TenantId id);

@@ -97,10 +97,10 @@ class Principal {
   const std::optional<PeerProcess>& peer() const { return data_->peer; }
   // The token's name; empty: the principal has none.
   const std::string& token() const { return data_->token; }
-  // Of Kind::subject; else empty.
+  // The subject and tenant claim of a JWT (Kind::subject); otherwise empty.
   const std::string& subject() const { return data_->subject; }
   const std::string& claim() const { return data_->claim; }
-  // Of Kind::node; else empty.
+  // The tenant for whom another node acts (Kind::node); otherwise empty.
   const NodeTenant& node_tenant() const { return data_->tenant; }
   // The ids of the peer process; -1, which no user and no process has: there is none.
   uid_t uid() const { return peer() ? peer()->uid : static_cast<uid_t>(-1); }

@@ -70,8 +70,8 @@ Result<ProtectedResource> read_protected_resource(std::string_view text, std::st
   return all;
 }
 
-// Else a hostile server could send people to the login page of an honest one, and get the code at its own
-// token_endpoint (mix-up, RFC 9700, section 4.4).
+// The endpoints must belong to the issuer: otherwise a hostile server could send people to the login page of an honest
+// one, and get the code at its own token_endpoint (mix-up, RFC 9700, section 4.4).
 Result<> expect_origin_of_issuer(const AuthorizationServer& server) {
   for (const auto& [key, url] : {std::pair{"authorization_endpoint", &server.authorization_endpoint},
                                  std::pair{"registration_endpoint", &server.registration_endpoint}})

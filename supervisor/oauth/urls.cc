@@ -92,7 +92,7 @@ Result<> check_redirect(std::string_view url) {
   return {};
 }
 
-// Of "https://host:443/a" as "https://host:443": the text of the origin as it was written, not in lower case.
+// The origin of a URL as it was written, not in lower case: "https://host:443" for "https://host:443/a".
 static std::string_view written_origin(std::string_view url) {
   return url.substr(0, url.find_first_of("/?#", url.find("://") + 3));
 }

@@ -196,7 +196,7 @@ void HttpSession::end_cancelled() {
   if (!ended.empty()) count_unsent();
 }
 
-// Of the finished streams the newest are kept, within limits.
+// The newest of the finished streams stay, within limits.
 void HttpSession::forget_old_streams() {
   size_t count = 0, bytes = 0;
   for (auto one = streams_.rbegin(); one != streams_.rend();) {

@@ -101,7 +101,7 @@ void UpstreamServers::add(ServerConfig config) {
 
 void UpstreamServers::learn() {
   for (const auto& [name, server] : servers_) {
-    // Of a server where each tenant logs in, the first login or call learns the tools.
+    // The first login or call learns the tools of a server where each tenant logs in.
     const bool has_logins = server->config.oauth && server->config.sharing == ServerConfig::Sharing::tenant &&
                             server->config.oauth->grant == oauth::OAuthSettings::Grant::authorization_code;
     if (!server->definitions && !has_logins) tasks_.spawn(learn_one(server));

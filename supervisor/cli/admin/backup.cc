@@ -32,7 +32,7 @@ constexpr char kLabel[] = "warder-backup.json", kJournalFolder[] = "journal", kK
 // The daemon makes these anew at each start.
 constexpr std::string_view kDerived[] = {"template", "self-test"};
 
-// They name files of the workspace by inode: after a restore, no proposal could be committed.
+// Proposals name files of the workspace by inode: after a restore, none could be committed.
 const std::vector<std::string> kProposals = {"tenants/*/staging", "tenants/*/workspaces/*/staging"};
 
 // What of the state folder goes into the archive as it is.

@@ -63,7 +63,7 @@ bool is_package_word(const std::string& word) {
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.:=~") == word.npos;
 }
 
-// Of the output of `apt-get --simulate`: the first package that is installed, and would be replaced. Its line has the
+// The first package in the output of `apt-get --simulate` that is installed, and would be replaced. Its line has the
 // former version in brackets: "Inst libpython3.11 [3.11.2-6] (3.11.2-6+deb12u6 ...".
 std::string upgraded_package(std::string_view output) {
   for (size_t at = 0; at < output.size();) {

@@ -100,7 +100,7 @@ Task<Result<>> RuleFollower::take_last_copy() {
   co_return Result<>{};
 }
 
-// Of the last job.
+// Logs what the last job changed.
 void RuleFollower::show_changes() {
   const RuleFiles::Taken& taken = work_->taken;
   for (size_t i = 0; i < taken.refused.size() && i < kMaxRefusals; i++)
