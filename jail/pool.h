@@ -97,7 +97,7 @@ class Pool {
   Limits limits_;
   uint32_t running_ = 0;
   uint64_t next_name_ = 0;
-  std::string building_;  // key of the shelf that a jail or zygote is built for; empty: none
+  std::string building_;  // key of the shelf that a jail or zygote is built for; empty: absent
   uint64_t cleared_ = 0;  // calls of clear() and renew(): a jail begun before the last call is not used
   std::map<std::string, Shelf> shelves_;
   Event* idle_ = nullptr;  // of the filler task, while it has no work

@@ -140,7 +140,7 @@ Result<> make_folder_of(const std::string& socket, const char* remedy) {
   return {};
 }
 
-// The user of warder-node; nullopt: there is none, so only root and the daemon's user bring requests of other nodes.
+// The user of warder-node; nullopt: absent, so only root and the daemon's user bring requests of other nodes.
 std::optional<uid_t> user_of_node(const ClusterOptions& cluster) {
   const passwd* entry = cluster.user.empty() ? nullptr : ::getpwnam(cluster.user.c_str());
   return entry ? std::optional(entry->pw_uid) : std::nullopt;

@@ -20,7 +20,7 @@ void end(const StoredConnection& connection) {
 Result<std::shared_ptr<mcp::ConnectionUser>> ClientDoors::admit(const mcp::Principal& principal) {
   const Prepared& prepared = of_.prepared;
   // In the daemon's own user namespace all other users have the overflow id, so the daemon cannot distinguish them.
-  // A token is no user: who made it is the daemon's user.
+  // A token is no user: its maker is the daemon's user.
   const bool is_peer = principal.peer().has_value();
   if (is_peer && !prepared.identity.root && principal.uid() != prepared.identity.uid)
     return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared.identity.uid),

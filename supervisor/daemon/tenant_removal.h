@@ -1,9 +1,9 @@
-// TenantRemoval: removes a tenant with all that the daemon stores of it: workspace, named workspaces, output, sessions'
+// TenantRemoval: removes a tenant with all its data: workspace, named workspaces, output, sessions'
 // logs, skills, vault, files of upstream servers, learning from searches, and the rows of its executions. The audit
 // chain stays, because it proves what happened; it holds shapes only, and gets an entry about the removal.
 //
-// Order, so that a killed daemon leaves nothing half done: no client gets the tenant any longer; its executions,
-// sessions and connections end; the cluster forgets that its workspaces are here (if it cannot, the removal goes on
+// Order, so that a killed daemon leaves no half-done removal: no client gets the tenant any longer; its executions,
+// sessions and connections end; the cluster forgets that its workspaces are here (if it cannot, the removal continues
 // only with force); its folder is renamed (from here on the removal is sure to be completed); the journal forgets it;
 // the files are deleted, on a thread beside the loop. finish() does the rest of earlier removals. Used by:
 // daemon_parts.cc, for RemoveTenant of D-Bus. Errors: not_found; denied: it is in use; unavailable: it is being
@@ -30,7 +30,7 @@ class TenantRemoval {
     executions::Sessions& sessions;
     // Ends the tenant's waiting jails, connections of clients, and idle upstream servers. May be called several times.
     std::function<void(const std::string& tenant)> disconnect;
-    // Deletes what is held in memory, or elsewhere in the state folder, of the tenant or named workspace.
+    // Deletes the data of the tenant or named workspace in memory, and elsewhere in the state folder.
     std::function<void(const tenants::TenantId& id)> forget;
     // Removes the records that say that this node is the home of the tenant's workspaces.
     std::function<Task<Result<>>(std::string tenant)> leave_cluster;

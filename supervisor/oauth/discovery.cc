@@ -20,7 +20,7 @@ constexpr const char* kProbe =
     R"({"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{)"
     R"("io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}})";
 
-// The document at the first of the places that has one; nullopt: none has. Errors: a place cannot be asked.
+// The document at the first of the places that has one; nullopt: no place has it. Errors: a place cannot be asked.
 Task<Result<std::optional<std::string>>> first_document(http::HttpClient& client, const TokenTarget& target,
                                                         std::vector<std::string> places) {
   for (const auto& place : places) {

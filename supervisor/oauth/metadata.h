@@ -25,7 +25,7 @@ struct ProtectedResource {
 
 struct AuthorizationServer {
   std::string issuer, authorization_endpoint, token_endpoint;
-  std::string registration_endpoint, revocation_endpoint;  // empty: it has none
+  std::string registration_endpoint, revocation_endpoint;  // empty: absent
   std::vector<std::string> token_auth_methods;             // how clients authenticate at the token endpoint
   std::optional<bool> has_offline_access;  // the scope of refresh tokens; nullopt: it does not list its scopes
   bool has_s256 = false;                   // PKCE with S256

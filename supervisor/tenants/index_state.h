@@ -31,11 +31,12 @@ class IndexState {
     uint64_t files = 1'000'000;  // more make the index unusable
   };
 
-  // `directory`: of the workspace, O_PATH is enough. Errors: unavailable (the file system does not tell of changes),
+  // `directory`: of the workspace, O_PATH is enough. Errors: unavailable (the file system does not report changes),
   // and those of FolderWatches.
   static Result<std::unique_ptr<IndexState>> open(int directory, std::shared_ptr<WatchShares> shares, Bounds bounds);
 
-  // Whether a look that begins now has much to do, whatever has changed: more than about `operations` looks at files.
+  // Whether a look that begins now has much to do, also if no file has changed: more than about `operations` looks at
+  // files.
   bool is_large_look(size_t operations) const;
   // Before the steps that are to see everything that has happened until now. Its cost is that of is_large_look().
   void begin_look();

@@ -20,11 +20,11 @@ struct RemovedTenant {
   std::string folder() const;
 };
 
-// Whether a tenant is removed that has clients, or whose homes the cluster cannot forget.
+// yes: the tenant is removed although it has clients, or the cluster cannot forget its homes.
 enum class RemovalForce { no, yes };
 
 // Renames the tenant's folder. `tenants`: the folder of all tenants (O_PATH is enough), here and below.
-// Errors: not_found: there is no such folder.
+// Errors: not_found: the folder does not exist.
 Result<RemovedTenant> set_aside(int tenants, const std::string& name, int64_t at_ms);
 // The journal has no rows of the tenant any longer: renames the folder. Also sets `removed.in_journal`.
 Result<> leave_journal(int tenants, RemovedTenant& removed);

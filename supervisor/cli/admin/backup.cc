@@ -29,7 +29,7 @@ namespace {
 
 constexpr char kLabel[] = "warder-backup.json", kJournalFolder[] = "journal", kKeyFile[] = "master.key";
 
-// The daemon makes these anew at each start.
+// The daemon makes these again at each start.
 constexpr std::string_view kDerived[] = {"template", "self-test"};
 
 // Proposals name files of the workspace by inode: after a restore, none could be committed.
@@ -104,7 +104,7 @@ bool is_empty(const std::string& folder) {
   return std::filesystem::is_empty(folder, failed) && !failed;
 }
 
-// Gives the new folder the owner and permissions of the old one, and its place. The old one is kept beside it.
+// Gives the new folder the owner and permissions of the old one, and its place. The old one stays beside it.
 Result<std::string> change_folders(const std::string& fresh, const std::string& state) {
   struct stat old {};
   if (::lstat(state.c_str(), &old) < 0) {

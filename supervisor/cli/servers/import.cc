@@ -29,7 +29,7 @@ Result<std::vector<ClientServer>> chosen_servers(const ParsedCommand& given, std
   return all;
 }
 
-// Adds the obstacles that only the configuration shows: a name that is taken, an entry that warderd refuses.
+// Adds the obstacles that only the configuration shows: a taken name, an entry that warderd refuses.
 void check_entries(const ServerDropIns& files, std::vector<ClientServer>& servers) {
   std::set<std::string> names;
   for (auto& server : servers) {
@@ -87,7 +87,7 @@ bool is_confirmed(const ParsedCommand& given, size_t count) {
   return std::string_view(line) == "y\n" || std::string_view(line) == "yes\n";
 }
 
-// An ordinary user adds servers to a daemon of its own only.
+// An ordinary user adds servers only to the own daemon.
 bool has_own_daemon(const ParsedCommand& given) {
   return ::geteuid() == 0 || given.has("config") || cli::find_socket(given.socket).source == cli::SocketSource::user;
 }

@@ -30,7 +30,7 @@ std::vector<Json> configured_servers(const ServerDropIns& files) {
   return all;
 }
 
-// An ordinary user without a configuration of its own asks about the machine's.
+// An ordinary user without an own configuration asks about the machine's.
 ServerDropIns files_to_list(const ParsedCommand& given) {
   ServerDropIns own = ServerDropIns::read(given);
   if (given.has("config") || !own.document().files().empty()) return own;

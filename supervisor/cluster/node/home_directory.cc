@@ -284,7 +284,7 @@ Task<Result<HomeDirectory::Found>> HomeDirectory::find(tenants::TenantId id) {
     CO_TRY(found.record, co_await choose(bucket_, id, key));
   }
   if (found.record.node != settings_.node) co_return found;
-  if (held_.state(id, BootClock::now()) != HomeState::usable) {  // the value itself says it, not what was heard of it
+  if (held_.state(id, BootClock::now()) != HomeState::usable) {  // the value itself says it, not a message about it
     const auto bucket = bucket_;
     CO_TRY(const auto entry, co_await bucket->get(key));
     if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
