@@ -116,7 +116,7 @@ Task<Result<>> AgentRun::converse() {
       if (!is_counted)
         co_return fail(Code::invalid,
                        "the model's server does not report the used tokens, so that --max-tokens and "
-                       "--max-cost cannot be kept",
+                       "--max-cost cannot be applied",
                        "leave them out, and bound the run by --max-turns and --max-seconds");
       co_return Result<>{};
     }

@@ -39,7 +39,7 @@ int append_server(sd_bus_message* to, const upstream::ServerStatus& one) {
 Task<Result<MessagePtr>> BusObjects::list_servers(MessagePtr call) {
   CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
   if (!viewer.sees_all)
-    co_return fail(Code::denied, "upstream servers are shown to those who see all tenants",
+    co_return fail(Code::denied, "upstream servers are shown to users that see all tenants",
                    "call as root, the daemon's user, or a member of warder-operator");
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");

@@ -352,7 +352,7 @@ std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::Server
     const auto former = upstream_.config_of(server.name);
     at_restart.push_back(
         fmt::format("servers.{}: its folder {} can be shown to jails only after a restart; until then {}", server.name,
-                    server.folder, former ? "the server stays as it was" : "there is no such server"));
+                    server.folder, former ? "the server stays as it was" : "the server does not exist"));
     if (former) server = *former;
     return !former;
   });

@@ -137,7 +137,7 @@ Task<> TenantRemoval::finish() {
   }
   for (tenants::RemovedTenant& removed : *left) {
     if (removed.in_journal) {
-      log_notice("the removal of tenant {} goes on", removed.name);
+      log_notice("the removal of tenant {} continues", removed.name);
       uint64_t executions = 0;
       auto forgotten = co_await leave_journal(removed, executions);
       if (!forgotten) {

@@ -89,8 +89,7 @@ int status_of(const Error& error) {
 
 Error error_of(const RequestParser::Refused& refused) {
   Error error{Code::invalid, 0, refused.why, "", ""};
-  if (refused.status == 413)
-    error.hint = "at most 16 MiB in a request with http://; a tunnel (https://) has no such bound";
+  if (refused.status == 413) error.hint = "at most 16 MiB in a request with http://; a tunnel (https://) has no bound";
   return error;
 }
 

@@ -216,7 +216,7 @@ bool RequestParser::check_head() {
   if (!is_tunnel && std::find(kMethods.begin(), kMethods.end(), request_.method) == kMethods.end()) {
     refuse(501, "this method is not known");
   } else if (!is_visible_ascii(request_.target) || request_.target.find('#') != request_.target.npos) {
-    refuse(400, "the target of the request has a character that none may have");
+    refuse(400, "the target of the request has a forbidden character");
   } else if (!is_proxy && !request_.target.starts_with('/')) {
     refuse(400, "the target of the request must be a path");
   } else if (is_tunnel && request_.count("content-length") + request_.count("transfer-encoding") > 0) {
@@ -227,7 +227,7 @@ bool RequestParser::check_head() {
     refuse(400, "the Host field is not a host");
   } else if (const auto* expected = request_.field("expect")) {
     request_.expects_continue = lower_case(*expected) == "100-continue" && !request_.is_http_1_0;
-    if (!request_.expects_continue) refuse(417, "the only expectation that is met is 100-continue");
+    if (!request_.expects_continue) refuse(417, "the only supported expectation is 100-continue");
   } else if (request_.count("expect") > 1) {
     refuse(400, "the request has several Expect fields");
   }
@@ -246,7 +246,7 @@ bool RequestParser::check_framing() {
     if (request_.is_http_1_0) {
       refuse(400, "HTTP/1.0 has no Transfer-Encoding");
     } else if (lower_case(*encoding) != "chunked") {
-      refuse(501, "the only Transfer-Encoding that is supported is chunked");
+      refuse(501, "the only supported Transfer-Encoding is chunked");
     }
   }
   return state_ != State::refused;

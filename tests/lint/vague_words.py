@@ -18,7 +18,7 @@ import lint
 
 FOLDERS = ("supervisor", "policies", "catalog", "skills", "jail", "units")
 CODE = (".h", ".cc", ".c", ".py", ".js")
-MOST = 6
+MOST = 5
 MOST_IN_ONE_FILE = 25
 FEWEST_WORDS = 120
 # String literals of these files are tables of search words, which users write and never read.

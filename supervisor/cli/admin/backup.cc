@@ -197,7 +197,7 @@ Result<int> run_restore(const ParsedCommand& given) {
   if (std::find(top.begin(), top.end(), kKeyFile) == top.end())
     cli::print_text(stderr, "the backup has no master.key: put the old one into " + state +
                                 " before the daemon starts, or PII tokens cannot be restored\n");
-  cli::print_text(stdout, state + " is restored" + (aside.empty() ? "" : "; the former state is " + aside) + "\n");
+  cli::print_text(stdout, state + " is restored" + (aside.empty() ? "" : "; the earlier state is " + aside) + "\n");
   return 0;
 }
 

@@ -23,8 +23,7 @@ Result<std::vector<ClientServer>> chosen_servers(const ParsedCommand& given, std
   if (only.empty()) return all;
   for (const auto& name : only)
     if (std::none_of(all.begin(), all.end(), [&name](const auto& one) { return one.name == name; }))
-      return fail(Code::not_found, "the file has no server named '" + name + "'",
-                  "leave out --only to see all of them");
+      return fail(Code::not_found, "the file has no server named '" + name + "'", "leave out --only to see them all");
   std::erase_if(all, [&only](const auto& one) { return std::find(only.begin(), only.end(), one.name) == only.end(); });
   return all;
 }
@@ -98,7 +97,7 @@ void print_for_administrator(const std::vector<ClientServer>& servers) {
     if (server.obstacles.empty()) entries[server.name] = server.entry;
   if (entries.empty()) return;
   cli::print_text(stderr,
-                  "this user has no daemon of its own. An administrator can run this command with this file, or write "
+                  "this user has no own daemon. An administrator can run this command with this file, or write "
                   "these lines to /etc/warder/warderd.json.d/50-servers.json:\n");
   cli::print_text(stdout, indented(Json{{"servers", entries}}));
 }

@@ -125,7 +125,7 @@ Result<std::string> RedirectListener::wait(const std::string& state, std::chrono
     const Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!client) continue;
     if (!is_own_user(client.get())) {  // not read: it could also hold up the right one
-      answer(client.get(), "403 Forbidden", "Only the user who began this login can finish it.\n");
+      answer(client.get(), "403 Forbidden", "Only the user that began this login can finish it.\n");
       continue;
     }
     const std::string target = read_target(client.get());
