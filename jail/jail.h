@@ -2,6 +2,7 @@
 // once, never reset.
 // Source: Jail::build, build_home and fork. Used by: jail/execution.cc, jail/running_execution.h,
 // jail/pool.h, jail/session.cc, jail/zygote.h.
+// Errors: build() and attach() name the step that failed (unavailable), or the wall that this host lacks (denied).
 // The destructor ends the jail: it is killed, reaped and its cgroup removed while the caller continues.
 #pragma once
 #include <linux/filter.h>

@@ -84,7 +84,9 @@ class Authority {
   using Waiting = std::vector<OneShot<Result<>>::Resolver>;
   Task<Result<policies::Peer>> identify_name(std::string sender);
   Task<Result<>> learn(std::string sender);
-  Task<Result<>> ask_polkit(std::string sender, bool may_ask_person, uid_t user, Right right);
+  // person: polkit may ask the person at the client, which takes up to minutes.
+  enum class PolkitMayAsk { nobody, person };
+  Task<Result<>> ask_polkit(std::string sender, PolkitMayAsk may_ask, uid_t user, Right right);
   Viewer viewer(const KnownSender& known) const;
   void forget_oldest();
 

@@ -7,6 +7,7 @@
 //   While a program runs on between executions, files that it has opened may be mapped: they are looked at again, too.
 // Owned by: WorkspaceIndex. Runs on the loop's thread or on a worker thread, never on both at once. Names come from
 // jails: all access is by supervisor/base/path.h below the workspace's descriptor.
+// Errors: those of open(). Later errors make the table unusable for ever: unusable() says why, and Workspace walks.
 #pragma once
 #include <memory>
 #include <optional>

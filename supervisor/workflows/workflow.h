@@ -2,7 +2,7 @@
 // same program, sent again after its end, skips the steps that have ended. This header has the data of a workflow, its
 // limits, and WorkflowDisk, the interface of the file that keeps it.
 // Source: jailed code, by the calls of tools/workflows/step_calls.h. Used by: workflow_store.h,
-// journal/workflow_rows.h.
+// journal/workflow_rows.h. Errors: invalid (a name), exhausted (a limit), not_found, and those of the disk.
 #pragma once
 #include <chrono>
 #include <cstdint>

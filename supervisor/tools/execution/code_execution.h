@@ -1,5 +1,6 @@
 // CodeExecution: one call of execute_code, from its arguments to its answer.
-// Source: execute_code.cc. Destroying the task of run() kills the jail.
+// Source: execute_code.cc. Destroying the task of run() kills the jail. Errors: the call is refused before a program
+// runs, or the jail fails; execute_code.cc makes an answer of them. A program that fails is an answer, not an error.
 #pragma once
 #include <memory>
 #include <optional>
