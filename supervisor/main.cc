@@ -205,7 +205,7 @@ Result<std::set<std::string>> tell_folders(const Options& options, jail::JailerC
   jailer.single_folders.push_back(std::move(self_test));
   std::set<std::string> given;
   for (const auto& server : options.servers) {
-    if (server.folder.empty() || server.place != upstream::ServerConfig::Place::jail) continue;
+    if (server.folder.empty() || server.place != upstream::ServerConfig::RunPlace::jail) continue;
     auto folder = open_directory(server.folder);
     if (folder && !holds_template(server.folder, options)) {
       jailer.single_folders.push_back(*std::move(folder));

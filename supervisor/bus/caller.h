@@ -81,7 +81,7 @@ class Authority {
     std::optional<Monotonic::time_point> until;
     Monotonic::time_point used;
   };
-  using Waiting = std::vector<OneShot<Result<>>::Resolver>;
+  using WaitingCalls = std::vector<OneShot<Result<>>::Resolver>;
   Task<Result<policies::Peer>> identify_name(std::string sender);
   Task<Result<>> learn(std::string sender);
   // person: polkit may ask the person at the client, which takes up to minutes.
@@ -95,7 +95,7 @@ class Authority {
   Rules rules_;
   std::map<std::string, uint32_t, std::less<>> asking_;  // calls by sender, and questions to polkit by user
   std::map<std::string, KnownSender, std::less<>> known_;
-  std::map<std::string, Waiting, std::less<>> learning_;  // by sender: the calls that wait for the same answers
+  std::map<std::string, WaitingCalls, std::less<>> learning_;  // by sender: the calls that wait for the same answers
 };
 
 }  // namespace bus

@@ -104,12 +104,12 @@ bool BusConnection::congested() const {
 }
 
 Task<Result<MessagePtr>> BusConnection::call(MessagePtr message, std::chrono::seconds patience) {
-  struct Waiting {
+  struct WaitingAnswer {
     Event answered;
     MessagePtr reply;
   } waiting;
   auto take = [](sd_bus_message* reply, void* data, sd_bus_error*) {
-    auto& asked = *static_cast<Waiting*>(data);
+    auto& asked = *static_cast<WaitingAnswer*>(data);
     asked.reply = share(reply);
     asked.answered.fire();
     return 1;

@@ -346,7 +346,7 @@ std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::Server
     }
   }
   std::erase_if(servers, [&](upstream::ServerConfig& server) {
-    const bool is_shown = server.folder.empty() || server.place != upstream::ServerConfig::Place::jail ||
+    const bool is_shown = server.folder.empty() || server.place != upstream::ServerConfig::RunPlace::jail ||
                           prepared_.server_folders.contains(server.folder);
     if (is_shown) return false;
     const auto former = upstream_.config_of(server.name);

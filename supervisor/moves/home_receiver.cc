@@ -57,7 +57,7 @@ void HomeReceiver::take(AsyncFd socket, cluster::Push push) {
 }
 
 // The arrival has `place` until it has ended.
-Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::Place> place) {
+Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::TakenPlace> place) {
   const std::string name = push.id.text(), from = push.node;
   const auto epoch = co_await receive(socket, std::move(push));
   Json answer = {{"taken", {{"epoch", epoch.value_or(0)}}}};

@@ -116,12 +116,12 @@ Task<Result<Discovered>> discover(http::HttpClient& client, const TokenTarget& t
     if (found.scopes.empty()) found.scopes = (*resource)->scopes;
   }
   std::string issuer = settings.issuer;
-  Plain plain = Plain::loopback;  // for an administrator's own word; not for a server's
+  PlainHttp plain = PlainHttp::loopback;  // for an administrator's own word; not for a server's
   if (issuer.empty()) {
     issuer = has_resource ? (*resource)->authorization_servers.front() : own_issuer(target.url);
     plain = plain_for(target.url);
   } else if (issuer.starts_with("https://")) {
-    plain = Plain::never;
+    plain = PlainHttp::never;
   }
   CO_TRY(const auto text, co_await first_document(client, target, issuer_metadata_places(issuer)));
   if (!text)

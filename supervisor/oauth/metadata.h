@@ -38,7 +38,7 @@ Result<ProtectedResource> read_protected_resource(std::string_view text, std::st
 // The document's issuer must be `issuer`, to the byte. If the MCP server named it, and not the administrator, people
 // and registrations go to that issuer's origin only.
 enum class NamedBy { administrator, server };
-Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, Plain plain,
+Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, PlainHttp plain,
                                                       NamedBy named_by);
 
 }  // namespace oauth

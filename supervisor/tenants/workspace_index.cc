@@ -157,10 +157,10 @@ void WorkspaceIndex::noted() {
 // files.
 Task<> WorkspaceIndex::work() {
   while (!waiting_.empty() && state_) {
-    std::vector<Waiting> now = std::exchange(waiting_, {});
+    std::vector<WaitingLook> now = std::exchange(waiting_, {});
     const bool current = co_await look_beside();
     if (current) noted();
-    for (Waiting& one : now) {
+    for (WaitingLook& one : now) {
       IndexLook look;
       if (current) look = answered(one.wish);
       if (current && one.wish.log) look.changes = co_await changes_beside(std::move(one.wish));

@@ -114,7 +114,7 @@ class WorkspaceIndex {
     std::shared_ptr<ChangeLog> log;
     size_t max_listed = 0;
   };
-  struct Waiting {
+  struct WaitingLook {
     Wish wish;
     OneShot<IndexLook>::Resolver resolver;
   };
@@ -137,7 +137,7 @@ class WorkspaceIndex {
   bool may_begin_again_ = false;
   bool ready_ = false;  // the first look has ended
   bool working_ = false;
-  std::vector<Waiting> waiting_;
+  std::vector<WaitingLook> waiting_;
   std::weak_ptr<ChangeLog> last_log_;
   std::weak_ptr<const void> living_;
   uint64_t files_ = 0, watches_ = 0;

@@ -219,7 +219,7 @@ Task<Result<ServerAnswer>> Client::request(Request order) {
   if (era_ == mcp::Era::modern) order.params["_meta"].update(modern_meta(order.asking.able));
   if (order.progress) order.params["_meta"]["progressToken"] = id;
   OneShot<Result<ServerAnswer>> done(loop_, fail(Code::unavailable, "no answer"));
-  auto waiting = std::make_shared<Waiting>();
+  auto waiting = std::make_shared<WaitingRequest>();
   waiting->done = done.resolver();
   waiting->progress = std::move(order.progress);
   waiting_.emplace(id, std::move(waiting));

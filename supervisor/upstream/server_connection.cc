@@ -22,7 +22,7 @@ std::chrono::milliseconds pause_after(unsigned failures) {
 
 const char* where_is(const ServerConfig& config) {
   if (config.remote()) return "over HTTP";
-  return config.place == ServerConfig::Place::jail ? "in a jail" : "outside of jails";
+  return config.place == ServerConfig::RunPlace::jail ? "in a jail" : "outside of jails";
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ Task<Result<std::unique_ptr<Transport>>> UpstreamServers::start(const Server& se
 Task<Result<std::unique_ptr<ServerProcess>>> UpstreamServers::start_process(const Server& server, Caller caller,
                                                                             Variables secrets) {
   const ServerConfig& config = server.config;
-  if (config.place == ServerConfig::Place::outside) co_return start_outside(host_.loop, config, secrets);
+  if (config.place == ServerConfig::RunPlace::outside) co_return start_outside(host_.loop, config, secrets);
   Fd folder;
   if (!config.folder.empty()) {
     CO_TRY(folder, open_directory(config.folder));

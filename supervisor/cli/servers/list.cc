@@ -16,7 +16,7 @@ namespace {
 
 const char* configured_place(const upstream::ServerConfig& server) {
   if (server.remote()) return "remote";
-  return server.place == upstream::ServerConfig::Place::jail ? "jail" : "host";
+  return server.place == upstream::ServerConfig::RunPlace::jail ? "jail" : "host";
 }
 
 // What the configuration says; the state is not known.

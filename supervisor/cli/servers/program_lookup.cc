@@ -108,7 +108,7 @@ Result<> expect_outside(const upstream::ServerConfig& server) {
 
 Result<> expect_program(const upstream::ServerConfig& server) {
   if (server.remote()) return {};
-  return server.place == upstream::ServerConfig::Place::jail ? expect_in_jail(server) : expect_outside(server);
+  return server.place == upstream::ServerConfig::RunPlace::jail ? expect_in_jail(server) : expect_outside(server);
 }
 
 }  // namespace admin

@@ -50,7 +50,7 @@ class NatsCore : public std::enable_shared_from_this<NatsCore> {
  private:
   NatsCore(Loop& loop, BusSettings settings);
   using Answer = OneShot<Result<BusMessage>>;
-  class Waiting;
+  class WaitingRequest;
   void on_news();
   void apply(const NatsNews& news);
   void read_replies();

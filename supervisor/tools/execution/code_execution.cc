@@ -232,7 +232,7 @@ Task<Result<jail::Report>> CodeExecution::run_program(jail::Request request) {
     report.error().what += "; the program did not run";
     co_return tl::unexpected<Error>(std::move(report).error());
   }
-  ran_ = Ran::maybe;
+  ran_ = ProgramRan::maybe;
   co_return report;
 }
 

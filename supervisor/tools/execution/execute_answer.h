@@ -46,8 +46,8 @@ Json clamped_json(const std::vector<policies::Clamp>& clamped);
 // The answer in the same form, for a call without a program's report. If the program did not run, the codes denied,
 // exhausted, invalid and not_found have the outcome `denied`. All other errors have the outcome `internal` and the key
 // `may_have_run`. `execution_id` is empty for an execution that never began: the journal has no entry for it.
-enum class Ran { no, maybe };
-mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran = Ran::no,
+enum class ProgramRan { no, maybe };
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, ProgramRan ran = ProgramRan::no,
                              AnswerForm form = AnswerForm::call);
 
 }  // namespace tools

@@ -301,7 +301,7 @@ Task<FanOut::EndedBranch> FanOut::end_of_branch(size_t index, executions::Admiss
   auto result = co_await execution->run_branch(std::move(order));
   EndedBranch ended;
   ended.succeeded = execution->succeeded();
-  const Ran ran = execution->ran();
+  const ProgramRan ran = execution->ran();
   execution.reset();
   if (!result) {
     branch.refuse(result.error());
