@@ -80,7 +80,7 @@ void BusConnection::arm() {
 }
 
 void BusConnection::process() {
-  const Doing doing(LoopWork::bus);
+  const NamedWork named_work(LoopWork::bus);
   const uint64_t until = uv_hrtime() + kTurnNs;
   for (int i = 0; i < kMessagesInTurn && lost_ && uv_hrtime() < until; i++) {
     const int r = sd_bus_process(bus_.get(), nullptr);

@@ -318,7 +318,7 @@ std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
 }
 
 void DaemonParts::adopt_policies() {
-  const Doing doing(LoopWork::policies);
+  const NamedWork named_work(LoopWork::policies);
   for (const Reloadable& part : reloadables_) {
     log_debug("reload: {}", part.name);
     part.adopt();

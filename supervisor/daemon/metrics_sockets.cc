@@ -103,7 +103,7 @@ metrics::FleetNumbers MetricsSockets::fleet_numbers(bool shows_tenants) const {
 }
 
 http::Response MetricsSockets::answer(const http::HttpRequest& asked, Readers readers) const {
-  const Doing doing(LoopWork::metrics);
+  const NamedWork named_work(LoopWork::metrics);
   if (readers.are_tcp && !is_loopback_host(asked.host))
     return http::refusal("403 Forbidden", "name this server by its address: http://127.0.0.1:PORT/metrics");
   if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");

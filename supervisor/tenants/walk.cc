@@ -121,7 +121,7 @@ Result<> Walk::read_one(std::vector<Entry>& out) {
 }
 
 Result<bool> Walk::step(unsigned slice, std::vector<Entry>& out) {
-  const Doing doing(LoopWork::workspace);
+  const NamedWork named_work(LoopWork::workspace);
   for (; slice > 0; slice--) {
     if (reading_) {
       CHECKED(read_one(out));

@@ -125,7 +125,7 @@ bool WorkspaceIndex::step_here() {
   if (!ready_) return false;
   if (!living_.expired()) state_->set_living(living_);
   if (state_->is_large_look(kHere)) return false;
-  const Doing doing(LoopWork::workspace);
+  const NamedWork named_work(LoopWork::workspace);
   const bool contended = writers_.were_several();
   state_->table().set_contended(contended);
   state_->begin_look();

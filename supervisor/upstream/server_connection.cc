@@ -145,7 +145,7 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
     if (!next.is_string() || next.get_ref<const std::string&>().empty() || next == cursor) break;
     cursor = next.get<std::string>();
   }
-  const Doing doing(LoopWork::definitions, &reading_.owner.name);
+  const NamedWork named_work(LoopWork::definitions, &reading_.owner.name);
   if (observer_.learned) observer_.learned(Definitions::read(all));
   co_return Result<>{};
 }

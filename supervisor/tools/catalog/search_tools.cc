@@ -160,7 +160,7 @@ mcp::ToolDefinition search_tools_definition() {
 
 Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchLearner* learner,
                           const skills::Library* library) {
-  const Doing doing(LoopWork::search);
+  const NamedWork named_work(LoopWork::search);
   TRY(SearchOrder order, read_search_order(arguments));
   catalog::Query& query = order.query;
   std::shared_ptr<const catalog::Thesaurus> thesaurus;  // outlives the query

@@ -188,7 +188,7 @@ Json clamped_json(const std::vector<policies::Clamp>& clamped) {
 }
 
 mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
-  const Doing doing(LoopWork::answer);
+  const NamedWork named_work(LoopWork::answer);
   const jail::Report& report = *answer.report;
   const bool success = is_success(answer);
   const bool whole = answer.form == AnswerForm::call;
