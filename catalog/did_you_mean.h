@@ -8,7 +8,7 @@
 
 namespace catalog {
 
-// "did you mean 'github__create_issue'?", for a tool that is not there, or a server; empty: nothing is near.
+// "did you mean 'github__create_issue'?", for a missing tool or server; empty: no name is near.
 std::string did_you_mean(const Catalog& catalog, std::string_view tool, std::string_view server);
 
 // Why the catalogue is empty, and what to do; empty text: it has tools.

@@ -205,26 +205,26 @@ EverydayWords::EverydayWords() {
   each(kSameWords, [&](std::string_view group) {
     const auto stems = stems_of(group, stemmer);
     for (const auto& word : stems)
-      for (const auto& other : stems) relate(word, other, false);
+      for (const auto& other : stems) relate(word, other, Meaning::same);
   });
   each(kHints, [&](std::string_view group) {
     const size_t colon = group.find(':');
     for (const auto& word : stems_of(group.substr(0, colon), stemmer))
-      for (const auto& other : stems_of(group.substr(colon + 1), stemmer)) relate(word, other, true);
+      for (const auto& other : stems_of(group.substr(colon + 1), stemmer)) relate(word, other, Meaning::related);
   });
   each(kWishes, [&](std::string_view group) {
     const size_t colon = group.find(':');
     for (const auto& said : phrases_of(group.substr(0, colon), stemmer))
-      for (const auto& other : stems_of(group.substr(colon + 1), stemmer)) relate(said, other, true);
+      for (const auto& other : stems_of(group.substr(colon + 1), stemmer)) relate(said, other, Meaning::related);
   });
 }
 
 // A relation of two words counts once: the same meaning comes before a related subject.
-void EverydayWords::relate(std::string_view word, std::string_view other, bool is_hint) {
+void EverydayWords::relate(std::string_view word, std::string_view other, Meaning meaning) {
   if (word == other) return;
   auto& all = words_[std::string(word)];
   if (std::none_of(all.begin(), all.end(), [&](const Related& one) { return one.stem == other; }))
-    all.push_back({std::string(other), is_hint});
+    all.push_back({std::string(other), meaning == Meaning::related});
 }
 
 const std::vector<EverydayWords::Related>& EverydayWords::related(const std::string& stem) const {

@@ -20,7 +20,8 @@ class EverydayWords {
   const std::vector<Related>& related(const std::string& stem) const;
 
  private:
-  void relate(std::string_view word, std::string_view other, bool is_hint);
+  enum class Meaning { same, related };
+  void relate(std::string_view word, std::string_view other, Meaning meaning);
   std::unordered_map<std::string, std::vector<Related>> words_;
 };
 

@@ -36,7 +36,7 @@ Capture::Capture(CaptureLimits limits, std::function<bool(std::string_view)> kee
     : limits_(limits), keep_(std::move(keep)), overflowed_(std::move(overflowed)), progressed_(std::move(progressed)) {}
 
 void Capture::take(std::string_view part) {
-  const Doing doing(LoopWork::program_output);
+  const NamedWork named_work(LoopWork::program_output);
   if (keep_ && bytes_ < limits_.kept_bytes) {
     auto room = static_cast<size_t>(std::min<uint64_t>(part.size(), limits_.kept_bytes - bytes_));
     if (!keep_(part.substr(0, room))) keep_ = nullptr;  // a full disk: continue without `keep`

@@ -15,7 +15,7 @@ struct EndedProgram {
   const Request& request;
   const Capture& out;
   const Capture& err;
-  std::string violation;  // of the guest protocol; empty: none
+  std::string violation;  // of the guest protocol; empty: absent
   bool has_cgroup = false;
 };
 

@@ -51,7 +51,7 @@ Task<> RunningExecution::talk() {
 
 bool RunningExecution::take(Result<GuestMessage>&& message, size_t bytes) {
   const LoopShare::Use use(*share_);
-  const Doing doing(LoopWork::program_message, &request_.tenant);
+  const NamedWork named_work(LoopWork::program_message, &request_.tenant);
   if (!message) {
     violation(message.error().what);
     return false;

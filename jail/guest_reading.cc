@@ -7,7 +7,7 @@ Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner
   if (share.is_used_up()) co_await share.turn();
   if (is_read_quickly(text)) {
     const LoopShare::Use use(share);
-    const Doing doing(LoopWork::program_message, &owner.name);
+    const NamedWork named_work(LoopWork::program_message, &owner.name);
     co_return read_guest_text(text);
   }
   const size_t bytes = text.size();

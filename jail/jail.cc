@@ -285,7 +285,7 @@ Task<std::optional<InitReport>> Jail::next_report() {
 }
 
 void Jail::kill() {
-  const Doing doing(LoopWork::jail);
+  const NamedWork named_work(LoopWork::jail);
   if (!pidfd_ || killed_) return;
   if (cgroup_) (void)cgroup_.kill();  // the order to the jailer follows in any case
   killed_ = host_.jailer.end(pidfd_.get());

@@ -2,6 +2,7 @@
 // once, never reset.
 // Source: Jail::build, build_home and fork. Used by: jail/execution.cc, jail/running_execution.h,
 // jail/pool.h, jail/session.cc, jail/zygote.h.
+// Errors: build() and attach() name the step that failed (unavailable), or the wall that this host lacks (denied).
 // The destructor ends the jail: it is killed, reaped and its cgroup removed while the caller continues.
 #pragma once
 #include <linux/filter.h>
@@ -132,7 +133,7 @@ class Jail {
   int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
-  // Of a jail with Spec::tests_host: the socket of view_network() for the jail's network namespace, once. Errors:
+  // The socket of view_network() for the network namespace of a jail with Spec::tests_host, once. Errors:
   // unavailable, with the reason why init could not open it.
   Result<Fd> take_network_socket();
   // The facts of the build, for receipts. Recorded at the first call.

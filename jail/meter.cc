@@ -16,7 +16,7 @@ uint64_t Meter::cpu_without_cgroup() {
 }
 
 Result<> Meter::begin(const policies::Limits& limits, Start start) {
-  const Doing doing(LoopWork::jail);
+  const NamedWork named_work(LoopWork::jail);
   if (jail_.cgroup()) {
     // A waiting jail's memory grew before this execution's request. The memory of a cold start counts for the
     // execution.
@@ -37,7 +37,7 @@ Result<> Meter::begin(const policies::Limits& limits, Start start) {
 }
 
 Meter::Look Meter::look(uint64_t memory_limit_bytes) {
-  const Doing doing(LoopWork::jail);
+  const NamedWork named_work(LoopWork::jail);
   Look look;
   if (jail_.cgroup()) {
     auto usage = jail_.cgroup().usage();

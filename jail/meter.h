@@ -22,7 +22,7 @@ struct JailUsage {
 class Meter {
  public:
   enum class Program { first, later };  // the program's place in its jail
-  // `values`: pages that the program shares and that are charged elsewhere; nullptr: none.
+  // `values`: pages that the program shares and that are charged elsewhere; nullptr: absent.
   Meter(Jail& jail, Program program, std::shared_ptr<const SharedValues> values = nullptr)
       : jail_(jail), program_(program), values_(std::move(values)) {}
 

@@ -1,6 +1,6 @@
 // NetworkView: what a network namespace holds, as the kernel lists it over rtnetlink(7), read by libnl. A jail's holds
-// the interface lo and nothing else.
-// Source: a socket that a jail's init opened in that namespace. Whoever holds the socket may read, and change nothing:
+// the interface lo alone.
+// Source: a socket that a jail's init opened in that namespace. The holder of the socket may read, and change nothing:
 // changes need CAP_NET_ADMIN over the namespace.
 // Used by: jail/self_test.cc. Errors: unavailable, naming the list that the kernel does not give.
 #pragma once

@@ -1,6 +1,7 @@
 // Plan: all facts that the inside of a jail needs while it is built, as plain data in a sealed memfd.
 // Source: jail/sealed_plan.cc, complete and checked. Used by: jail/init/, step by step, in the order of Step.
 // It crosses a privilege boundary and an exec: no pointers, no owners, no virtuals.
+// Errors: a plan with another version or size fails the step read_plan, and the jail is not built.
 #pragma once
 #include <linux/filter.h>
 

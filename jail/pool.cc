@@ -94,8 +94,8 @@ std::string shelf_key(const std::string& tenant, WorkspaceAccess access, const s
 
 }  // namespace
 
-struct Pool::Waiting {
-  explicit Waiting(Loop& loop) : watching(loop) {}
+struct Pool::WaitingJail {
+  explicit WaitingJail(Loop& loop) : watching(loop) {}
   std::unique_ptr<Jail> jail;
   Scope watching;  // last: cancelled before the jail goes
 };
@@ -106,7 +106,7 @@ struct Pool::Shelf {
   WorkspaceMount workspace;  // set for forks
   Spec spec;
   policies::PoolRules rules;
-  std::deque<std::unique_ptr<Waiting>> waiting;  // oldest first
+  std::deque<std::unique_ptr<WaitingJail>> waiting;  // oldest first
   Monotonic::time_point asked_at = Monotonic::now();
   double asked_per_second = 0;  // smoothed
   uint32_t asked = 0;           // requests since the last look
@@ -395,7 +395,7 @@ Task<> Pool::add_one(std::string key) {
   shelf.retry_after = kRetryAfter;
   if (!shelf.wants_zygote()) shelf.trouble.clear();
   shelf.build_seconds += 0.3 * (ms_since(began) / 1000 - shelf.build_seconds);
-  auto waiting = std::make_unique<Waiting>(host_.loop);
+  auto waiting = std::make_unique<WaitingJail>(host_.loop);
   waiting->jail = *std::move(built);
   if (waiting->jail->cgroup()) {
     if (uint64_t bytes = waiting->jail->cgroup().memory_bytes()) shelf.bytes = bytes;
@@ -417,13 +417,13 @@ void Pool::back_off(Shelf& shelf, const Error& error) {
 }
 
 // A waiting jail sends no reports: any report of init means its end.
-Task<> Pool::watch(std::string key, Waiting* waiting) {
+Task<> Pool::watch(std::string key, WaitingJail* waiting) {
   (void)co_await waiting->jail->next_report();
   log_warning("a waiting jail ended by itself; the pool builds another");
   tasks_.spawn(discard(std::move(key), waiting));
 }
 
-Task<> Pool::discard(std::string key, const Waiting* waiting) {
+Task<> Pool::discard(std::string key, const WaitingJail* waiting) {
   co_await next_turn(host_.loop);  // by then the watching task has ended
   auto it = shelves_.find(key);
   if (it == shelves_.end()) co_return;

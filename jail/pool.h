@@ -73,7 +73,7 @@ class Pool {
   };
 
  private:
-  struct Waiting;
+  struct WaitingJail;
   struct Shelf;
   // An empty tenant: jails with an interpreter of their own, for any tenant. Else: forks of that tenant's zygote.
   Shelf& shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules,
@@ -87,8 +87,8 @@ class Pool {
   bool affordable(const Shelf& shelf) const;
   Task<> keep_filled();
   Task<> add_one(std::string key);
-  Task<> watch(std::string key, Waiting* waiting);
-  Task<> discard(std::string key, const Waiting* waiting);
+  Task<> watch(std::string key, WaitingJail* waiting);
+  Task<> discard(std::string key, const WaitingJail* waiting);
   static void back_off(Shelf& shelf, const Error& error);
   void tend();
   void wake();
@@ -97,7 +97,7 @@ class Pool {
   Limits limits_;
   uint32_t running_ = 0;
   uint64_t next_name_ = 0;
-  std::string building_;  // key of the shelf that a jail or zygote is built for; empty: none
+  std::string building_;  // key of the shelf that a jail or zygote is built for; empty: absent
   uint64_t cleared_ = 0;  // calls of clear() and renew(): a jail begun before the last call is not used
   std::map<std::string, Shelf> shelves_;
   Event* idle_ = nullptr;  // of the filler task, while it has no work

@@ -43,7 +43,7 @@ size_t max_message(const Request& request) {
 }
 
 std::string run_message(const Request& request) {
-  const Doing doing(LoopWork::program_answer, &request.tenant);
+  const NamedWork named_work(LoopWork::program_answer, &request.tenant);
   std::string text = small_part(request);
   append_program(text, request.code, request.context_vars);
   return text;

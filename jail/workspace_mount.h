@@ -1,8 +1,9 @@
 // WorkspaceMount: how a tenant's workspace is mounted in a jail as /workspace.
 //   direct     programs change its files
 //   read_only  programs read its files
-//   staged     programs see its files through an overlay; what they change is in a staging folder of the jail's own
-// Used by: jail/execution.h, jail/pool.h, jail/jail.h. The staging folders come from whoever asks for executions.
+//   staged     programs see its files through an overlay; their changes are in a staging folder of the jail's own
+// Used by: jail/execution.h, jail/pool.h, jail/jail.h. The staging folders come from the caller that asks for
+// executions.
 #pragma once
 #include <memory>
 #include <string>
@@ -19,7 +20,7 @@ constexpr std::string_view access_name(WorkspaceAccess access) {
 }
 
 // The folders `l`, `u` and `w` of one overlay. They must be empty, of the daemon's user, on the workspace's file
-// system, and in no other jail. The destructor gives the folder back to its owner, who may remove it once no jail has
+// system, and in no other jail. The destructor gives the folder back to its owner, which may remove it once no jail has
 // it.
 class OverlayFolder {
  public:

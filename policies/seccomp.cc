@@ -22,7 +22,7 @@ namespace policies {
 
 namespace {
 
-using Problems = std::vector<Error>;
+using ProfileProblems = std::vector<Error>;
 constexpr size_t kMaxSeccompRules = 200, kMaxCalls = 512, kMaxValues = 64;
 constexpr size_t kMaxCombinations = 8192;  // calls times values, all rules; the shipped profile has 400
 
@@ -54,7 +54,7 @@ uint32_t joined_bits(const std::vector<uint32_t>& bits) {
   return mask;
 }
 
-ArgumentTest read_test(const Json& object, const std::string& path, Problems& problems) {
+ArgumentTest read_test(const Json& object, const std::string& path, ProfileProblems& problems) {
   ArgumentTest test;
   Checked in(object, path, problems);
   test.argument = static_cast<unsigned>(in.integer("argument", 0, 5));
@@ -76,7 +76,8 @@ ArgumentTest read_test(const Json& object, const std::string& path, Problems& pr
 
 enum class Conditions { allowed, refused };
 
-std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Conditions conditions, Problems& problems) {
+std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Conditions conditions,
+                                    ProfileProblems& problems) {
   std::vector<SeccompRule> rules;
   const Json& list = profile.list_or_empty(key);
   if (list.size() > kMaxSeccompRules)
@@ -220,11 +221,11 @@ std::vector<sock_filter> newer_calls_are_missing(uint32_t newest) {
 
 }  // namespace
 
-tl::expected<SeccompProfile, Problems> parse_seccomp(std::string name, const Json& document,
-                                                     const SeccompProfile* base) {
+tl::expected<SeccompProfile, ProfileProblems> parse_seccomp(std::string name, const Json& document,
+                                                            const SeccompProfile* base) {
   SeccompProfile profile;
   profile.name = std::move(name);
-  Problems problems;
+  ProfileProblems problems;
   Checked in(document, "", problems);
   (void)in.string_or("$schema", "", 1024);
   (void)in.string("comment", 4000);

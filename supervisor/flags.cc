@@ -9,7 +9,7 @@ void declare_flags(CLI::App& app, Flags& flags) {
       ->type_name("FILE");
   auto* check = app.add_flag("--check", flags.check,
                              "Read the configuration and the policies as a start does, print every problem, and end: "
-                             "exit status 1 if there is one. Changes nothing");
+                             "exit status 1 if there is one. Makes no change");
   app.add_flag("--reload", flags.reload,
                "Make the running daemon of this state folder reload, wait, and end: exit status 1 if the reload failed")
       ->excludes(check);
@@ -28,7 +28,7 @@ void declare_flags(CLI::App& app, Flags& flags) {
   app.add_option("--journal", flags.journal,
                  "An answer waits until its record is on the disk (durable) or written to the file (buffered)")
       ->type_name("durable|buffered");
-  app.add_option("--log-level", flags.log_level, "The lowest level that is logged")
+  app.add_option("--log-level", flags.log_level, "The lowest logged level")
       ->type_name("error|warning|notice|info|debug");
   app.add_option("--metrics", flags.metrics,
                  "The Unix socket that serves OpenMetrics text to the daemon's user and group, or 127.0.0.1:PORT or "

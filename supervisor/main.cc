@@ -140,7 +140,7 @@ Result<> make_folder_of(const std::string& socket, const char* remedy) {
   return {};
 }
 
-// The user of warder-node; nullopt: there is none, so only root and the daemon's user bring requests of other nodes.
+// The user of warder-node; nullopt: absent, so only root and the daemon's user bring requests of other nodes.
 std::optional<uid_t> user_of_node(const ClusterOptions& cluster) {
   const passwd* entry = cluster.user.empty() ? nullptr : ::getpwnam(cluster.user.c_str());
   return entry ? std::optional(entry->pw_uid) : std::nullopt;
@@ -205,7 +205,7 @@ Result<std::set<std::string>> tell_folders(const Options& options, jail::JailerC
   jailer.single_folders.push_back(std::move(self_test));
   std::set<std::string> given;
   for (const auto& server : options.servers) {
-    if (server.folder.empty() || server.place != upstream::ServerConfig::Place::jail) continue;
+    if (server.folder.empty() || server.place != upstream::ServerConfig::RunPlace::jail) continue;
     auto folder = open_directory(server.folder);
     if (folder && !holds_template(server.folder, options)) {
       jailer.single_folders.push_back(*std::move(folder));

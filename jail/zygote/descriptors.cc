@@ -23,7 +23,7 @@ constexpr int kMaxBytes = 8;  // in a pipe: libuv keeps one byte in the pipe tha
 
 enum class Kind { epoll, event, pipe, null };
 
-struct Noted {
+struct NotedDescriptor {
   int number;
   Kind kind;
   int flags;    // fcntl(2), F_GETFL
@@ -31,7 +31,7 @@ struct Noted {
   int bytes;    // pipe: bytes not read yet
 };
 
-Noted noted[kMax];
+NotedDescriptor noted[kMax];
 int count = 0;
 
 bool is_null(const struct stat& info) {
@@ -44,7 +44,7 @@ int note(int number) {
   struct stat info {};
   if (::readlink(path, target, sizeof target - 1) < 0 || ::fstat(number, &info) < 0) return errno;
   if (number <= kPlanFd) return is_null(info) ? 0 : ENOTSUP;  // a number that a copy uses itself while it is built
-  Noted it{number, Kind::null, ::fcntl(number, F_GETFL), info.st_ino, 0};
+  NotedDescriptor it{number, Kind::null, ::fcntl(number, F_GETFL), info.st_ino, 0};
   if (strcmp(target, "anon_inode:[eventpoll]") == 0) {
     it.kind = Kind::epoll;
   } else if (strcmp(target, "anon_inode:[eventfd]") == 0) {
@@ -61,14 +61,14 @@ int note(int number) {
 }
 
 // The other end of the pipe `end`, or nullptr.
-const Noted* other_end(const Noted& end) {
+const NotedDescriptor* other_end(const NotedDescriptor& end) {
   for (int i = 0; i < count; i++) {
     if (&noted[i] != &end && noted[i].kind == Kind::pipe && noted[i].inode == end.inode) return &noted[i];
   }
   return nullptr;
 }
 
-bool is_writing(const Noted& end) { return (end.flags & O_ACCMODE) == O_WRONLY; }
+bool is_writing(const NotedDescriptor& end) { return (end.flags & O_ACCMODE) == O_WRONLY; }
 
 // Moves a new descriptor to `number`. The kernel may have given it any free number, even one meant for another
 // descriptor.
@@ -80,7 +80,7 @@ int place(int made, int number) {
   return error;
 }
 
-int make_pipe(const Noted& reading, const Noted& writing) {
+int make_pipe(const NotedDescriptor& reading, const NotedDescriptor& writing) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | (reading.flags & O_NONBLOCK)) < 0) return errno;
   const char bytes[kMaxBytes]{};
@@ -93,14 +93,14 @@ int make_pipe(const Noted& reading, const Noted& writing) {
   return error ? error : last;
 }
 
-int make(const Noted& it) {
+int make(const NotedDescriptor& it) {
   switch (it.kind) {
     case Kind::epoll:
       return place(::epoll_create1(EPOLL_CLOEXEC), it.number);
     case Kind::event:
       return place(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), it.number);
     case Kind::pipe: {
-      const Noted* writing = other_end(it);
+      const NotedDescriptor* writing = other_end(it);
       return is_writing(it) ? 0 : make_pipe(it, *writing);
     }
     case Kind::null:
@@ -110,7 +110,7 @@ int make(const Noted& it) {
 }
 
 int by_number(const void* a, const void* b) {
-  return static_cast<const Noted*>(a)->number - static_cast<const Noted*>(b)->number;
+  return static_cast<const NotedDescriptor*>(a)->number - static_cast<const NotedDescriptor*>(b)->number;
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ int note_descriptors() {
   qsort(noted, static_cast<size_t>(count), sizeof noted[0], by_number);
   for (int i = 0; i < count; i++) {
     if (noted[i].kind != Kind::pipe) continue;
-    const Noted* other = other_end(noted[i]);
+    const NotedDescriptor* other = other_end(noted[i]);
     if (!other || is_writing(*other) == is_writing(noted[i])) return ENOTSUP;  // another process has the other end
   }
   for (int last = count > 0 ? noted[count - 1].number : 0;;) {

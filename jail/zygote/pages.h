@@ -7,7 +7,7 @@
 namespace jail::zygote {
 
 // Learns the pages in a copy of this process. `live` runs there: it talks the guest protocol on kGuestFd, and does not
-// return. Waits for the result of its program, at most some seconds. If anything fails, no page is known: then each
+// return. Waits for the result of its program, at most some seconds. After a failure, no page is known: then each
 // copy takes its page faults one by one.
 void learn_pages(void (*live)());
 

@@ -116,7 +116,7 @@ Task<Result<>> AgentRun::converse() {
       if (!is_counted)
         co_return fail(Code::invalid,
                        "the model's server does not report the used tokens, so that --max-tokens and "
-                       "--max-cost cannot be kept",
+                       "--max-cost cannot be applied",
                        "leave them out, and bound the run by --max-turns and --max-seconds");
       co_return Result<>{};
     }
@@ -152,7 +152,7 @@ bool AgentRun::is_at_bound() {
   return true;
 }
 
-// So that a resumed run knows that they did not run.
+// Stores an answer to each call, so that a resumed run knows that the calls did not run.
 Result<> AgentRun::refuse_calls(const std::vector<ToolRequest>& requests) {
   ChatMessage answers{ChatMessage::Kind::tools, {}, {}, {}};
   for (const ToolRequest& request : requests)

@@ -1,8 +1,8 @@
-// AgentRun: one run of the agent: the model is asked, its calls are made, their answers are told to it, until it
+// AgentRun: one run of the agent: the model is asked, its calls are made, it gets their answers, until it
 // answers without a call or a bound ends the run.
-// Source of the model's text and calls: the model, which is not trusted. No text of it changes what this program does:
-// it can only ask for calls of the shown tools, and the daemon's policy decides about each.
-// Used by: main.cc, TaskServer. Errors: none; an outcome says how the run ended.
+// Source of the model's text and calls: the model, which is not trusted. No text of the model changes what this program
+// does: it can only ask for calls of the shown tools, and the daemon's policy decides about each. Used by: main.cc,
+// TaskServer. Errors: none; an outcome says how the run ended.
 #pragma once
 #include <memory>
 #include <optional>

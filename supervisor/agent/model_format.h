@@ -29,7 +29,7 @@ class ReplyReader {
 
   // The data of one event of a stream.
   virtual Result<> read_event(std::string_view data) = 0;
-  // The body of a reply that is no stream.
+  // The body of a reply without a stream.
   virtual Result<> read_body(std::string_view body) = 0;
   // Whether the reply has ended as it should. A stream that ends earlier is broken.
   bool is_whole() const { return whole_; }
@@ -60,9 +60,9 @@ class ModelFormat {
 std::unique_ptr<ModelFormat> openai_format();
 std::unique_ptr<ModelFormat> anthropic_format();
 
-// The sentence in the body or event of an error: {"error": {"message": ...}}. Empty: there is none.
+// The sentence in the body or event of an error: {"error": {"message": ...}}. Empty: absent.
 std::string error_text(const Json& body);
-// The arguments of a call as an object; an empty object if they are not one: providers refuse anything else in the
+// The arguments of a call as an object; an empty object if they are not one: providers refuse other values in the
 // history of a conversation.
 Json arguments_object(const ToolRequest& request);
 

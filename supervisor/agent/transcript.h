@@ -1,8 +1,8 @@
-// AgentTranscript: what was said in a run, in a file of JSON lines from which the run can go on:
+// AgentTranscript: the messages of a run, in a file of JSON lines from which the run can continue:
 // $XDG_STATE_HOME/warder/agent/SESSION.jsonl, or ~/.local/state/... . It is for its user alone (0600), and locked while
 // a run writes it. The kinds of lines: begin, user, model, tools, end.
-// Used by: AgentRun, main.cc. Errors: not_found: there is no such transcript; unavailable: another run uses it, or the
-// file cannot be written; invalid: the name is not a session's, or a line is broken.
+// Used by: AgentRun, main.cc. Errors: not_found: the transcript does not exist; unavailable: another run uses it, or
+// the file cannot be written; invalid: the name is not a session's, or a line is broken.
 #pragma once
 #include <memory>
 #include <string>

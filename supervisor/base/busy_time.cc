@@ -35,7 +35,7 @@ size_t index_of(LoopWork work) { return static_cast<size_t>(work); }
 
 }  // namespace
 
-thread_local BusyTime* Doing::of_this_thread = nullptr;
+thread_local BusyTime* NamedWork::of_this_thread = nullptr;
 
 std::string_view work_name(LoopWork work) { return kWorkNames[index_of(work)].name; }
 std::string_view work_text(LoopWork work) { return kWorkNames[index_of(work)].text; }
@@ -71,7 +71,8 @@ void BusyTime::end(const Piece& before) {
   depth_--;
 }
 
-// For Doings that did not end in the reverse order of their beginnings: the current piece may point to a freed name.
+// For NamedWorks that did not end in the reverse order of their beginnings: the current piece may point to a freed
+// name.
 void BusyTime::lose_names() {
   pause(clock_());
   now_ = {LoopWork::other, nullptr, now_.spent};
@@ -97,7 +98,7 @@ void BusyTime::end_turn() {
   const bool is_old = slot.minute != minute_of(now);
   if (is_old || busy > slot.longest.busy) {
     pause(now);
-    now_.whom = nullptr;  // the Doing has not ended, so its name may be freed already
+    now_.whom = nullptr;  // the NamedWork has not ended, so its name may be freed already
     count(now_);
     size_t most = 0;
     for (size_t i = 1; i < sums_.size(); i++)

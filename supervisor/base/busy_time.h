@@ -1,7 +1,7 @@
 // BusyTime: the longest turn of the event loop in the last ten minutes, and the kind of work that took most of that
 // turn. One loop serves all clients, so no other client gets an answer while a turn runs.
-// Source: each libuv callback begins with a Doing, and so does each piece of work that may take long. A Doing names the
-// kind of work and its tenant or user. Used by: supervisor/metrics, supervisor/doctor.
+// Source: each libuv callback begins with a NamedWork, and so does each piece of work that may take long. A NamedWork
+// names the kind of work and its tenant or user. Used by: supervisor/metrics, supervisor/doctor.
 #pragma once
 #include <array>
 #include <chrono>
@@ -60,7 +60,7 @@ class BusyTime {
   void forget();
 
  private:
-  friend class Doing;
+  friend class NamedWork;
   struct Piece {
     LoopWork work = LoopWork::other;
     const std::string* whom = nullptr;
@@ -84,7 +84,7 @@ class BusyTime {
   Clock clock_;
   bool under_way_ = false;
   uint32_t turns_ = 0;                   // counts turns, and each loss of all names
-  uint32_t depth_ = 0;                   // how many Doings are nested now
+  uint32_t depth_ = 0;                   // how many NamedWorks are nested now
   Monotonic::time_point began_, since_;  // start of the turn; the time up to which `now_.spent` is counted
   Piece now_;
   std::array<Sum, kWorks> sums_;
@@ -92,19 +92,19 @@ class BusyTime {
   std::array<Slot, kRemembered.count()> slots_;
 };
 
-// Names the loop's work until this Doing is destroyed; a Doing within another one names the work meanwhile. Must not
-// live across a co_await: the work while a task waits belongs to other tasks, and the turn would lose its names. Does
-// nothing on a thread that runs no loop. `whom` must outlive this object. nullptr: the tenant or user of the
-// surrounding work.
-class Doing {
+// Names the loop's work until this NamedWork is destroyed; a NamedWork within another one names the work meanwhile.
+// Must not live across a co_await: the work while a task waits belongs to other tasks, and the turn would lose its
+// names. Does nothing on a thread that runs no loop. `whom` must outlive this object. nullptr: the tenant or user of
+// the surrounding work.
+class NamedWork {
  public:
-  explicit Doing(LoopWork work, const std::string* whom = nullptr) : time_(of_this_thread) {
+  explicit NamedWork(LoopWork work, const std::string* whom = nullptr) : time_(of_this_thread) {
     if (!time_) return;
     before_ = time_->begin(work, whom);
     turn_ = time_->turns_;
     depth_ = time_->depth_;
   }
-  ~Doing() {
+  ~NamedWork() {
     if (!time_ || time_->turns_ != turn_) return;
     if (time_->depth_ == depth_) {
       time_->end(before_);
@@ -112,7 +112,7 @@ class Doing {
       time_->lose_names();
     }
   }
-  Doing(const Doing&) = delete;
+  NamedWork(const NamedWork&) = delete;
 
   // The BusyTime of the loop that runs on the calling thread; nullptr: no loop runs there.
   static thread_local BusyTime* of_this_thread;

@@ -11,7 +11,7 @@ bool begins_id(char c) { return c == '"' || c == '-' || (c >= '0' && c <= '9'); 
 }  // namespace
 
 void EnvelopeScan::feed(std::string_view part) {
-  for (size_t at = 0; at < part.size() && place_ != Place::broken;) {
+  for (size_t at = 0; at < part.size() && place_ != ScanPlace::broken;) {
     if (quoted_) {
       at = pass_string(part, at);
     } else {
@@ -21,7 +21,7 @@ void EnvelopeScan::feed(std::string_view part) {
 }
 
 size_t EnvelopeScan::pass_string(std::string_view part, size_t at) {
-  const bool kept = depth_ == 1 && (place_ == Place::key || wants_id_);
+  const bool kept = depth_ == 1 && (place_ == ScanPlace::key || wants_id_);
   for (; at < part.size(); at++) {
     const char c = part[at];
     if (kept) keep(c);
@@ -38,7 +38,7 @@ size_t EnvelopeScan::pass_string(std::string_view part, size_t at) {
 }
 
 void EnvelopeScan::keep(char c) {
-  if (place_ == Place::key) {
+  if (place_ == ScanPlace::key) {
     if (c == '\\') doubtful_ = true;
     if (key_.size() < kMaxKeyBytes) key_ += c;
   } else if (id_.size() < kMaxIdBytes) {
@@ -51,12 +51,12 @@ void EnvelopeScan::keep(char c) {
 void EnvelopeScan::end_string() {
   quoted_ = false;
   if (depth_ != 1) return;
-  if (place_ == Place::value) {
-    place_ = Place::comma;
+  if (place_ == ScanPlace::value) {
+    place_ = ScanPlace::comma;
     wants_id_ = false;
     return;
   }
-  place_ = Place::colon;
+  place_ = ScanPlace::colon;
   key_.pop_back();  // the quote
   if (key_ == "method") has_method_ = true;
   if (key_ == "result" || key_ == "error") has_reply_ = true;
@@ -75,11 +75,11 @@ void EnvelopeScan::on_byte(char c) {
   }
   if (in_scalar_ && (is_space(c) || c == ',' || c == '}')) {
     in_scalar_ = wants_id_ = false;
-    place_ = Place::comma;
+    place_ = ScanPlace::comma;
   }
   if (is_space(c)) return;
   if (in_scalar_) {
-    if (c == '"' || c == '{' || c == '[' || c == ']' || c == ':') place_ = Place::broken;
+    if (c == '"' || c == '{' || c == '[' || c == ']' || c == ':') place_ = ScanPlace::broken;
     if (wants_id_) keep(c);
   } else if (c == '"') {
     on_quote();
@@ -87,22 +87,22 @@ void EnvelopeScan::on_byte(char c) {
     open(c);
   } else if (c == '}' || c == ']') {
     close(c);
-  } else if (c == ':' && place_ == Place::colon) {
-    place_ = Place::value;
-  } else if (c == ',' && place_ == Place::comma) {
-    place_ = Place::key;
+  } else if (c == ':' && place_ == ScanPlace::colon) {
+    place_ = ScanPlace::value;
+  } else if (c == ',' && place_ == ScanPlace::comma) {
+    place_ = ScanPlace::key;
     key_.clear();
-  } else if (place_ == Place::value) {
+  } else if (place_ == ScanPlace::value) {
     in_scalar_ = true;
     if (wants_id_) keep(c);
   } else {
-    place_ = Place::broken;
+    place_ = ScanPlace::broken;
   }
 }
 
 void EnvelopeScan::on_quote() {
-  if (place_ != Place::key && place_ != Place::value) {
-    place_ = Place::broken;
+  if (place_ != ScanPlace::key && place_ != ScanPlace::value) {
+    place_ = ScanPlace::broken;
     return;
   }
   quoted_ = true;
@@ -111,9 +111,9 @@ void EnvelopeScan::on_quote() {
 
 void EnvelopeScan::open(char bracket) {
   if (depth_ == 0) {
-    place_ = place_ == Place::before && bracket == '{' ? Place::key : Place::broken;
+    place_ = place_ == ScanPlace::before && bracket == '{' ? ScanPlace::key : ScanPlace::broken;
   } else if (depth_ == 1) {
-    if (place_ != Place::value) place_ = Place::broken;
+    if (place_ != ScanPlace::value) place_ = ScanPlace::broken;
     if (wants_id_) doubtful_ = true;
     wants_id_ = false;
   }
@@ -123,16 +123,17 @@ void EnvelopeScan::open(char bracket) {
 
 void EnvelopeScan::close(char bracket) {
   if (depth_ == 0 || (depth_ <= arrays_.size() && arrays_[depth_ - 1] != (bracket == ']'))) {
-    place_ = Place::broken;
+    place_ = ScanPlace::broken;
     return;
   }
   depth_--;
-  if (depth_ == 1) place_ = Place::comma;
-  if (depth_ == 0) place_ = place_ == Place::comma || place_ == Place::key ? Place::behind : Place::broken;
+  if (depth_ == 1) place_ = ScanPlace::comma;
+  if (depth_ == 0)
+    place_ = place_ == ScanPlace::comma || place_ == ScanPlace::key ? ScanPlace::behind : ScanPlace::broken;
 }
 
 std::optional<EnvelopeScan::Found> EnvelopeScan::found() const {
-  if (place_ != Place::behind || doubtful_ || ids_ != 1 || id_.empty() || !begins_id(id_[0])) return {};
+  if (place_ != ScanPlace::behind || doubtful_ || ids_ != 1 || id_.empty() || !begins_id(id_[0])) return {};
   if (has_method_ == has_reply_) return {};
   return Found{has_method_ ? Kind::request : Kind::response, id_};
 }

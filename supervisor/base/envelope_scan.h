@@ -28,7 +28,7 @@ class EnvelopeScan {
   static constexpr size_t kMaxIdBytes = 1024;
 
  private:
-  enum class Place { before, key, colon, value, comma, behind, broken };
+  enum class ScanPlace { before, key, colon, value, comma, behind, broken };
 
   void on_byte(char c);
   void on_quote();
@@ -38,7 +38,7 @@ class EnvelopeScan {
   void keep(char c);
   size_t pass_string(std::string_view part, size_t at);
 
-  Place place_ = Place::before;  // within the outermost object
+  ScanPlace place_ = ScanPlace::before;  // within the outermost object
   size_t depth_ = 0;
   std::bitset<4096> arrays_;  // which of the outer levels are arrays; deeper levels are only counted
   bool quoted_ = false;

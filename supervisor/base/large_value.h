@@ -13,7 +13,7 @@
 // charged.
 Task<Result<std::string>> dump_beside(JsonWork& work, JsonWork::Owner owner, Json value);
 
-// Its destructor frees the value on a thread of JsonWork if the value is large. The value must outlive this object.
+// Frees a value on a thread of JsonWork, in the destructor, if the value is large. The value must outlive this object.
 class FreesBeside {
  public:
   // `work` must outlive this object. nullptr: the destructor does nothing.

@@ -8,8 +8,8 @@
 namespace {
 
 struct Running {
-  explicit Running(BusyTime& busy) : before(std::exchange(Doing::of_this_thread, &busy)) {}
-  ~Running() { Doing::of_this_thread = before; }
+  explicit Running(BusyTime& busy) : before(std::exchange(NamedWork::of_this_thread, &busy)) {}
+  ~Running() { NamedWork::of_this_thread = before; }
   BusyTime* before;
 };
 
@@ -56,12 +56,12 @@ void Loop::run_until(const std::function<bool()>& done) {
   }
 }
 
-bool Loop::runs_on_this_thread() { return Doing::of_this_thread != nullptr; }
+bool Loop::runs_on_this_thread() { return NamedWork::of_this_thread != nullptr; }
 
 void Loop::defer(std::function<void()> fn) {
   deferred_->queue.push_back(std::move(fn));
   uv_idle_start(&deferred_->handle, [](uv_idle_t* h) {
-    const Doing doing(LoopWork::other);
+    const NamedWork named_work(LoopWork::other);
     auto& box = *static_cast<Deferred*>(h->data);
     uv_idle_stop(h);
     for (auto& f : std::exchange(box.queue, {})) f();
@@ -116,7 +116,7 @@ void AsyncFd::Poll::forget(const Waiter& waiter) {
 }
 
 void AsyncFd::Poll::on_events(uint32_t events) {
-  const Doing doing(LoopWork::other);
+  const NamedWork named_work(LoopWork::other);
   EpollSet& all = *set();
   const uint64_t token = EpollSet::token_of(*this);
   Waiter* const waited[2] = {waiting[0], waiting[1]};
@@ -161,7 +161,7 @@ Deadline::Deadline(Loop& loop, std::chrono::milliseconds after, std::function<vo
   uv_timer_start(
       &box_->handle,
       [](uv_timer_t* h) {
-        const Doing doing(LoopWork::other);
+        const NamedWork named_work(LoopWork::other);
         auto fire = std::move(static_cast<Box*>(h->data)->fn);  // it may destroy the Deadline
         fire();
       },

@@ -3,6 +3,7 @@
 // All I/O is "try the system call, on EAGAIN wait for readiness". This allows what libuv's own streams cannot do:
 // SCM_RIGHTS, SO_PEERCRED, pidfds, memfds, the sd-bus descriptor. libuv's thread pool is never used (uv_fs_*,
 // uv_getaddrinfo, uv_queue_work): the process that clones stays single-threaded.
+// Errors: only AsyncFd::adopt() can fail. An exception of a task is a bug: the Scope logs it, and the loop continues.
 #pragma once
 #include <uv.h>
 

@@ -65,7 +65,7 @@ Result<std::unique_ptr<WorkerThread>> WorkerThread::start(Loop& loop) {
   std::unique_ptr<WorkerThread> worker(new WorkerThread);
   auto wake = std::make_unique<Wake>();
   auto woken = [](uv_async_t* handle) {
-    const Doing doing(LoopWork::other);
+    const NamedWork named_work(LoopWork::other);
     static_cast<Wake*>(handle->data)->worker->deliver();
   };
   if (uv_async_init(loop.uv(), &wake->handle, woken) < 0) return fail(Code::internal, "uv_async_init");

@@ -99,7 +99,7 @@ Task<Result<MessagePtr>> BusObjects::reveal_approval(MessagePtr call) {
   auto recorded = co_await services_.journal.audit_first(std::move(entry));
   if (!recorded)
     co_return tl::unexpected<Error>(
-        std::move(recorded).error().within("nothing is shown, because the look cannot be "
+        std::move(recorded).error().within("the data are not shown, because the look cannot be "
                                            "recorded in the audit chain"));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   sd_bus_message_sensitive(reply.get());

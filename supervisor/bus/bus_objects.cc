@@ -133,12 +133,14 @@ const ManagerProperties& BusObjects::properties() {
   properties_at_ = now;
   static_cast<executions::Statistics&>(properties_) =
       executions::take_statistics(services_.executions, &services_.pool);
-  properties_.state = services_.draining() ? "draining" : services_.is_degraded() ? "degraded" : "serving";
-  properties_.configuration_problem = services_.configuration_problem();
+  properties_.state = services_.health.is_draining()   ? "draining"
+                      : services_.health.is_degraded() ? "degraded"
+                                                       : "serving";
+  properties_.configuration_problem = services_.configuration.problem();
   properties_.policies = services_.policies.names();
-  properties_.policy_folders = services_.policy_folders();
+  properties_.policy_folders = services_.configuration.policy_folders();
   properties_.reload_problem = reload_problem_;
-  properties_.disk_problem = services_.disk_problem();
+  properties_.disk_problem = services_.health.disk_problem();
   return properties_;
 }
 

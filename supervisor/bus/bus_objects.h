@@ -28,6 +28,7 @@
 #include "supervisor/executions/timeline_recorder.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/proposals/proposal_stores.h"
+#include "supervisor/tenants/removed_tenants.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/server_status.h"
 
@@ -64,11 +65,59 @@ struct ClusterServices {
   std::function<Task<Result<cluster::HomePage>>(cluster::HomeQuestion question)> homes;
   // At most a second old.
   std::function<Task<Result<std::shared_ptr<const ClusterExecutions>>>()> executions;
-  // Of this node's homes (../moves/moves.h). set_drained() returns the workspaces that have their home here.
+  // This node's homes (../moves/moves.h) are drained, moved, parked and restored. set_drained() returns the workspaces
+  // that have their home here.
   std::function<Task<Result<std::vector<std::string>>>(bool is_drained)> set_drained;
   std::function<Task<Result<std::string>>(std::string workspace, std::string node)> move;    // returns the node
   std::function<Task<Result<std::string>>(std::string workspace, std::string folder)> park;  // returns the file
   std::function<Task<Result<RestoredHome>>(std::string file)> restore;
+};
+
+// The configuration in force.
+struct ConfigurationView {
+  std::string main_file;
+  std::string state_folder;  // absolute
+  std::function<std::vector<std::string>()> policy_folders;
+  std::function<std::string()> problem;  // empty: no problem
+};
+
+// How the daemon is.
+struct DaemonHealth {
+  std::function<bool()> is_draining;
+  std::function<bool()> is_degraded;
+  std::function<std::string()> disk_problem;  // of the state folder's disk; empty: no problem
+  // Runs the doctor. Errors: exhausted: another run of the doctor is under way.
+  std::function<Task<Result<doctor::Findings>>()> examine;
+};
+
+struct DaemonCommands {
+  std::function<Task<Result<>>()> reload;
+  std::function<void()> drain;
+};
+
+struct TenantServices {
+  std::function<size_t(const std::string& tenant)> sessions_of;  // how many the tenant has, in all its workspaces
+  std::function<void(const std::string& tenant)> forget_searches;
+  // Removes a tenant with its data (supervisor/daemon/tenant_removal.h). `uid`: of the caller.
+  std::function<Task<Result<>>(std::string name, tenants::RemovalForce force, uint32_t uid)> remove;
+};
+
+// Upstream servers (supervisor/upstream/upstream_servers.h).
+struct UpstreamServices {
+  std::function<std::vector<upstream::ServerStatus>()> statuses;
+  // Errors: those of UpstreamServers::test().
+  std::function<Task<Result<>>(std::string name, std::string tenant)> test;
+};
+
+// Logins at upstream servers (supervisor/upstream/upstream_servers.h). Errors: those of UpstreamServers.
+struct LoginServices {
+  std::function<Result<bool>(const std::string& server)> is_shared;
+  // Returns an id and a URL.
+  std::function<Task<Result<std::pair<std::string, std::string>>>(
+      std::string server, std::string owner, std::string redirect, std::vector<std::string> scopes)>
+      begin;
+  std::function<Task<Result<>>(std::string server, std::string owner, std::string id, std::string redirected)> finish;
+  std::function<Task<Result<std::pair<bool, std::string>>>(std::string server, std::string owner)> log_out;
 };
 
 // DaemonServices: the parts of the daemon that D-Bus shows and controls. All must outlive the service.
@@ -85,32 +134,12 @@ struct DaemonServices {
   const Members& members;
   const policies::Store& policies;
   uid_t own_uid = 0;
-  std::function<Task<Result<>>()> reload;
-  std::function<void()> drain;
-  std::function<bool()> draining;
-  std::function<void(const std::string& tenant)> forget_searches;
-  std::function<std::string()> configuration_problem;
-  std::string main_file;     // of the configuration
-  std::string state_folder;  // absolute
-  std::function<std::vector<std::string>()> policy_folders;
-  std::function<bool()> is_degraded;
-  std::function<std::string()> disk_problem;
-  std::function<std::vector<upstream::ServerStatus>()> servers;
-  // Errors: those of UpstreamServers::test().
-  std::function<Task<Result<>>(std::string name, std::string tenant)> test_server;
-  // Logins at upstream servers (supervisor/upstream/upstream_servers.h). begin_login returns an id and a URL.
-  std::function<Result<bool>(const std::string& server)> is_login_shared;
-  std::function<Task<Result<std::pair<std::string, std::string>>>(
-      std::string server, std::string owner, std::string redirect, std::vector<std::string> scopes)>
-      begin_login;
-  std::function<Task<Result<>>(std::string server, std::string owner, std::string id, std::string redirected)>
-      finish_login;
-  std::function<Task<Result<std::pair<bool, std::string>>>(std::string server, std::string owner)> log_out;
-  // Errors: exhausted: another run of the doctor is under way.
-  std::function<Task<Result<doctor::Findings>>()> doctor;
-  std::function<size_t(const std::string& tenant)> sessions_of;  // how many it has, in all its workspaces
-  // Removes a tenant with its data (supervisor/daemon/tenant_removal.h). `uid`: of the caller.
-  std::function<Task<Result<>>(std::string name, bool is_forced, uint32_t uid)> remove_tenant;
+  ConfigurationView configuration;
+  DaemonHealth health;
+  DaemonCommands commands;
+  TenantServices tenants;
+  UpstreamServices upstream;
+  LoginServices logins;
   ClusterServices cluster;
 };
 

@@ -117,7 +117,7 @@ Task<Result<>> Authority::learn(std::string sender) {
   known.sees_all = is_master(peer);
   known.used = Monotonic::now();
   if (!known.sees_all && rules_.polkit) {
-    auto granted = co_await ask_polkit(sender, false, peer.uid, Right::see_all);
+    auto granted = co_await ask_polkit(sender, PolkitMayAsk::nobody, peer.uid, Right::see_all);
     known.sees_all = granted.has_value();
     const bool was_asked = granted || granted.error().code == Code::denied;
     known.until = Monotonic::now() + (granted ? kGrantUsed : was_asked ? kDenialUsed : 0s);
@@ -185,7 +185,8 @@ Task<Result<policies::Peer>> Authority::allow(MessagePtr call, Right right, std:
   if (is_master(peer)) co_return peer;
   if (!tenant.empty() && tenant_of(peer) == tenant) co_return peer;
   if (rules_.polkit) {
-    const bool may_ask = sd_bus_message_get_allow_interactive_authorization(call.get()) > 0;
+    const bool has_person = sd_bus_message_get_allow_interactive_authorization(call.get()) > 0;
+    const PolkitMayAsk may_ask = has_person ? PolkitMayAsk::person : PolkitMayAsk::nobody;
     CO_CHECKED(co_await ask_polkit(sender_of(call.get()), may_ask, peer.uid, right));
     co_return peer;
   }
@@ -195,7 +196,8 @@ Task<Result<policies::Peer>> Authority::allow(MessagePtr call, Right right, std:
 }
 
 // A person may take minutes or never answer. So the questions of one user are bounded over all connections.
-Task<Result<>> Authority::ask_polkit(std::string sender, bool may_ask_person, uid_t user, Right right) {
+Task<Result<>> Authority::ask_polkit(std::string sender, PolkitMayAsk may_ask, uid_t user, Right right) {
+  const bool may_ask_person = may_ask == PolkitMayAsk::person;
   const std::string action = action_of(right);
   Turn turn(*this, fmt::format("user {}", user));
   if (turn.too_many()) co_return fail(Code::exhausted, "too many questions to polkit at once", "wait for the answers");

@@ -81,10 +81,12 @@ class Authority {
     std::optional<Monotonic::time_point> until;
     Monotonic::time_point used;
   };
-  using Waiting = std::vector<OneShot<Result<>>::Resolver>;
+  using WaitingCalls = std::vector<OneShot<Result<>>::Resolver>;
   Task<Result<policies::Peer>> identify_name(std::string sender);
   Task<Result<>> learn(std::string sender);
-  Task<Result<>> ask_polkit(std::string sender, bool may_ask_person, uid_t user, Right right);
+  // person: polkit may ask the person at the client, which takes up to minutes.
+  enum class PolkitMayAsk { nobody, person };
+  Task<Result<>> ask_polkit(std::string sender, PolkitMayAsk may_ask, uid_t user, Right right);
   Viewer viewer(const KnownSender& known) const;
   void forget_oldest();
 
@@ -93,7 +95,7 @@ class Authority {
   Rules rules_;
   std::map<std::string, uint32_t, std::less<>> asking_;  // calls by sender, and questions to polkit by user
   std::map<std::string, KnownSender, std::less<>> known_;
-  std::map<std::string, Waiting, std::less<>> learning_;  // by sender: the calls that wait for the same answers
+  std::map<std::string, WaitingCalls, std::less<>> learning_;  // by sender: the calls that wait for the same answers
 };
 
 }  // namespace bus

@@ -80,7 +80,7 @@ void BusConnection::arm() {
 }
 
 void BusConnection::process() {
-  const Doing doing(LoopWork::bus);
+  const NamedWork named_work(LoopWork::bus);
   const uint64_t until = uv_hrtime() + kTurnNs;
   for (int i = 0; i < kMessagesInTurn && lost_ && uv_hrtime() < until; i++) {
     const int r = sd_bus_process(bus_.get(), nullptr);
@@ -104,12 +104,12 @@ bool BusConnection::congested() const {
 }
 
 Task<Result<MessagePtr>> BusConnection::call(MessagePtr message, std::chrono::seconds patience) {
-  struct Waiting {
+  struct WaitingAnswer {
     Event answered;
     MessagePtr reply;
   } waiting;
   auto take = [](sd_bus_message* reply, void* data, sd_bus_error*) {
-    auto& asked = *static_cast<Waiting*>(data);
+    auto& asked = *static_cast<WaitingAnswer*>(data);
     asked.reply = share(reply);
     asked.answered.fire();
     return 1;

@@ -19,7 +19,7 @@ int append_finding(sd_bus_message* to, const doctor::Finding& finding) {
 Task<Result<MessagePtr>> BusObjects::run_doctor(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} runs the doctor", caller.uid);
-  CO_TRY(doctor::Findings findings, co_await services_.doctor());
+  CO_TRY(doctor::Findings findings, co_await services_.health.examine());
   findings.push_back(doctor::judge_bus(kWarderVersion, properties().state, reload_problem_));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "(ssss)");

@@ -27,7 +27,7 @@ std::string shown_owner(const std::string& owner) { return owner.empty() ? "all 
 
 Task<Result<std::string>> BusObjects::login_owner(MessagePtr call, std::string server, std::string tenant) {
   CO_TRY(const policies::Peer caller, co_await authority_.identify(share(call.get())));
-  const auto sharing = services_.is_login_shared(server);
+  const auto sharing = services_.logins.is_shared(server);
   const bool names_tenant_of_shared = sharing && *sharing && !tenant.empty();
   if (!sharing || names_tenant_of_shared) {  // only those who may change the configuration learn which names exist
     const std::string other = tenant == authority_.tenant_of(caller) ? "" : tenant;
@@ -56,7 +56,7 @@ Task<Result<MessagePtr>> BusObjects::begin_login(MessagePtr call) {
   CO_TRY(std::vector<std::string> scopes, read_scopes(call.get()));
   CO_TRY(const std::string owner, co_await login_owner(share(call.get()), server, tenant));
   log_notice("D-Bus: a login at the upstream server {} begins, for {}", printable(server, 64), shown_owner(owner));
-  CO_TRY(const auto begun, co_await services_.begin_login(server, owner, redirect, std::move(scopes)));
+  CO_TRY(const auto begun, co_await services_.logins.begin(server, owner, redirect, std::move(scopes)));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   if (int r = sd_bus_message_append(reply.get(), "ss", begun.first.c_str(), begun.second.c_str()); r < 0)
     co_return fail_errno(-r, "answer with the URL");
@@ -69,7 +69,7 @@ Task<Result<MessagePtr>> BusObjects::finish_login(MessagePtr call) {
   if (r < 0) co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string server = server_text, tenant = tenant_text, id = id_text, redirected = redirected_text;
   CO_TRY(const std::string owner, co_await login_owner(share(call.get()), server, tenant));
-  CO_CHECKED(co_await services_.finish_login(server, owner, id, redirected));
+  CO_CHECKED(co_await services_.logins.finish(server, owner, id, redirected));
   log_notice("D-Bus: logged in at the upstream server {}, for {}", printable(server, 64), shown_owner(owner));
   co_return reply_to(call.get());
 }
@@ -80,7 +80,7 @@ Task<Result<MessagePtr>> BusObjects::log_out(MessagePtr call) {
   if (r < 0) co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string server = server_text, tenant = tenant_text;
   CO_TRY(const std::string owner, co_await login_owner(share(call.get()), server, tenant));
-  CO_TRY(const auto done, co_await services_.log_out(server, owner));
+  CO_TRY(const auto done, co_await services_.logins.log_out(server, owner));
   log_notice("D-Bus: logged out at the upstream server {}, for {}{}{}", printable(server, 64), shown_owner(owner),
              done.second.empty() ? "" : "; its tokens are not revoked there: ", done.second);
   CO_TRY(MessagePtr reply, reply_to(call.get()));

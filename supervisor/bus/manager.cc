@@ -29,8 +29,9 @@ int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* 
 }
 
 template <auto Member>
-int get_service(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
-  return append(reply, static_cast<BusObjects*>(data)->services().*Member);
+int get_configuration(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data,
+                      sd_bus_error*) {
+  return append(reply, static_cast<BusObjects*>(data)->services().configuration.*Member);
 }
 
 int get_started(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
@@ -124,8 +125,8 @@ const sd_bus_vtable kManagerTable[] = {
     SD_BUS_PROPERTY("StartedUSec", "t", get_started, 0, kConst),
     SD_BUS_PROPERTY("State", "s", get<&ManagerProperties::state>, 0, kAnnounced),
     SD_BUS_PROPERTY("Policies", "as", get<&ManagerProperties::policies>, 0, kAnnounced),
-    SD_BUS_PROPERTY("ConfigurationFile", "s", get_service<&DaemonServices::main_file>, 0, kConst),
-    SD_BUS_PROPERTY("StateFolder", "s", get_service<&DaemonServices::state_folder>, 0, kConst),
+    SD_BUS_PROPERTY("ConfigurationFile", "s", get_configuration<&ConfigurationView::main_file>, 0, kConst),
+    SD_BUS_PROPERTY("StateFolder", "s", get_configuration<&ConfigurationView::state_folder>, 0, kConst),
     SD_BUS_PROPERTY("PolicyFolders", "as", get<&ManagerProperties::policy_folders>, 0, kAnnounced),
     SD_BUS_PROPERTY("ReloadProblem", "s", get_problem<&ManagerProperties::reload_problem>, 0, kAnnounced),
     SD_BUS_PROPERTY("ConfigurationProblem", "s", get_problem<&ManagerProperties::configuration_problem>, 0, kAnnounced),
@@ -335,14 +336,14 @@ Task<Result<MessagePtr>> BusObjects::read_output(MessagePtr call) {
 Task<Result<MessagePtr>> BusObjects::reload(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} asks for a reload", caller.uid);
-  CO_CHECKED(co_await services_.reload());
+  CO_CHECKED(co_await services_.commands.reload());
   co_return reply_to(call.get());
 }
 
 Task<Result<MessagePtr>> BusObjects::drain(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} ends the daemon after the running calls", caller.uid);
-  services_.drain();
+  services_.commands.drain();
   co_return reply_to(call.get());
 }
 
@@ -354,7 +355,7 @@ Task<Result<MessagePtr>> BusObjects::forget_searches(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} deletes the learning from searches of {}", caller.uid,
              name.empty() ? "all tenants together" : "tenant " + printable(name, 64));
-  services_.forget_searches(name);
+  services_.tenants.forget_searches(name);
   co_return reply_to(call.get());
 }
 

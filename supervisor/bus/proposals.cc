@@ -190,8 +190,8 @@ Task<Result<>> BusObjects::record_act(std::string action, ProposalPlace place, s
              place.tenant->name());
   auto recorded = co_await services_.journal.audit_first(entry_of(action, place, std::move(shape)));
   if (recorded) co_return Result<>{};
-  co_return tl::unexpected<Error>(
-      std::move(recorded).error().within("nothing was done, because it cannot be recorded in the audit chain"));
+  co_return tl::unexpected<Error>(std::move(recorded).error().within(
+      "the proposal is unchanged, because the act cannot be recorded in the audit chain"));
 }
 
 void BusObjects::record_failure(const std::string& action, const ProposalPlace& place, std::string_view outcome) {

@@ -17,7 +17,7 @@ bool is_below(std::string_view path, std::string_view folder) {
 }
 
 tl::unexpected<Error> no_such_object() {
-  return fail(Code::not_found, "there is no such object for this user",
+  return fail(Code::not_found, "this user sees no object of this name",
               "list the objects: busctl tree org.warder.Warder1");
 }
 
@@ -31,12 +31,12 @@ Result<> check_interface(const ObjectKind& kind, std::string_view name, bool sta
   if (name.empty() || name == kind.interface) return {};
   for (const char* standard : kStandardInterfaces)
     if (standard_too && name == standard) return {};
-  return fail(Code::invalid, "this object has no such interface", fmt::format("use {}", kind.interface));
+  return fail(Code::invalid, "this object lacks the interface", fmt::format("use {}", kind.interface));
 }
 
 Result<MessagePtr> whole(MessagePtr reply, int r) {
   if (r == -ENOENT) return no_such_object();
-  if (r == -ENXIO) return fail(Code::invalid, "this object has no such property", "busctl introspect lists them");
+  if (r == -ENXIO) return fail(Code::invalid, "this object lacks the property", "busctl introspect lists them");
   if (r < 0) return fail_errno(-r, "answer with properties");
   return reply;
 }

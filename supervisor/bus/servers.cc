@@ -39,11 +39,11 @@ int append_server(sd_bus_message* to, const upstream::ServerStatus& one) {
 Task<Result<MessagePtr>> BusObjects::list_servers(MessagePtr call) {
   CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
   if (!viewer.sees_all)
-    co_return fail(Code::denied, "upstream servers are shown to those who see all tenants",
+    co_return fail(Code::denied, "upstream servers are shown to users that see all tenants",
                    "call as root, the daemon's user, or a member of warder-operator");
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
-  for (const auto& one : services_.servers())
+  for (const auto& one : services_.upstream.statuses())
     if (r >= 0) r = append_server(reply.get(), one);
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
   if (r < 0) co_return fail_errno(-r, "list the upstream servers");
@@ -59,7 +59,7 @@ Task<Result<MessagePtr>> BusObjects::test_server(MessagePtr call) {
     co_return fail(Code::invalid, "this is not the name of a tenant");
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} tests the upstream server {}", caller.uid, printable(name, 64));
-  CO_CHECKED(co_await services_.test_server(name, tenant));
+  CO_CHECKED(co_await services_.upstream.test(name, tenant));
   co_return reply_to(call.get());
 }
 

@@ -92,7 +92,7 @@ BusObjects::TenantSeen BusObjects::seen(tenants::Tenant& tenant) const {
           usage.files};
 }
 
-// A new subscriber lists the tenants itself, so it is told only of later ones.
+// A new subscriber lists the tenants itself, so it hears only of later ones.
 void BusObjects::note_tenants_of(const Viewer& viewer) {
   look_at_tenants();
   if (!tenants_) tenants_.emplace();
@@ -115,7 +115,7 @@ void BusObjects::look_at_tenants() {
     const auto known = tenants_->find(name);
     const bool is_new = known == tenants_->end();
     if (!is_new && known->second == now) continue;
-    if (connection_.congested()) return;  // told at the next look
+    if (connection_.congested()) return;  // sent at the next look
     tenants_->insert_or_assign(name, now);
     const std::string path = path_of_tenant(name);
     if (is_new) {
@@ -144,7 +144,7 @@ void BusObjects::tell_removed_tenants(const std::vector<std::string>& names) {
   }
 }
 
-// Asks polkit again about subscribers whose answer is too old.
+// Asks polkit again about subscribers with an old answer.
 void BusObjects::refresh_subscribers() {
   for (auto& [name, subscriber] : subscribers_) {
     if (subscriber->is_refreshing || !authority_.is_stale(name)) continue;

@@ -16,7 +16,7 @@ Json record_of_tenant(const DaemonServices& services, const std::string& name, c
                  {"Executions", sums.executions},
                  {"Running", uint64_t{services.executions.count(name, executions::Stage::running)}},
                  {"Waiting", uint64_t{services.executions.count(name, executions::Stage::waiting)}},
-                 {"Sessions", uint64_t{services.sessions_of(name)}},
+                 {"Sessions", uint64_t{services.tenants.sessions_of(name)}},
                  {"Connected", uint64_t{services.members.of(name).count}}};
   if (sums.uid) record["UID"] = uint64_t{*sums.uid};
   if (!sums.principal.empty()) record["Principal"] = sums.principal;
@@ -68,7 +68,8 @@ Task<Result<MessagePtr>> BusObjects::remove_tenant(MessagePtr call) {
   std::string name(text);
   CO_TRY(auto caller, co_await authority_.allow(call.get(), Right::configure));
   log_notice("D-Bus: user {} removes the tenant {}", caller.uid, printable(name, 64));
-  auto removed = co_await services_.remove_tenant(std::move(name), forced != 0, caller.uid);
+  const auto force = forced != 0 ? tenants::RemovalForce::yes : tenants::RemovalForce::no;
+  auto removed = co_await services_.tenants.remove(std::move(name), force, caller.uid);
   if (!removed) co_return tl::unexpected<Error>(std::move(removed).error());
   co_return reply_to(call.get());
 }

@@ -48,7 +48,7 @@ std::string approval_text(const Approval& approval) {
   return text;
 }
 
-struct Approvals::Waiting {
+struct Approvals::WaitingCall {
   Approval approval;
   OneShot<ApprovalVerdict>::Resolver settled;
   std::shared_ptr<mcp::Elicitation> question;
@@ -57,14 +57,15 @@ struct Approvals::Waiting {
 };
 
 // The entry of one call in waiting_. The destructor removes it, also if the waiting task is cancelled.
-class Approvals::Place {
+class Approvals::WaitingPlace {
  public:
-  Place(Approvals& approvals, std::shared_ptr<Waiting> waiting) : approvals_(approvals), waiting_(std::move(waiting)) {
+  WaitingPlace(Approvals& approvals, std::shared_ptr<WaitingCall> waiting)
+      : approvals_(approvals), waiting_(std::move(waiting)) {
     approvals_.waiting_.emplace(waiting_->approval.id, waiting_);
     approvals_.notify(waiting_->approval, What::asked, {});
   }
-  Place(const Place&) = delete;
-  ~Place() {
+  WaitingPlace(const WaitingPlace&) = delete;
+  ~WaitingPlace() {
     waiting_->expiry = Deadline();
     if (approvals_.waiting_.erase(waiting_->approval.id) == 0) return;
     approvals_.count(ApprovalVerdict::Kind::withdrawn);
@@ -73,7 +74,7 @@ class Approvals::Place {
 
  private:
   Approvals& approvals_;
-  std::shared_ptr<Waiting> waiting_;
+  std::shared_ptr<WaitingCall> waiting_;
 };
 
 Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestContext& client) {
@@ -87,7 +88,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
     co_return fail(Code::exhausted, fmt::format("{} calls of all tenants wait for an approval already", kMax),
                    "call again later", "calls.approval");
   OneShot<ApprovalVerdict> verdict(loop_, ApprovalVerdict{ApprovalVerdict::Kind::withdrawn, {}, {}});
-  auto waiting = std::make_shared<Waiting>();
+  auto waiting = std::make_shared<WaitingCall>();
   waiting->settled = verdict.resolver();
   const auto lasts = std::chrono::milliseconds(std::max<int64_t>(approval.expires_ms - approval.asked_ms, 0));
   approval.id = "a" + random_hex(8);
@@ -97,7 +98,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
     count(ApprovalVerdict::Kind::unasked);
     co_return ApprovalVerdict{ApprovalVerdict::Kind::unasked, {}, {}};
   }
-  Place place(*this, waiting);
+  WaitingPlace place(*this, waiting);
   waiting->expiry = Deadline(loop_, lasts, [this, id = waiting->approval.id] {
     (void)settle(id, ApprovalVerdict{ApprovalVerdict::Kind::expired, {}, {}});
   });
@@ -105,7 +106,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
   co_return settled;
 }
 
-void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::RequestContext& client) {
+void Approvals::ask_client(const std::shared_ptr<WaitingCall>& waiting, mcp::RequestContext& client) {
   auto answered = [this, id = waiting->approval.id, asker = waiting->approval.asker](mcp::Elicited answer) {
     using Action = mcp::Elicited::Action;
     if (answer.action == Action::unable && an_observer_can_decide()) return;  // a user of D-Bus may still decide
@@ -125,7 +126,7 @@ Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
   if (!node)
     return fail(Code::not_found, fmt::format("no call with the id '{}' waits for an approval", printable(id, 64)),
                 "list the waiting calls: warder approvals");
-  const std::shared_ptr<Waiting> waiting = node.mapped();
+  const std::shared_ptr<WaitingCall> waiting = node.mapped();
   count(verdict.kind);
   notify(waiting->approval, What::settled, kind_name(verdict.kind));
   waiting->settled.resolve(std::move(verdict));
@@ -137,7 +138,7 @@ Result<Approvals::Look> Approvals::look(const std::string& id) {
   if (found == waiting_.end())
     return fail(Code::not_found, fmt::format("no call with the id '{}' waits for an approval", printable(id, 64)),
                 "list the waiting calls: warder approvals");
-  Waiting& waiting = *found->second;
+  WaitingCall& waiting = *found->second;
   const Approval& approval = waiting.approval;
   if (approval.exact_arguments.empty())
     return fail(Code::invalid, "the arguments with personal data are too long to be shown", "decide by the tokens");

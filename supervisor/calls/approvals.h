@@ -92,16 +92,16 @@ class Approvals {
   std::vector<std::string> of(std::string_view execution) const;
 
  private:
-  struct Waiting;
-  class Place;
-  void ask_client(const std::shared_ptr<Waiting>& waiting, mcp::RequestContext& client);
+  struct WaitingCall;
+  class WaitingPlace;
+  void ask_client(const std::shared_ptr<WaitingCall>& waiting, mcp::RequestContext& client);
   bool an_observer_can_decide() const;
   void count(ApprovalVerdict::Kind kind) { settled_[static_cast<size_t>(kind)]++; }
   void notify(const Approval& approval, What what, std::string_view how) const;
 
   Loop& loop_;
   Observers observers_;
-  std::map<std::string, std::shared_ptr<Waiting>, std::less<>> waiting_;
+  std::map<std::string, std::shared_ptr<WaitingCall>, std::less<>> waiting_;
   std::array<uint64_t, kApprovalKinds> settled_{};
   std::string closed_;  // the reason of close(); empty: not closed
 };

@@ -20,7 +20,7 @@ struct CallContext : tenants::Requester {
   mcp::RequestContext& client;   // the client's request: the call itself, or its execution
   std::string execution = {};    // empty: a direct call
   jail::Handle* jail = nullptr;  // held while a person is asked; nullptr: no jail
-  // Of a background execution that a later daemon may start again; its `workflow` is not known yet. nullptr: any other.
+  // A background execution that a later daemon may start again; its `workflow` is not known yet. nullptr: any other.
   std::shared_ptr<const workflows::StoredRun> run = {};
   std::function<void(std::string line)> tell = {};  // takes a line of progress; empty: the client wants no progress
 };

@@ -44,7 +44,7 @@ struct UpstreamCall {
   FreedBeside arguments;
   std::string name, server;  // as the caller gave them; `server` may be empty
   std::vector<std::string> select;
-  std::string idempotency_key = {};  // of a call in a workflow's step; empty: none
+  std::string idempotency_key = {};  // of a call in a workflow's step; empty: absent
 };
 
 // Makes the call and audits it. Returns the result as a value, with personal data replaced by tokens if the policy says

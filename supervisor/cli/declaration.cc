@@ -28,7 +28,7 @@ CLI::App* declare_run(CLI::App& app, RunArguments& arguments) {
       ->add_option(
           "--workflow", arguments.workflow,
           "The workflow that the program uses: its steps are forgotten when the program has succeeded, so that "
-          "the next run begins anew; after a failure the next run goes on")
+          "the next run begins again; after a failure the next run continues")
       ->type_name("NAME");
   command->add_flag("--json", arguments.json, "Print the answer of warderd as JSON");
   command->add_flag("--receipt", arguments.receipt,

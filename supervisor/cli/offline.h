@@ -1,5 +1,5 @@
 // Offline answers: the proxy's answers while no daemon can be reached, and for calls that a lost connection cut off.
-// An agent can do nothing about "Connection closed", but it can show its user the command that starts the daemon.
+// An agent cannot mend "Connection closed", but it can show its user the command that starts the daemon.
 // Used by: relay.cc. The functions are pure.
 #pragma once
 #include <optional>
@@ -28,7 +28,7 @@ std::string offline_answer(const Envelope& request, const Trouble& trouble, std:
 // Whether a call's program may have run; the answer says so in may_have_run.
 enum class CallRan { no, maybe };
 
-// The answer to a request that was sent and whose connection ended: isError for tools/call, else a JSON-RPC error.
+// The answer to a sent request after the end of its connection: isError for tools/call, else a JSON-RPC error.
 std::string interrupted_answer(std::string_view raw_id, std::string_view method, ProtocolEra era, std::string_view text,
                                std::string_view remedy, CallRan ran = CallRan::maybe);
 

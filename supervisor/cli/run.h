@@ -30,7 +30,7 @@ struct RunOptions {
   std::optional<double> timeout_seconds;
   std::optional<double> memory_mb;
   std::vector<std::pair<std::string, std::string>> context;  // name, JSON or plain text
-  std::string workflow;  // of the program; deleted when the program has succeeded; empty: none
+  std::string workflow;  // of the program; deleted when the program has succeeded; empty: absent
   RunPrint print = RunPrint::text;
   ReceiptPrint receipt = ReceiptPrint::no;
 };

@@ -1,5 +1,5 @@
-// Usage errors: what is wrong with a command line, in the words of a user: the value, what is expected, and the command
-// whose help says more. CLI11 speaks of its own names ("words is required").
+// Usage errors: the mistake in a command line, in the words of a user: the value, the expected values, and the command
+// with the right help. CLI11 speaks of its own names ("words is required").
 // Source: the exceptions of CLI11. Used by: arguments.cc, admin/main.cc.
 #pragma once
 #include "supervisor/base/result.h"

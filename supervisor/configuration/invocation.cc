@@ -44,7 +44,7 @@ std::string default_file(const Invocation& invocation) {
   const char* folder = std::getenv("XDG_CONFIG_HOME");
   if (folder && folder[0] == '/') return std::string(folder) + "/warder/warderd.json";
   const char* home = std::getenv("HOME");
-  // Programs such as setpriv(1) change the user and leave HOME: another user's folder configures nothing.
+  // Programs such as setpriv(1) change the user and leave HOME: another user's folder does not count.
   struct stat owner {};
   const bool is_own = home && home[0] == '/' && ::stat(home, &owner) == 0 && owner.st_uid == ::geteuid();
   return is_own ? std::string(home) + "/.config/warder/warderd.json" : "";

@@ -32,12 +32,12 @@ struct ClusterOptions {
 
 struct Options {
   std::string socket;   // ignored when systemd passes one
-  std::string metrics;  // Unix socket or loopback address for metrics, ignored when systemd passes one; empty: none
+  std::string metrics;  // Unix socket or loopback address for metrics, ignored when systemd passes one; empty: absent
   HttpOptions http;
   credentials::JwtSettings jwt;
   std::vector<credentials::StoredToken> tokens;  // of the files; the daemon has those of a systemd credential, too
   std::optional<traces::Collector> traces;
-  std::string egress_socket;  // of warder-egress; empty: none
+  std::string egress_socket;  // of warder-egress; empty: absent
   ClusterOptions cluster;
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones

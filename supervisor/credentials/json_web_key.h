@@ -21,7 +21,7 @@ class JsonWebKey {
   JsonWebKey(const JsonWebKey&) = delete;
   JsonWebKey& operator=(const JsonWebKey&) = delete;
 
-  const std::string& id() const { return id_; }  // "kid"; empty: it has none
+  const std::string& id() const { return id_; }  // "kid"; empty: absent
   Algorithm algorithm() const { return algorithm_; }
   // A digest of the key, its id and its algorithm: equal for the same key in another document.
   const std::string& fingerprint() const { return fingerprint_; }

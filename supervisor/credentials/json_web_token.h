@@ -19,7 +19,7 @@ struct JwtSettings {
   std::string issuer;        // "https://idp.example": the claim iss
   std::string audience;      // "https://warder.example/mcp", the URL of this server: in the claim aud
   std::string jwks;          // path of the file with the keys
-  std::string tenant_claim;  // name of a claim for the mark {claim} in rules; empty: none
+  std::string tenant_claim;  // name of a claim for the mark {claim} in rules; empty: absent
   JsonWebKeys keys;          // of the file; empty: it could not be read, so no token is good
   bool is_set() const { return !issuer.empty(); }
 };

@@ -1,8 +1,8 @@
 // Libcrypto: the functions of OpenSSL's libcrypto that check signatures with RSA and P-256, loaded with dlopen(3) when
-// the first such key is read. libsodium, which the daemon has anyway, checks Ed25519 only, and most identity providers
-// sign with RSA. libjwt 1.10 and cjose 0.6 are packaged, too, but old, and bring jansson as a second reader of JSON. A
-// daemon without such keys loads nothing: no time at the start, no mapping in forked jails.
-// Used by: json_web_key.cc. Errors: unavailable, libcrypto is missing or lacks a function.
+// the first of these keys is read. libsodium, which the daemon has anyway, checks Ed25519 only, and most identity
+// providers sign with RSA. libjwt 1.10 and cjose 0.6 are packaged, too, but old, and bring jansson as a second reader
+// of JSON. A daemon without these keys does not load it: no time at the start, no mapping in forked jails. Used by:
+// json_web_key.cc. Errors: unavailable, libcrypto is missing or lacks a function.
 #pragma once
 #include <openssl/evp.h>
 #include <openssl/x509.h>

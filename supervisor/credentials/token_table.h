@@ -17,10 +17,10 @@ namespace credentials {
 class TokenTable {
  public:
   TokenTable() = default;
-  // Of two tokens with one hash or one name, the first counts.
+  // The first of two tokens with one hash or one name counts.
   explicit TokenTable(std::vector<StoredToken> tokens);
 
-  // The token with this text, expired or not; nullptr: there is none.
+  // The token with this text, expired or not; nullptr: absent.
   const StoredToken* find(std::string_view text) const;
   // nullptr: no token has this name.
   const StoredToken* named(std::string_view name) const;

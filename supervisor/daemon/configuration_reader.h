@@ -9,7 +9,7 @@
 
 struct ReadConfiguration {
   configuration::LoadedConfiguration loaded;
-  std::string request;  // the word of `warderd --reload` that waits for the answer; empty: none (reload_exchange.h)
+  std::string request;  // the word of `warderd --reload` that waits for the answer; empty: absent (reload_exchange.h)
 };
 
 // Reads with the invocation of the start; `current` does not change, and the task has a copy of it. All calls must use

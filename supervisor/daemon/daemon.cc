@@ -64,7 +64,7 @@ struct Daemon::Signals {
     uv_signal_start(
         &box->handle,
         [](uv_signal_t* h, int) {
-          const Doing doing(LoopWork::other);
+          const NamedWork named_work(LoopWork::other);
           static_cast<Box*>(h->data)->fn();
         },
         number);

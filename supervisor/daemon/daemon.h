@@ -54,7 +54,7 @@ class Daemon {
   bool ending_ = false;
   Event serving_;  // the start is done
   bool reloading_ = false, reload_failed_ = false;
-  std::string trouble_;  // of the state folder's disk, for status(); empty: none
+  std::string trouble_;  // of the state folder's disk, for status(); empty: absent
   std::vector<std::shared_ptr<Reload>> reloads_asked_;
   std::unique_ptr<Signals> signals_;  // before the parts: a second SIGTERM while they are destroyed must not kill
   // Both are made by start_serving(), in this order. A signal may come before.

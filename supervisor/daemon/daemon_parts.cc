@@ -1,7 +1,6 @@
 #include "supervisor/daemon/daemon_parts.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +9,7 @@
 #include "supervisor/base/version.h"
 #include "supervisor/daemon/message_ids.h"
 #include "supervisor/daemon/workspace_quotas.h"
-#include "supervisor/executions/jail_spec.h"
-#include "supervisor/mcp/task_calls.h"
 #include "supervisor/proposals/interrupted_commits.h"
-#include "supervisor/tenants/vault.h"
 
 namespace {
 
@@ -118,10 +114,14 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
           approvals_.observe({.changed = [this](const calls::Approval& approval, calls::Approvals::What what,
                                                 std::string_view how) { note_approval(approval, what, how); }})),
       pool_(host, pool_limits()),
+      expected_jails_(pool_, members_),
       timeline_(loop, executions_, pool_),
       sessions_(host, pool_, proposals_),
       guest_calls_(host.json),
-      vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
+      vaults_(loop,
+              [this](tenants::TenantId id) {
+                return open_vault(loop_, *opened_.vault_disk, registry_, prepared_.key, std::move(id));
+              }),
       egress_(loop, prepared.options.egress_socket, *opened_.policy_thread),
       server_network_(loop, egress_, journal_),
       upstream_(host, upstream_settings(prepared, *opened_.skill_disk, server_network_)),
@@ -142,6 +142,19 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       task_store_(loop, task_rows_),
       named_rows_(journal_, journal::TaskTable::named_executions),
       named_(loop, named_rows_, tools::named_limits()),
+      tenant_data_({.loop = loop,
+                    .registry = registry_,
+                    .expected_jails = expected_jails_,
+                    .upstream = upstream_,
+                    .skills = skills_,
+                    .vaults = vaults_,
+                    .learning = learning_,
+                    .recent_code = recent_code_,
+                    .proposals = proposals_,
+                    .workflows = workflows_,
+                    .tasks = task_store_,
+                    .named = named_,
+                    .busiest_tenants = busiest_tenants_}),
       execute_{.host = host,
                .admission = admission_,
                .executions = executions_,
@@ -165,6 +178,51 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                .spans = spans_queue()},
       server_(loop, server_info()),
       changes_(loop, server_),
+      doors_({.loop = loop,
+              .prepared = prepared,
+              .server = server_,
+              .registry = registry_,
+              .members = members_,
+              .expected_jails = expected_jails_,
+              .fd_store = opened_.fd_store.get()}),
+      cluster_({.loop = loop,
+                .prepared = prepared,
+                .host = host,
+                .controls = controls_,
+                .server = server_,
+                .doors = doors_,
+                .tenant_data = tenant_data_,
+                .registry = registry_,
+                .members = members_,
+                .admission = admission_,
+                .executions = executions_,
+                .sessions = sessions_,
+                .proposals = proposals_,
+                .tasks = task_store_,
+                .named = named_,
+                .workflows = workflows_,
+                .skills = skills_,
+                .catalog_changed = [this] { tasks_.spawn(discovery_.refresh()); }}),
+      interrupted_runs_({.loop = loop,
+                         .identity = prepared.identity,
+                         .tokens = doors_.tokens_in_force(),
+                         .registry = registry_,
+                         .tasks = task_store_,
+                         .workflows = workflows_,
+                         .execute = execute_,
+                         .cluster = cluster_}),
+      removal_({.loop = loop,
+                .registry = registry_,
+                .journal = journal_,
+                .executions = executions_,
+                .sessions = sessions_,
+                .disconnect =
+                    [this](const std::string& tenant) {
+                      doors_.disconnect_tenant(tenant);
+                      tenant_data_.close_account(tenant);
+                    },
+                .forget = [this](const tenants::TenantId& id) { tenant_data_.forget(id); },
+                .leave_cluster = [this](std::string tenant) { return cluster_.leave(std::move(tenant)); }}),
       examination_({.host = host,
                     .prepared = prepared,
                     .policy_thread = *opened_.policy_thread,
@@ -174,16 +232,27 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                     .indexes = *opened_.indexes,
                     .egress = egress_,
                     .spans = spans_.get(),
-                    .http_use = [this] { return http_use(); },
-                    .cluster = [this] { return examine_cluster(); }}),
-      removal_({.loop = loop,
-                .registry = registry_,
-                .journal = journal_,
+                    .http_use = [this] { return doors_.http_use(); },
+                    .cluster = [this] { return cluster_.examine(); }}),
+      metrics_({.loop = loop,
+                .prepared = prepared,
+                .state_disk = state_disk_,
+                .server = server_,
                 .executions = executions_,
-                .sessions = sessions_,
-                .disconnect = [this](const std::string& tenant) { disconnect_tenant(tenant); },
-                .forget = [this](const tenants::TenantId& id) { forget_data_of(id); },
-                .leave_cluster = [this](std::string tenant) { return leave_cluster(std::move(tenant)); }}),
+                .busiest_tenants = busiest_tenants_,
+                .pool = pool_,
+                .approvals = approvals_,
+                .upstream = upstream_,
+                .egress = egress_,
+                .registry = registry_,
+                .indexes = *opened_.indexes,
+                .members = members_,
+                .tasks = task_store_,
+                .proposals = proposals_,
+                .doors = doors_,
+                .cluster = cluster_,
+                .spans = spans_queue(),
+                .has_reload_failed = [this] { return reload_failed_; }}),
       bus_(make_bus()),
       reloadables_(all_reloadables()),
       tasks_(loop) {
@@ -192,19 +261,13 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
   adopt_tasks();
 }
 
-DaemonParts::~DaemonParts() {
-  disconnect();
-  admission_.on_change({});
-}
+DaemonParts::~DaemonParts() { disconnect(); }
 
 void DaemonParts::disconnect() {
   tasks_.cancel_all();
-  if (cluster_) cluster_->stop_listening();
-  for (auto& listener : listeners_) listener->leave();
-  listeners_.clear();  // closing a connection cancels its calls
-  if (server_.task_calls()) server_.task_calls()->cancel_of({});
-  http_listeners_.clear();
-  http_.reset();
+  interrupted_runs_.cancel();
+  cluster_.disconnect();
+  doors_.close();
 }
 
 // Connects parts whose events concern parts that were constructed later.
@@ -214,9 +277,11 @@ void DaemonParts::connect_parts() {
   });
   proposals_.on_files_changed(execute_.files_changed);
   registry_.on_removed([this](const tenants::TenantId& id) {
-    forget_data_of(id);
+    tenant_data_.forget(id);
     journal_.forget(id.text());
   });
+  server_.set_json_work(host_.json);
+  server_.set_loop_shares(host_.shares);
   discovery_.on_change([this] { tasks_.spawn(show_servers()); });
   discovery_.add_others([this] { return other_definitions(); });
   upstream_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
@@ -224,50 +289,8 @@ void DaemonParts::connect_parts() {
 
 discovery::ServerTools DaemonParts::other_definitions() const {
   discovery::ServerTools tools{upstream_.readings(), upstream_.unlearned(), {}};
-  if (cluster_ && cluster_->rules()) tools.described = cluster_->rules()->definitions();
+  if (cluster_.rules()) tools.described = cluster_.rules()->definitions();
   return tools;
-}
-
-std::unique_ptr<bus::Service> DaemonParts::make_bus() {
-  if (prepared_.options.bus == "off") return nullptr;
-  bus::DaemonServices services{
-      .loop = loop_,
-      .executions = executions_,
-      .recent_code = recent_code_,
-      .approvals = approvals_,
-      .timeline = timeline_,
-      .pool = pool_,
-      .registry = registry_,
-      .proposals = proposals_,
-      .journal = journal_,
-      .members = members_,
-      .policies = prepared_.policies,
-      .own_uid = prepared_.identity.uid,
-      .reload = controls_.reload,
-      .drain = controls_.drain,
-      .draining = controls_.draining,
-      .forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); },
-      .configuration_problem =
-          [this] { return fmt::format("{}", fmt::join(prepared_.configuration.notes.problems, "\n")); },
-      .main_file = files_in_force().main,
-      .state_folder = files_in_force().state,
-      .policy_folders = [this] { return prepared_.options.policies; },
-      .is_degraded = [this] { return prepared_.configuration.degraded() || host_.unfit; },
-      .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
-      .servers = [this] { return upstream_.statuses(); },
-      .test_server = [this](std::string name,
-                            std::string tenant) { return upstream_.test(std::move(name), std::move(tenant)); },
-      .doctor = [this] { return examination_.run(); },
-      .sessions_of = [this](const std::string& tenant) { return sessions_.count_of(tenant); },
-      .remove_tenant =
-          [this](std::string name, bool is_forced, uint32_t uid) {
-            return removal_.remove(std::move(name), is_forced ? TenantRemoval::Force::yes : TenantRemoval::Force::no,
-                                   uid);
-          },
-  };
-  offer_logins(services);
-  offer_cluster(services);
-  return std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
 }
 
 // Every part that follows a reload. New policies are effective already when the first one is called.
@@ -285,17 +308,17 @@ std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
                                                     [&](const auto& member) { return member == user; });
                                });
        }},
-      {"waiting jails", [this] { empty_pool(); }},
+      {"waiting jails", [this] { expected_jails_.replace(); }},
       {"waiting approvals", [this] { approvals_.refuse_all("the policies were reloaded: call again"); }},
       {"questions of upstream servers", [this] { calls_.questions.cancel_all(loop_); }},
       {"sessions", [this] { sessions_.end_all("the policies were reloaded"); }},
-      {"tokens", [this] { adopt_tokens(); }},
-      {"connections of peers without a tenant", [this, revoked] { disconnect_if(revoked); }},
+      {"tokens", [this] { doors_.adopt_tokens(); }},
+      {"connections of peers without a tenant", [this, revoked] { doors_.disconnect_if(revoked); }},
   };
 }
 
 void DaemonParts::adopt_policies() {
-  const Doing doing(LoopWork::policies);
+  const NamedWork named_work(LoopWork::policies);
   for (const Reloadable& part : reloadables_) {
     log_debug("reload: {}", part.name);
     part.adopt();
@@ -323,13 +346,13 @@ std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::Server
     }
   }
   std::erase_if(servers, [&](upstream::ServerConfig& server) {
-    const bool is_shown = server.folder.empty() || server.place != upstream::ServerConfig::Place::jail ||
+    const bool is_shown = server.folder.empty() || server.place != upstream::ServerConfig::RunPlace::jail ||
                           prepared_.server_folders.contains(server.folder);
     if (is_shown) return false;
     const auto former = upstream_.config_of(server.name);
     at_restart.push_back(
         fmt::format("servers.{}: its folder {} can be shown to jails only after a restart; until then {}", server.name,
-                    server.folder, former ? "the server stays as it was" : "there is no such server"));
+                    server.folder, former ? "the server stays as it was" : "the server does not exist"));
     if (former) server = *former;
     return !former;
   });
@@ -397,25 +420,22 @@ Task<> DaemonParts::begin() {
 }
 
 Result<> DaemonParts::serve() {
-  CHECKED(join_cluster());
-  CHECKED(listen());
+  CHECKED(cluster_.join());
+  CHECKED(doors_.listen());
+  CHECKED(cluster_.listen());
+  doors_.adopt_connections();
   if (bus_) bus_->start();
-  CHECKED(open_metrics());
-  tasks_.spawn(expire_workspaces());
-  for (InterruptedRun& run : std::exchange(interrupted_runs_, {})) tasks_.spawn(resume_run(std::move(run)));
+  CHECKED(metrics_.open());
+  tasks_.spawn(tenant_data_.expire());
+  interrupted_runs_.resume();
   return {};
 }
 
 void DaemonParts::refuse_calls() {
   approvals_.close("warderd is ending: call again in some seconds");
   calls_.questions.close(loop_);
-  if (cluster_) cluster_->stop_listening();
-  for (auto& listener : listeners_) {
-    listener->stop();
-    listener->pause();
-  }
-  for (auto& listener : http_listeners_) listener->stop();
-  if (http_) http_->pause();
+  cluster_.stop_listening();
+  doors_.refuse_calls();
   admission_.close(Error{Code::unavailable,
                          0,
                          "warderd is ending and takes no new calls; this call did not run",
@@ -451,22 +471,6 @@ void DaemonParts::skills_changed(const tenants::TenantId& tenant) {
   };
   server_.lists_changed(mcp::Changed::resources, concerns);
   server_.lists_changed(mcp::Changed::prompts, concerns);
-}
-
-// A client that connects will run code soon: the pool builds jails, so that the first call finds one. No jail is built
-// for TypeScript, because it holds the library that reads types and takes twice the memory. The first TypeScript call
-// takes a JavaScript jail.
-void DaemonParts::expect_executions(const policies::Policy& policy) {
-  for (auto language : jail::kLanguages) {
-    if (language != jail::Language::typescript && policy.allows_language(jail::language_name(language)))
-      pool_.expect(executions::make_spec(policy, language, policy.limits.standard), policy.pool);
-  }
-}
-
-// Clients that are connected find waiting jails again.
-void DaemonParts::empty_pool() {
-  pool_.clear();
-  for (const auto& policy : members_.policies()) expect_executions(*policy);
 }
 
 // Writes the stubs of the current catalog. If they changed, other jails wait instead: the former ones hold the old

@@ -5,7 +5,6 @@
 // event loop. Errors: those of opening files, sockets and threads.
 #pragma once
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,28 +14,28 @@
 #include "jail/pool.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/bus/service.h"
-#include "supervisor/cluster/link/membership.h"
 #include "supervisor/configuration/reload_exchange.h"
+#include "supervisor/daemon/client_doors.h"
+#include "supervisor/daemon/cluster_parts.h"
 #include "supervisor/daemon/configuration_reader.h"
+#include "supervisor/daemon/daemon_controls.h"
+#include "supervisor/daemon/expected_jails.h"
+#include "supervisor/daemon/interrupted_runs.h"
+#include "supervisor/daemon/metrics_sockets.h"
 #include "supervisor/daemon/prepared.h"
 #include "supervisor/daemon/self_examination.h"
 #include "supervisor/daemon/server_network.h"
 #include "supervisor/daemon/state_disk.h"
+#include "supervisor/daemon/tenant_data.h"
 #include "supervisor/daemon/tenant_removal.h"
 #include "supervisor/discovery/catalog_watch.h"
 #include "supervisor/discovery/search_learning.h"
 #include "supervisor/discovery/stub_tree.h"
 #include "supervisor/executions/sessions.h"
-#include "supervisor/http/endpoint.h"
 #include "supervisor/journal/task_rows.h"
 #include "supervisor/journal/workflow_rows.h"
 #include "supervisor/mcp/listener.h"
-#include "supervisor/metrics/busiest_tenants.h"
-#include "supervisor/metrics/fleet.h"
-#include "supervisor/moves/moves.h"
 #include "supervisor/proposals/proposal_stores.h"
-#include "supervisor/streamable_http/endpoint.h"
-#include "supervisor/streamable_http/listener.h"
 #include "supervisor/systemd/fd_store.h"
 #include "supervisor/tasks/task_store.h"
 #include "supervisor/tenants/tenant.h"
@@ -47,14 +46,6 @@
 #include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/traces/exporter.h"
 #include "supervisor/workflows/workflow_store.h"
-
-// DaemonControls: what the parts may ask of the daemon.
-struct DaemonControls {
-  std::function<Task<Result<>>()> reload;
-  std::function<void()> drain;
-  std::function<bool()> draining;
-  std::function<void(const std::string& trouble)> show_trouble;  // of the state folder's disk; empty: none
-};
 
 // OpenedParts: the parts that cannot be opened on every machine. They need no other part.
 struct OpenedParts {
@@ -111,54 +102,21 @@ class DaemonParts {
   DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, DaemonControls controls, OpenedParts opened);
   std::vector<Reloadable> all_reloadables();
   void connect_parts();
-  void close_data_of(const tenants::TenantId& id);
-  void forget_data_of(const tenants::TenantId& id);
-  void disconnect_tenant(const std::string& tenant);
   void register_tools();
+  void choose_tools();
+  void filter_responses(const tenants::RequesterOf& requester_of);
   void adopt_tasks();
-  // An execution of a workflow that the last daemon's end interrupted, and the id under which it goes on.
-  struct InterruptedRun {
-    std::string before, now;
-  };
-  Task<> resume_run(InterruptedRun run);
-  Task<Result<>> wait_for_home(std::string tenant, std::shared_ptr<const policies::Policy> policy);
-  Result<std::shared_ptr<tenants::Member>> admit_again(const workflows::StoredRun& run);
-  void register_pii(const tenants::RequesterOf& requester_of);
-  Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
   discovery::ServerTools other_definitions() const;
+  bus::DaemonServices bus_services();
   std::unique_ptr<bus::Service> make_bus();
-  void offer_logins(bus::DaemonServices& services);
-  void offer_cluster(bus::DaemonServices& services);
-  std::vector<cluster::FarExecution> shown_executions(const cluster::QueryOrder* order, uint64_t& left_out) const;
-  std::vector<cluster::FarPolicy> shared_policies() const;
-  cluster::NodeListener::Rows answer_query(const cluster::QueryOrder& order, cluster::ClusterQueryKind kind) const;
-  using ClusterExecutionsPtr = std::shared_ptr<const bus::ClusterExecutions>;
-  Task<Result<ClusterExecutionsPtr>> cluster_executions();
-  Task<> look_at_executions();
-  Task<doctor::Findings> examine_cluster();
-  Task<Result<>> leave_cluster(std::string tenant);
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   void skills_changed(const tenants::TenantId& tenant);
-  void adopt_cluster_skills();
   Task<> complete_commits();
   Task<> show_servers();
-  Task<> expire_workspaces();
-  void expect_executions(const policies::Policy& policy);
-  void empty_pool();
-  Result<> listen();
-  Result<> listen_for_http(mcp::Listener::Admit admit);
-  Result<> join_cluster();
-  Task<Result<bus::RestoredHome>> restore_home(std::string file);
-  void end_shared_work(cluster::LeaseEnd end);
-  void adopt_tokens();
-  void disconnect_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
-  Result<> open_metrics();
-  metrics::HttpNumbers http_numbers() const;
-  metrics::ClusterNumbers cluster_numbers() const;
-  doctor::HttpUse http_use() const;
-  metrics::FleetNumbers fleet_numbers(bool shows_tenants) const;
   traces::Queue* spans_queue() { return spans_ ? &spans_->queue() : nullptr; }
 
+  // The members are in the order of their construction: a part may use the parts above it. Parts that are used by parts
+  // above them get there as functions, which are called only while all parts exist.
   Loop& loop_;
   Prepared& prepared_;
   jail::Host& host_;
@@ -178,6 +136,8 @@ class DaemonParts {
   calls::Approvals approvals_;
   calls::Approvals::Observers::Place approvals_noted_;
   jail::Pool pool_;
+  bus::Members members_;
+  ExpectedJails expected_jails_;
   executions::TimelineRecorder timeline_;
   executions::Sessions sessions_;
   calls::GuestCalls guest_calls_;
@@ -194,31 +154,18 @@ class DaemonParts {
   tasks::TaskStore task_store_;
   journal::TaskRows named_rows_;
   tasks::TaskStore named_;  // executions with ids that their clients chose
+  TenantData tenant_data_;
   tools::ExecuteEnvironment execute_;
   mcp::Server server_;
   tools::ResourceChanges changes_;  // outlives the connections that subscribed
-  SelfExamination examination_;
+  ClientDoors doors_;
+  ClusterParts cluster_;  // the doors and the moves of workspaces close what is above
+  InterruptedRuns interrupted_runs_;
   TenantRemoval removal_;
-  std::optional<streamable_http::HttpEndpoint> http_;  // made by serve(), as the next two
-  const std::shared_ptr<streamable_http::TokenAuthenticator> tokens_in_force_ =
-      std::make_shared<streamable_http::TokenAuthenticator>();
-  std::vector<std::unique_ptr<streamable_http::HttpListener>> http_listeners_;
-  std::vector<std::unique_ptr<mcp::Listener>> listeners_;
-  std::unique_ptr<cluster::Membership> cluster_;  // optional: set if the configuration has "cluster"
-  std::unique_ptr<moves::Moves> moves_;           // optional: set with cluster_
-  // The last look at the executions of all nodes. Callers share one look, however many they are.
-  struct LastLook {
-    ClusterExecutionsPtr found;
-    Monotonic::time_point at{};
-    std::vector<OneShot<Result<ClusterExecutionsPtr>>::Resolver> waiting;
-  };
-  LastLook last_look_;
-  std::vector<InterruptedRun> interrupted_runs_;                           // until serve()
-  std::map<std::string, std::weak_ptr<tenants::Member>> resumed_members_;  // by StoredRun::caller
-  bool reload_failed_ = false;                                             // the last one
-  bus::Members members_;
-  std::unique_ptr<bus::Service> bus_;                     // optional: set unless the option is "off"
-  std::vector<std::unique_ptr<http::Endpoint>> metrics_;  // opened by serve()
-  const std::vector<Reloadable> reloadables_;             // in the order of their adoption
-  Scope tasks_;                                           // last: cancelled first
+  SelfExamination examination_;
+  MetricsSockets metrics_;
+  bool reload_failed_ = false;                 // the last one
+  std::unique_ptr<bus::Service> bus_;          // optional: set unless the option is "off"
+  const std::vector<Reloadable> reloadables_;  // in the order of their adoption
+  Scope tasks_;                                // last: cancelled first
 };

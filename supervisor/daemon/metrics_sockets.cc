@@ -1,10 +1,11 @@
-// The daemon's metrics: sockets that systemd passed, or one that main.cc made for --metrics.
+#include "supervisor/daemon/metrics_sockets.h"
+
 #include <sys/socket.h>
 
 #include <ctime>
+#include <map>
 
 #include "supervisor/base/loopback.h"
-#include "supervisor/daemon/daemon_parts.h"
 #include "supervisor/metrics/exposition.h"
 
 namespace {
@@ -65,66 +66,32 @@ std::vector<metrics::TenantNumbers> tenant_numbers(const TenantSources& from) {
 
 }  // namespace
 
-metrics::HttpNumbers DaemonParts::http_numbers() const {
-  constexpr std::chrono::hours kSoon{7 * 24};
-  metrics::HttpNumbers numbers;
-  if (http_) {
-    numbers.connections = http_->connections();
-    numbers.sessions = http_->sessions();
-    numbers.event_streams = http_->event_streams();
-  }
-  for (size_t i = 0; i < streamable_http::kDenialReasons; i++) {
-    const auto reason = static_cast<streamable_http::DenialReason>(i);
-    numbers.refused.emplace_back(streamable_http::denial_name(reason),
-                                 http_ ? http_->failed_attempts().count(reason) : 0);
-  }
-  const auto now = credentials::wall_now();
-  for (const auto& token : tokens_in_force_->tokens().all())
-    (token.is_expired(now)           ? numbers.tokens_expired
-     : token.is_expired(now + kSoon) ? numbers.tokens_expire_soon
-                                     : numbers.tokens_good)++;
-  return numbers;
-}
-
-doctor::HttpUse DaemonParts::http_use() const {
-  const metrics::HttpNumbers numbers = http_numbers();
-  doctor::HttpUse use;
-  for (const auto& listener : http_listeners_) use.addresses.push_back(listener->address());
-  use.connections = numbers.connections, use.sessions = numbers.sessions;
-  for (const auto& [reason, count] : numbers.refused) use.refused += count;
-  use.tokens_good = numbers.tokens_good, use.tokens_expire_soon = numbers.tokens_expire_soon;
-  use.tokens_expired = numbers.tokens_expired;
-  use.has_jwt = tokens_in_force_->jwt().is_set();
-  use.has_jwt_keys = !tokens_in_force_->jwt().keys.empty();
-  return use;
-}
-
-metrics::FleetNumbers DaemonParts::fleet_numbers(bool shows_tenants) const {
+metrics::FleetNumbers MetricsSockets::fleet_numbers(bool shows_tenants) const {
   metrics::FleetNumbers fleet;
   fleet.shows_tenants = shows_tenants;
-  fleet.tenants_known = busiest_tenants_.known();
-  if (shows_tenants) fleet.tenants = tenant_numbers({busiest_tenants_, executions_, members_, registry_});
-  fleet.servers = server_numbers(upstream_);
-  const egress::EgressLink::Counts& reached = egress_.counts();
+  fleet.tenants_known = of_.busiest_tenants.known();
+  if (shows_tenants) fleet.tenants = tenant_numbers({of_.busiest_tenants, of_.executions, of_.members, of_.registry});
+  fleet.servers = server_numbers(of_.upstream);
+  const egress::EgressLink::Counts& reached = of_.egress.counts();
   fleet.egress.requests = {{"allowed", reached.allowed}, {"denied", reached.denied}, {"failed", reached.failed}};
   fleet.egress.bytes_up = reached.bytes_up, fleet.egress.bytes_down = reached.bytes_down;
-  for (const auto& [language, stock] : pool_.stock())
+  for (const auto& [language, stock] : of_.pool.stock())
     fleet.pool.push_back({std::string(jail::language_name(language)), stock.starting, stock.fewest, stock.most});
-  for (const calls::Approval* waiting : approvals_.all())
+  for (const calls::Approval* waiting : of_.approvals.all())
     (waiting->by == policies::ApprovalRules::By::tenant ? fleet.approvals_for_tenants
                                                         : fleet.approvals_for_administrators)++;
   for (size_t i = 0; i < calls::kApprovalKinds; i++)
     fleet.approvals.emplace_back(calls::kind_name(static_cast<calls::ApprovalVerdict::Kind>(i)),
-                                 approvals_.settled()[i]);
+                                 of_.approvals.settled()[i]);
   const tenants::QuotaRefusals refused = tenants::quota_refusals();
   fleet.quota_refusals = {{"bytes", refused.bytes}, {"files", refused.files}};
-  const tenants::IndexHost::Totals indexes = opened_.indexes->totals();
+  const tenants::IndexHost::Totals indexes = of_.indexes.totals();
   fleet.indexes = {indexes.indexes, indexes.without, indexes.files, indexes.watches, indexes.walks};
-  fleet.http = http_numbers();
-  fleet.cluster = cluster_numbers();
-  const tasks::TaskCounts kept = task_store_.counts();
+  fleet.http = of_.doors.http_numbers();
+  fleet.cluster = of_.cluster.numbers();
+  const tasks::TaskCounts kept = of_.tasks.counts();
   fleet.tasks = {kept.running, kept.ended, kept.result_bytes};
-  const proposals::ProposalStores::Totals staged = proposals_.totals();
+  const proposals::ProposalStores::Totals staged = of_.proposals.totals();
   fleet.proposals = {staged.open,
                      staged.bytes,
                      {{"committed", staged.ended.commits},
@@ -135,32 +102,37 @@ metrics::FleetNumbers DaemonParts::fleet_numbers(bool shows_tenants) const {
   return fleet;
 }
 
-Result<> DaemonParts::open_metrics() {
-  const auto started = static_cast<int64_t>(::time(nullptr));
-  const auto answer_with = [this, started](bool is_tcp, bool shows_tenants) {
-    return [this, started, is_tcp, shows_tenants](const http::HttpRequest& asked) -> http::Response {
-      const Doing doing(LoopWork::metrics);
-      if (is_tcp && !is_loopback_host(asked.host))
-        return http::refusal("403 Forbidden", "name this server by its address: http://127.0.0.1:PORT/metrics");
-      if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
-      const metrics::DaemonNumbers numbers{started,
-                                           server_.unread()->bytes(),
-                                           state_disk_.trouble().has_value(),
-                                           loop_.busy_time().longest(),
-                                           !prepared_.configuration.degraded() && !reload_failed_,
-                                           fleet_numbers(shows_tenants)};
-      return {"200 OK", metrics::kContentType, metrics::exposition(executions_, &pool_, spans_queue(), numbers), {}};
-    };
-  };
-  for (Fd& socket : std::exchange(prepared_.passed.metrics, {})) {
+http::Response MetricsSockets::answer(const http::HttpRequest& asked, Readers readers) const {
+  const NamedWork named_work(LoopWork::metrics);
+  if (readers.are_tcp && !is_loopback_host(asked.host))
+    return http::refusal("403 Forbidden", "name this server by its address: http://127.0.0.1:PORT/metrics");
+  if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
+  const metrics::DaemonNumbers numbers{started_s_,
+                                       of_.server.unread()->bytes(),
+                                       of_.state_disk.trouble().has_value(),
+                                       of_.loop.busy_time().longest(),
+                                       !of_.prepared.configuration.degraded() && !of_.has_reload_failed(),
+                                       fleet_numbers(readers.see_tenants)};
+  return {"200 OK", metrics::kContentType, metrics::exposition(of_.executions, &of_.pool, of_.spans, numbers), {}};
+}
+
+Result<> MetricsSockets::open_socket(Fd socket, Readers readers) {
+  TRY(auto endpoint, http::Endpoint::open(of_.loop, std::move(socket), [this, readers](const http::HttpRequest& asked) {
+        return answer(asked, readers);
+      }));
+  endpoints_.push_back(std::move(endpoint));
+  return {};
+}
+
+Result<> MetricsSockets::open() {
+  started_s_ = static_cast<int64_t>(::time(nullptr));
+  for (Fd& socket : std::exchange(of_.prepared.passed.metrics, {})) {
     const bool is_tcp = !is_unix_socket(socket);
-    TRY(auto endpoint, http::Endpoint::open(loop_, std::move(socket), answer_with(is_tcp, !is_tcp)));
-    metrics_.push_back(std::move(endpoint));
+    CHECKED(open_socket(std::move(socket), {.are_tcp = is_tcp, .see_tenants = !is_tcp}));
   }
-  for (Fd& socket : std::exchange(prepared_.passed.tenant_metrics, {})) {
+  for (Fd& socket : std::exchange(of_.prepared.passed.tenant_metrics, {})) {
     const bool is_tcp = !is_unix_socket(socket);
-    TRY(auto endpoint, http::Endpoint::open(loop_, std::move(socket), answer_with(is_tcp, true)));
-    metrics_.push_back(std::move(endpoint));
+    CHECKED(open_socket(std::move(socket), {.are_tcp = is_tcp, .see_tenants = true}));
   }
   return {};
 }

@@ -16,7 +16,7 @@ using doctor::Health;
 
 template <class Look>
 auto busy_with(Look look) {
-  const Doing doing(LoopWork::doctor);
+  const NamedWork named_work(LoopWork::doctor);
   return look();
 }
 

@@ -1,60 +1,53 @@
-// What the parts hold of one tenant or named workspace: its end, and what expires of it.
-#include "supervisor/daemon/daemon_parts.h"
+#include "supervisor/daemon/tenant_data.h"
+
+#include "supervisor/base/log.h"
 #include "supervisor/tenants/vault.h"
 
-// What is held of a removed tenant or named workspace outside of its folder and the journal.
-void DaemonParts::forget_data_of(const tenants::TenantId& id) {
-  skills_.forget(id);
-  vaults_.forget(id);
-  learning_.forget(id.text());
-  recent_code_.forget(id.text());
-  proposals_.forget(id);
-  workflows_.forget(id.text());
-  task_store_.forget_of(id.text());
-  named_.forget_of(id.text());
+void TenantData::forget(const tenants::TenantId& id) {
+  close_stores(id);
+  of_.learning.forget(id.text());
+  of_.recent_code.forget(id.text());
+  of_.workflows.forget(id.text());
+  of_.tasks.forget_of(id.text());
+  of_.named.forget_of(id.text());
   if (!id.workspace.empty()) return;
-  busiest_tenants_.forget(id.account);
-  upstream_.forget_logins_of(id.account);
+  of_.busiest_tenants.forget(id.account);
+  of_.upstream.forget_logins_of(id.account);
 }
 
-// Its folder will have other contents, or none. Nothing runs in it.
-void DaemonParts::close_data_of(const tenants::TenantId& id) {
-  upstream_.end_idle_of(id.account);
-  empty_pool();  // of jails that wait with the workspace
-  skills_.forget(id);
-  vaults_.forget(id);
-  proposals_.forget(id);
+void TenantData::close(const tenants::TenantId& id) {
+  of_.upstream.end_idle_of(id.account);
+  of_.expected_jails.replace();  // jails wait with the workspace
+  close_stores(id);
 }
 
-void DaemonParts::disconnect_tenant(const std::string& tenant) {
-  const auto is_of = [&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
-    return tenants::member_of(user).tenant->account() == tenant;
-  };
-  disconnect_if(is_of);
-  upstream_.end_idle_of(tenant);
-  empty_pool();  // of forks of the tenant's interpreter
-  for (const auto& one : registry_.of_account(tenant)) {
-    skills_.forget(one->id());
-    vaults_.forget(one->id());
-    proposals_.forget(one->id());
-  }
+void TenantData::close_account(const std::string& tenant) {
+  of_.upstream.end_idle_of(tenant);
+  of_.expected_jails.replace();  // forks of the tenant's interpreter wait
+  for (const auto& one : of_.registry.of_account(tenant)) close_stores(one->id());
 }
 
-Task<> DaemonParts::expire_workspaces() {
+void TenantData::close_stores(const tenants::TenantId& id) {
+  of_.skills.forget(id);
+  of_.vaults.forget(id);
+  of_.proposals.forget(id);
+}
+
+Task<> TenantData::expire() {
   for (;;) {
-    const auto next = co_await registry_.expire_workspaces();
-    co_await proposals_.tidy();
-    co_await workflows_.tidy();
-    co_await sleep_for(loop_, next);
+    const auto next = co_await of_.registry.expire_workspaces();
+    co_await of_.proposals.tidy();
+    co_await of_.workflows.tidy();
+    co_await sleep_for(of_.loop, next);
   }
 }
 
-Task<privacy::PiiVaults::Made> DaemonParts::open_vault(tenants::TenantId id) {
+Task<privacy::PiiVaults::Made> open_vault(Loop& loop, WorkerThread& disk, tenants::Registry& registry,
+                                          const tenants::MasterKey& key, tenants::TenantId id) {
   const std::string name = id.text();
-  const auto tenant = registry_.find(id);  // while this reference exists, the tenant's folder is not removed
+  const auto tenant = registry.find(id);  // while this reference exists, the tenant's folder is not removed
   if (!tenant) co_return fail(Code::internal, "there is no tenant '" + name + "'");
-  auto opening =
-      tenants::SealedVault::open(loop_, *opened_.vault_disk, tenant->directory(), prepared_.key.of_vault(name));
+  auto opening = tenants::SealedVault::open(loop, disk, tenant->directory(), key.of_vault(name));
   auto vault = co_await std::move(opening);
   if (!vault) co_return tl::unexpected<Error>(std::move(vault).error());
   if (!(*vault)->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, (*vault)->damage());

@@ -58,12 +58,12 @@ Task<Result<>> TenantRemoval::end_uses(std::string name) {
                  "try again; warder ps --all lists its executions");
 }
 
-Task<Result<>> TenantRemoval::remove(std::string name, Force force, uint32_t uid) {
+Task<Result<>> TenantRemoval::remove(std::string name, tenants::RemovalForce force, uint32_t uid) {
   if (!policies::valid_name(name)) co_return fail(Code::invalid, "this is not the name of a tenant");
   CO_TRY(const auto all, services_.registry.all_tenants());
   if (std::find(all.begin(), all.end(), name) == all.end())
     co_return fail(Code::not_found, "there is no tenant '" + name + "'", "warder tenants lists them");
-  if (force == Force::no) CO_CHECKED(check_unused(name));
+  if (force == tenants::RemovalForce::no) CO_CHECKED(check_unused(name));
   CO_CHECKED(services_.registry.begin_removal(name));
   auto ended = co_await end_uses(name);
   if (ended) ended = co_await leave_cluster(name, force);
@@ -73,10 +73,10 @@ Task<Result<>> TenantRemoval::remove(std::string name, Force force, uint32_t uid
 }
 
 // Before the files: a home without files would be found, and a workspace there would be empty.
-Task<Result<>> TenantRemoval::leave_cluster(std::string name, Force force) {
+Task<Result<>> TenantRemoval::leave_cluster(std::string name, tenants::RemovalForce force) {
   auto left = co_await services_.leave_cluster(name);
   if (left) co_return left;
-  if (force == Force::yes) {
+  if (force == tenants::RemovalForce::yes) {
     log_warning("tenant {}: records of its homes may stay in the cluster: {}", name, left.error().what);
     co_return Result<>{};
   }
@@ -86,13 +86,14 @@ Task<Result<>> TenantRemoval::leave_cluster(std::string name, Force force) {
                  "try again when warder-node reaches the cluster; or force the removal, and the records stay");
 }
 
-Task<Result<>> TenantRemoval::forget(std::string name, Force force, uint32_t uid) {
+Task<Result<>> TenantRemoval::forget(std::string name, tenants::RemovalForce force, uint32_t uid) {
   CO_TRY(const auto ids, ids_of(services_.registry.directory(), name));
   CO_TRY(tenants::RemovedTenant removed, tenants::set_aside(services_.registry.directory(), name, journal::now_ms()));
   for (const auto& id : ids) services_.forget(id);
   uint64_t executions = 0;
   CO_CHECKED(co_await leave_journal(removed, executions));
-  const Json shape = {{"executions", executions}, {"forced", force == Force::yes}, {"workspaces", ids.size()}};
+  const Json shape = {
+      {"executions", executions}, {"forced", force == tenants::RemovalForce::yes}, {"workspaces", ids.size()}};
   services_.journal.audit(
       {journal::now_ms(), name, uid, 0, "tenant removed", name, dump_json(shape), journal::AuditKind::call});
   log_notice("tenant {} was removed by user {}: {} workspaces, {} executions", name, uid, ids.size(), executions);
@@ -136,7 +137,7 @@ Task<> TenantRemoval::finish() {
   }
   for (tenants::RemovedTenant& removed : *left) {
     if (removed.in_journal) {
-      log_notice("the removal of tenant {} goes on", removed.name);
+      log_notice("the removal of tenant {} continues", removed.name);
       uint64_t executions = 0;
       auto forgotten = co_await leave_journal(removed, executions);
       if (!forgotten) {

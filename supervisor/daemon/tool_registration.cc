@@ -1,6 +1,5 @@
 // Registration of all tools, resources, prompts and calls of jailed code, in the order in which clients see them.
 #include "supervisor/base/log.h"
-#include "supervisor/base/random.h"
 #include "supervisor/daemon/daemon_parts.h"
 #include "supervisor/mcp/task_calls.h"
 #include "supervisor/privacy/pii_response_filter.h"
@@ -48,18 +47,15 @@ void DaemonParts::register_tools() {
   tools::add_get_execution_stats(operations, journal_, catalog_of, library_of, sessions_);
   server_.observe_calls(tools::audit_calls(journal_));
   tools::add_pii_tools(operations, vaults_, loop_);
-  register_pii(requester_of);
+  filter_responses(requester_of);
   tools::add_skill_tools(operations, skills_, recent_code_);
   tools::add_skill_resources(server_, skills_, requester_of);
+  choose_tools();
 }
 
 // The tasks of the protocol, and those that the last daemon left.
 void DaemonParts::adopt_tasks() {
-  std::map<std::string, std::string> resumed;
-  for (std::string& execution : journal_.take_runs()) {
-    interrupted_runs_.push_back({execution, "e" + random_hex(8)});
-    resumed.emplace(std::move(execution), interrupted_runs_.back().now);
-  }
+  const std::map<std::string, std::string> resumed = interrupted_runs_.adopt(journal_.take_runs());
   const size_t interrupted = task_store_.load(journal_.take_tasks(), [&](const tasks::StoredTask& task) {
     if (task.kind != tasks::TaskKind::background) return mcp::interrupted_result(task.id, server_.identity());
     const auto again = resumed.find(task.id);
@@ -76,7 +72,8 @@ void DaemonParts::adopt_tasks() {
   server_.set_tasks(task_store_, std::move(rules));
 }
 
-void DaemonParts::register_pii(const tenants::RequesterOf& requester_of) {
+// Which tools a client sees, and their limits in the definitions.
+void DaemonParts::choose_tools() {
   using User = std::shared_ptr<mcp::ConnectionUser>;
   server_.set_tool_choice([](const User& user) -> std::function<bool(std::string_view)> {
     const auto policy = tenants::member_of(user).policy;
@@ -88,12 +85,14 @@ void DaemonParts::register_pii(const tenants::RequesterOf& requester_of) {
   });
   server_.set_tool_variants([](const User& user) { return tools::shown_limits(*tenants::member_of(user).policy); },
                             tools::show_limits);
+}
+
+// Answers to agents hold tokens in the place of personal data.
+void DaemonParts::filter_responses(const tenants::RequesterOf& requester_of) {
   auto reader_of = [requester_of](const mcp::RequestContext& context) -> Result<tenants::Requester> {
     if (auto requester = requester_of(context)) return requester;
     // The named workspace was refused: the refusal is filtered, too.
     return tenants::make_requester(context, tenants::member_of(context).tenant);
   };
-  server_.set_json_work(host_.json);
-  server_.set_loop_shares(host_.shares);
   server_.set_response_filter(privacy::pii_response_filter(reader_of, vaults_));
 }

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folde
 }
 
 void Discovery::serve(catalog::CatalogBuilder& builder) {
-  const Doing doing(LoopWork::definitions);
+  const NamedWork named_work(LoopWork::definitions);
   listing_ = builder.listing();
   current_ = builder.take();
   for (size_t i = 0; i < current_->problems().size() && i < kProblemsLogged; i++)

@@ -27,11 +27,11 @@ using policies::Verdict;
 
 constexpr auto kHeadTime = 30s;  // for a client to send a head, also the first message of TLS
 constexpr size_t kMaxHeadBytes = 16 << 10;
-constexpr size_t kMaxBodyBytes = 16 << 20;       // of a plain request; tunnels have no such bound
+constexpr size_t kMaxBodyBytes = 16 << 20;       // of a plain request; tunnels have no bound
 constexpr uint64_t kMaxBodiesBytes = 256 << 20;  // of all jails
 constexpr size_t kMaxUnreadBytes = 1 << 20;      // that are read after a refusal, so that the client can read it
 constexpr size_t kReadBytes = 16 << 10;
-constexpr size_t kShownTargetBytes = 100;  // of a target that is not understood
+constexpr size_t kShownTargetBytes = 100;  // of an unclear target
 constexpr size_t kReceivedInTurn = 1 << 20;
 constexpr size_t kMaxReceivedBytes = 3 * kMaxBodyBytes;  // of one request, with the framing of chunks
 constexpr uint64_t kMaxRequests = 20'000;                // of one program; further ones are refused
@@ -89,8 +89,7 @@ int status_of(const Error& error) {
 
 Error error_of(const RequestParser::Refused& refused) {
   Error error{Code::invalid, 0, refused.why, "", ""};
-  if (refused.status == 413)
-    error.hint = "at most 16 MiB in a request with http://; a tunnel (https://) has no such bound";
+  if (refused.status == 413) error.hint = "at most 16 MiB in a request with http://; a tunnel (https://) has no bound";
   return error;
 }
 
@@ -261,7 +260,7 @@ Task<bool> EgressConnection::receive_body(RequestParser& parser) {
   co_return rest != Got::end;
 }
 
-// A request that is not understood: there is no target to decide about.
+// The request is not understood: there is no target to decide about.
 Task<> EgressConnection::report_refusal(const http::IncomingRequest& request, std::string why) {
   EgressEntry entry;
   entry.method = printable(request.method, kShownTargetBytes);

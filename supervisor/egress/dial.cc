@@ -11,13 +11,13 @@
 namespace egress {
 namespace {
 
-struct Place {
+struct SocketPlace {
   sockaddr_storage address{};
   socklen_t size = 0;
 };
 
-Place place_of(const std::string& address, uint16_t port) {
-  Place place;
+SocketPlace place_of(const std::string& address, uint16_t port) {
+  SocketPlace place;
   auto* four = reinterpret_cast<sockaddr_in*>(&place.address);
   auto* six = reinterpret_cast<sockaddr_in6*>(&place.address);
   if (::inet_pton(AF_INET, address.c_str(), &four->sin_addr) == 1) {
@@ -42,7 +42,7 @@ Task<int> connected(AsyncFd& socket) {
 }
 
 Task<Result<AsyncFd>> dial_one(Loop& loop, const std::string& address, uint16_t port, std::chrono::milliseconds limit) {
-  const Place place = place_of(address, port);
+  const SocketPlace place = place_of(address, port);
   Fd made(::socket(place.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!made) co_return fail_errno(errno, "socket", Code::unavailable);
   const int at_once = 1;

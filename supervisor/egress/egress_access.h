@@ -29,7 +29,7 @@ class EgressAccess final : private EgressUse::Host {
   EgressAccess(const EgressAccess&) = delete;
   EgressAccess& operator=(const EgressAccess&) = delete;
 
-  // The program begins. `listener` is borrowed during the call. A second call begins anew, with another jail.
+  // The program begins. `listener` is borrowed during the call. A second call begins again, with another jail.
   Result<> begin(int listener, Secrets secrets);
   // The program has ended, and so do its connections. nullopt: it opened none, or the service did not answer.
   Task<std::optional<EgressTotals>> finish();

@@ -17,7 +17,7 @@ size_t Admission::waiting() const {
   return all;
 }
 
-Admission::Place Admission::place_of(const Asker& asker) {
+Admission::PlaceInLine Admission::place_of(const Asker& asker) {
   auto named = by_name_.find(asker.tenant);
   if (named == by_name_.end()) {
     tenants_.push_back(Tenant{asker.tenant, 0, 0, {}});
@@ -30,7 +30,7 @@ Admission::Place Admission::place_of(const Asker& asker) {
   return {named->second, line};
 }
 
-void Admission::forget_unused(const Place& place) {
+void Admission::forget_unused(const PlaceInLine& place) {
   if (place.line->running == 0 && place.line->waiting.empty()) place.tenant->lines.erase(place.line);
   if (!place.tenant->lines.empty()) return;
   by_name_.erase(place.tenant->name);
@@ -38,21 +38,21 @@ void Admission::forget_unused(const Place& place) {
 }
 
 // The line with the next turn, of the lines that may run an execution now.
-std::optional<Admission::Place> Admission::next() {
+std::optional<Admission::PlaceInLine> Admission::next() {
   if (running_ >= max_in_all_) return {};
   for (auto tenant = tenants_.begin(); tenant != tenants_.end(); ++tenant) {
     if (tenant->waiting == 0) continue;
     for (auto line = tenant->lines.begin(); line != tenant->lines.end(); ++line) {
       if (line->waiting.empty()) continue;
-      const Waiting& first = *line->waiting.front();
-      if (tenant->running < first.most && line->running < first.max_of_connection) return Place{tenant, line};
+      const WaitingExecution& first = *line->waiting.front();
+      if (tenant->running < first.most && line->running < first.max_of_connection) return PlaceInLine{tenant, line};
     }
   }
   return {};
 }
 
 // The tenant and the connection that got a place are the last to get another.
-void Admission::count(const Place& place) {
+void Admission::count(const PlaceInLine& place) {
   running_++;
   place.tenant->running++;
   place.line->running++;
@@ -64,13 +64,13 @@ void Admission::count(const Place& place) {
 // The call's place in its line. The destructor gives it up, if the call is still there.
 struct Admission::LineGuard {
   Admission& admission;
-  std::shared_ptr<Waiting> waiting;
+  std::shared_ptr<WaitingExecution> waiting;
   ~LineGuard() { admission.remove(waiting); }
 };
 
 Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Policy& policy, std::string name) {
   if (closed_) co_return tl::unexpected<Error>(*closed_);
-  const Place place = place_of(asker);
+  const PlaceInLine place = place_of(asker);
   const uint32_t most = policy.queued_executions, max_of_line = most - most / 4;
   const bool is_free = running_ < max_in_all_ && place.tenant->running < policy.concurrent_executions &&
                        place.line->running < policy.requests_in_flight;
@@ -91,7 +91,7 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
   }
   // A permit that comes for a cancelled call is destroyed with `decision`, and gives its place back.
   OneShot<Result<Permit>> decision(loop_, fail(Code::internal, "the queue of executions is gone"));
-  auto waiting = std::make_shared<Waiting>();
+  auto waiting = std::make_shared<WaitingExecution>();
   waiting->asker = std::move(asker);
   waiting->decided = decision.resolver();
   waiting->name = std::move(name);
@@ -105,22 +105,22 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
   co_return permit;
 }
 
-void Admission::remove(const std::shared_ptr<Waiting>& waiting) {
+void Admission::remove(const std::shared_ptr<WaitingExecution>& waiting) {
   if (!std::exchange(waiting->is_in_line, false)) return;
-  const Place place = place_of(waiting->asker);
+  const PlaceInLine place = place_of(waiting->asker);
   place.tenant->waiting -= std::erase(place.line->waiting, waiting);
   forget_unused(place);
   note_change();
   admit_soon();  // the next call in this line may have higher limits
 }
 
-void Admission::refuse(const std::shared_ptr<Waiting>& waiting, Error why) {
+void Admission::refuse(const std::shared_ptr<WaitingExecution>& waiting, Error why) {
   remove(waiting);
   waiting->decided.resolve(tl::unexpected<Error>(std::move(why)));
 }
 
 void Admission::withdraw(const std::string& name) {
-  std::shared_ptr<Waiting> found;
+  std::shared_ptr<WaitingExecution> found;
   for (const Tenant& tenant : tenants_)
     for (const Line& line : tenant.lines)
       for (const auto& waiting : line.waiting)
@@ -132,7 +132,7 @@ void Admission::withdraw(const std::string& name) {
 
 void Admission::close(Error why) {
   closed_ = std::move(why);
-  std::vector<std::shared_ptr<Waiting>> all;
+  std::vector<std::shared_ptr<WaitingExecution>> all;
   for (const Tenant& tenant : tenants_)
     for (const Line& line : tenant.lines) all.insert(all.end(), line.waiting.begin(), line.waiting.end());
   for (const auto& waiting : all) refuse(waiting, *closed_);
@@ -140,7 +140,7 @@ void Admission::close(Error why) {
 }
 
 void Admission::leave(const Asker& asker) {
-  const Place place = place_of(asker);
+  const PlaceInLine place = place_of(asker);
   running_--;
   place.tenant->running--;
   place.line->running--;

@@ -61,7 +61,7 @@ class Admission {
   size_t waiting() const;
 
  private:
-  struct Waiting {
+  struct WaitingExecution {
     Asker asker;
     uint32_t most = 0, max_of_connection = 0;
     std::string name;
@@ -71,7 +71,7 @@ class Admission {
   struct Line {
     const void* connection = nullptr;
     uint32_t running = 0;
-    std::deque<std::shared_ptr<Waiting>> waiting;
+    std::deque<std::shared_ptr<WaitingExecution>> waiting;
   };
   struct Tenant {
     std::string name;
@@ -79,23 +79,23 @@ class Admission {
     size_t waiting = 0;
     std::list<Line> lines;  // in the order of their turns, the next one first
   };
-  struct Place {
+  struct PlaceInLine {
     std::list<Tenant>::iterator tenant;
     std::list<Line>::iterator line;
   };
   struct LineGuard;
-  Place place_of(const Asker& asker);
-  void forget_unused(const Place& place);
-  std::optional<Place> next();
+  PlaceInLine place_of(const Asker& asker);
+  void forget_unused(const PlaceInLine& place);
+  std::optional<PlaceInLine> next();
   void admit_soon();
   void note_change() {
     if (changed_) changed_();
   }
   void admit_waiting();
-  void count(const Place& place);
+  void count(const PlaceInLine& place);
   void leave(const Asker& asker);
-  void remove(const std::shared_ptr<Waiting>& waiting);
-  void refuse(const std::shared_ptr<Waiting>& waiting, Error why);
+  void remove(const std::shared_ptr<WaitingExecution>& waiting);
+  void refuse(const std::shared_ptr<WaitingExecution>& waiting, Error why);
 
   Loop& loop_;
   uint32_t max_in_all_;

@@ -1,6 +1,6 @@
-// ExecutionRecording: all that is recorded of one call of execute_code: its entry in the ExecutionRegistry, its span,
+// ExecutionRecording: all records of one call of execute_code: its entry in the ExecutionRegistry, its span,
 // its lines in the log, the output of its program, and its rows in the journal.
-// A recording that is destroyed without an end says `cancelled`: the client went away.
+// A recording without an end says `cancelled` in its destructor: the client went away.
 // Used by: tools/execution. Errors: unavailable: the journal cannot keep the record; those of tenants::Executions.
 #pragma once
 #include <optional>
@@ -24,7 +24,8 @@ class ExecutionRecording {
     RecentCode& code;
     traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
   };
-  // `record` says whose call it is; from now on it is in the registry. `caller`: the trace context of the request.
+  // `record` names the tenant and the client; from now on it is in the registry. `caller`: the trace context of the
+  // request.
   ExecutionRecording(Books books, const TraceContext& caller, ExecutionRecordPtr record);
   ExecutionRecording(const ExecutionRecording&) = delete;
 
@@ -40,7 +41,7 @@ class ExecutionRecording {
 
   // The program of `request` is about to start, under the limits that it has by now. Begins its output and its row.
   Task<Result<>> begin(tenants::Tenant& tenant, const jail::Request& request);
-  // The journal has a row of it, so clients may ask for it by its id.
+  // The journal has a row of the execution, so clients may ask for it by its id.
   bool has_begun() const { return has_begun_; }
   // Sets the callbacks of `request` that take the program's output and the answers to its calls. The recording must
   // outlive the program. Call it after begin().
@@ -53,7 +54,7 @@ class ExecutionRecording {
   Task<Result<>> end_without_jail();
   // The call was refused before it began, or failed.
   void refuse(const Error& error);
-  // The call had no program of its own: it only ended a session, or its branches ended.
+  // The call ran no program: it only ended a session, or its branches ended.
   void end_without_program(std::string outcome = "ok") { entry_.pass(std::move(outcome)); }
 
  private:

@@ -60,12 +60,12 @@ class RecentCode {
   // An execution begins. `tenant`: TenantId::text(). `readable`: the most executions whose code the policy keeps.
   void begin(const std::string& tenant, const std::string& execution, std::string_view language, std::string_view code,
              size_t readable, int64_t now_ms);
-  // It ended with a report of its jail. No effect if it is not known any more.
+  // The execution ended with a report of its jail. No effect if it is not known any more.
   void end(const std::string& tenant, const std::string& execution, bool succeeded, int64_t wall_us);
-  // Its code loaded a skill that exists. An execution counts once for each skill.
+  // The code of an execution loaded a skill that exists. An execution counts once for each skill.
   void use_skill(const std::string& tenant, const std::string& execution, const std::string& skill, bool is_shared,
                  int64_t now_ms);
-  // Of a tenant or named workspace that was removed.
+  // Drops the code of a tenant or named workspace that was removed.
   void forget(const std::string& tenant);
 
   struct Code {

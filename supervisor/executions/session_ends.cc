@@ -29,7 +29,7 @@ Task<Result<Sessions::Ended>> Sessions::end(Ask ask) {
   if (!entry) co_return Ended{};
   const bool lived = entry->session.alive();
   reset(entry, Settling::by_call);
-  if (entry->is_settling) CO_CHECKED(co_await wait_turn(key, ask, Place::first));
+  if (entry->is_settling) CO_CHECKED(co_await wait_turn(key, ask, QueuePlace::first));
   entry->left.existed = lived;
   co_return std::move(entry->left);
 }

@@ -31,7 +31,7 @@ Sessions::Sessions(jail::Host& host, jail::Pool& pool, proposals::ProposalStores
 Sessions::~Sessions() { tasks_.cancel_all(); }
 
 // Waits until no call runs in the session and no earlier call waits for it. The session may have ended by then.
-Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, Place place) {
+Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, QueuePlace place) {
   for (bool is_next = false;; is_next = true) {
     auto found = entries_.find(key);
     if (found == entries_.end()) co_return Result<>{};
@@ -47,7 +47,7 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const Ask& ask, Place place) 
     waiting->execution = ask.execution;
     waiting->begin = ask.begin;
     waiting->client = ask.client;
-    if (place == Place::first) {
+    if (place == QueuePlace::first) {
       entry->waiting.push_front(waiting);
     } else {
       entry->waiting.push_back(waiting);
@@ -115,7 +115,7 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
   const Key key{ask.tenant->name(), ask.name};
   std::shared_ptr<Entry> entry, former;
   for (;;) {
-    CO_CHECKED(co_await wait_turn(key, ask, former ? Place::first : Place::last));
+    CO_CHECKED(co_await wait_turn(key, ask, former ? QueuePlace::first : QueuePlace::last));
     entry = find(key);
     if (!entry || (entry->session.alive() && ask.begin != Begin::anew)) break;
     if (entry->session.alive()) {

@@ -128,8 +128,8 @@ class Sessions {
     Monotonic::time_point at;
     std::weak_ptr<mcp::ConnectionUser> told;  // the client that knows of the end from an answer; it gets no error
   };
-  enum class Place { last, first };  // among the waiting calls
-  Task<Result<>> wait_turn(const Key& key, const Ask& ask, Place place = Place::last);
+  enum class QueuePlace { last, first };  // among the waiting calls
+  Task<Result<>> wait_turn(const Key& key, const Ask& ask, QueuePlace place = QueuePlace::last);
   Result<> check_gone(const Key& key, const Ask& ask);
   Result<> check_fits(const Entry& entry, const Ask& ask) const;
   enum class Settling {  // who waits for the end of a session that is being settled

@@ -122,7 +122,7 @@ Task<> WorkspaceGuard::settle(proposals::ProposalAbout about, tenants::Changes o
     effects.lost = std::move(proposal).error();
     co_return;
   }
-  // Also what was written between two counts. No commit may bring a workspace over its quota.
+  // Also the bytes that were written between two counts. No commit may bring a workspace over its quota.
   if (is_over(proposals::StagedUsage{proposal->bytes, proposal->entries})) {
     is_over_quota_ = true;
     co_await staged_->discard(proposal->id);
@@ -133,7 +133,7 @@ Task<> WorkspaceGuard::settle(proposals::ProposalAbout about, tenants::Changes o
   if (proposal->state != proposals::ProposalState::none) effects.proposal = *std::move(proposal);
 }
 
-// While the session goes on, its changes are no proposal yet. Where it holds too much, they are lost with it.
+// While the session lasts, its changes are no proposal yet. Where it holds too much, they are lost with it.
 Task<> WorkspaceGuard::finish_session(const jail::Report& report, WorkspaceEffects& effects) {
   effects.changes.reset();
   effects.meanwhile = {};

@@ -1,15 +1,15 @@
 // WorkspaceGuard: the workspace of a tenant around one execution in it.
-//   admit()   counts the files, and refuses the execution where nothing may run
+//   admit()   counts the files, and refuses the execution where no program may run
 //   begin()   looks at the files beside the start of the jail, and counts them again and again while the program runs
 //   finish()  says what the program changed, and whether it ran out of space
 // A program that writes more than the quota allows is ended (is_over_quota), and the bytes that it wrote between two
-// counts are judged by finish(). In a workspace that is over its quota already, programs may delete: they can write no
+// counts are judged by finish(). In a workspace over its quota, programs may delete: they can write no
 // byte more, and are compared with the size that was there. Where the workspace has more than twice as many files as
-// the quota allows, or cannot be counted, nothing runs until files are deleted. The kernel's project quota, where there
-// is one, applies as well (tenants/project.h).
-// A staged program writes into its staging folder: the files there are counted, and finish() makes a proposal of them
-// (staged_workspace.h); of a session's, when the session is over (session_staging.h). Used by:
-// tools/execution/code_execution.h. Errors: exhausted, with the rule, the numbers and the remedy.
+// the quota allows, or cannot be counted, no program runs until files are deleted. The kernel's project quota, where
+// there is one, applies as well (tenants/project.h). A staged program writes into its staging folder: the files there
+// are counted, and finish() makes a proposal of them (staged_workspace.h); of a session's, when the session is over
+// (session_staging.h). Used by: tools/execution/code_execution.h. Errors: exhausted, with the rule, the numbers and the
+// remedy.
 #pragma once
 #include <memory>
 #include <optional>
@@ -39,7 +39,7 @@ class WorkspaceGuard {
   enum class Room {
     enough,  // for files as large as the policy allows
     cut,     // less is left: file_bytes() is smaller than the policy's limit
-    none,    // the workspace is over its quota: programs may delete, and write nothing
+    none,    // the workspace is over its quota: programs may delete, and not write
   };
 
   // The loop must outlive the guard.
@@ -61,7 +61,7 @@ class WorkspaceGuard {
   // The limit of one file. Less than the policy's where `room` is cut: what lets a program write on in the largest file
   // that is there, and a little for /tmp; 1 byte where it is none.
   uint64_t file_bytes() const { return file_bytes_; }
-  // The refusal of a program whose limits cannot be cut, where `room` is none.
+  // The refusal of a program with limits that cannot be cut, where `room` is Room::none.
   Error full() const;
 
   void begin();
@@ -88,8 +88,8 @@ class WorkspaceGuard {
   std::shared_ptr<tenants::Tenant> tenant_;
   Room room_ = Room::enough;
   uint64_t file_bytes_ = 0;
-  tenants::QuotaLimits most_;        // the quota, or the size at the beginning where that is more
-  tenants::QuotaLimits max_staged_;  // of a staged workspace: what was left at the beginning
+  tenants::QuotaLimits most_;        // the quota, or the size at the beginning, if larger
+  tenants::QuotaLimits max_staged_;  // of a staged workspace: the room at the beginning
   bool is_over_quota_ = false;
   bool is_finished_ = false;
   std::optional<tenants::WorkspaceBefore> before_;

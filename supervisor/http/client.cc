@@ -124,7 +124,7 @@ Result<> HttpClient::Core::add(CURL* easy, Exchange::State* state) {
 void HttpClient::Core::remove(CURL* easy) { curl.multi_remove_handle(multi_, easy); }
 
 void HttpClient::Core::act(curl_socket_t socket, int events) {
-  const Doing doing(LoopWork::other);
+  const NamedWork named_work(LoopWork::other);
   int running = 0;
   curl.multi_socket_action(multi_, socket, events, &running);
   int left = 0;

@@ -23,13 +23,13 @@ constexpr auto kExhausted = 100ms;  // pause after accept4(2) failed
 }  // namespace
 
 // The daemon waits for this client, not the client for the daemon. The number does not change.
-class Endpoint::Waiting {
+class Endpoint::WaitingClient {
  public:
-  Waiting(Endpoint& endpoint, uint64_t number, int socket) : endpoint_(endpoint), number_(number) {
+  WaitingClient(Endpoint& endpoint, uint64_t number, int socket) : endpoint_(endpoint), number_(number) {
     endpoint_.waiting_.emplace(number, socket);
   }
-  ~Waiting() { endpoint_.waiting_.erase(number_); }
-  Waiting(const Waiting&) = delete;
+  ~WaitingClient() { endpoint_.waiting_.erase(number_); }
+  WaitingClient(const WaitingClient&) = delete;
 
  private:
   Endpoint& endpoint_;
@@ -103,7 +103,7 @@ Task<> Endpoint::accept_all() {
 
 Task<> Endpoint::serve(AsyncFd client) {
   const uint64_t number = next_number_++;
-  std::optional<Waiting> waiting(std::in_place, *this, number, client.get());
+  std::optional<WaitingClient> waiting(std::in_place, *this, number, client.get());
   // Bytes that are here at the limit are still read and answered: the delay may be the daemon's.
   Deadline limit(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RD); });
   std::string request;

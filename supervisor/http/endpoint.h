@@ -38,7 +38,7 @@ class Endpoint {
   AsyncFd socket_;
   Handler handler_;
   TaskHandler task_handler_;  // instead of handler_
-  class Waiting;
+  class WaitingClient;
   uint64_t next_number_ = 0;
   std::map<uint64_t, int> waiting_;  // descriptors of clients that are waited for, by number: the oldest first
   Scope clients_, accepting_;        // last: cancelled first

@@ -89,7 +89,7 @@ Result<> Exchange::State::set_options(const UrlParts& place, const std::vector<s
   set(CURLOPT_PROXY, "");  // ignores the environment's proxy
   set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   set(CURLOPT_FOLLOWLOCATION, 0L);
-  set(CURLOPT_PATH_AS_IS, 1L);  // what was checked is what is sent
+  set(CURLOPT_PATH_AS_IS, 1L);  // the checked path is sent
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_ERRORBUFFER, reason_);
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request_.connect.count()));

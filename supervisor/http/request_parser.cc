@@ -196,18 +196,18 @@ void RequestParser::read_head() {
   request_.keeps_alive = grammar.keep_alive() && request_.count("upgrade") == 0;
   free_head();
   if (request_.count("transfer-encoding") > 0) {
-    place_ = Place::size;
+    place_ = BodyPlace::size;
     left_ = digits_ = 0;
   } else if (const auto* length = request_.field("content-length")) {
     left_ = static_cast<size_t>(std::stoull(*length));
     if (left_ > limits_.body_bytes) return refuse(413, "the body of the request is too long");
     request_.body_bytes_announced = left_;
-    place_ = Place::length;
+    place_ = BodyPlace::length;
   } else {
     left_ = 0;
-    place_ = Place::length;
+    place_ = BodyPlace::length;
   }
-  state_ = place_ == Place::length && left_ == 0 ? State::whole : State::body;
+  state_ = place_ == BodyPlace::length && left_ == 0 ? State::whole : State::body;
 }
 
 bool RequestParser::check_head() {
@@ -216,7 +216,7 @@ bool RequestParser::check_head() {
   if (!is_tunnel && std::find(kMethods.begin(), kMethods.end(), request_.method) == kMethods.end()) {
     refuse(501, "this method is not known");
   } else if (!is_visible_ascii(request_.target) || request_.target.find('#') != request_.target.npos) {
-    refuse(400, "the target of the request has a character that none may have");
+    refuse(400, "the target of the request has a forbidden character");
   } else if (!is_proxy && !request_.target.starts_with('/')) {
     refuse(400, "the target of the request must be a path");
   } else if (is_tunnel && request_.count("content-length") + request_.count("transfer-encoding") > 0) {
@@ -227,7 +227,7 @@ bool RequestParser::check_head() {
     refuse(400, "the Host field is not a host");
   } else if (const auto* expected = request_.field("expect")) {
     request_.expects_continue = lower_case(*expected) == "100-continue" && !request_.is_http_1_0;
-    if (!request_.expects_continue) refuse(417, "the only expectation that is met is 100-continue");
+    if (!request_.expects_continue) refuse(417, "the only supported expectation is 100-continue");
   } else if (request_.count("expect") > 1) {
     refuse(400, "the request has several Expect fields");
   }
@@ -246,7 +246,7 @@ bool RequestParser::check_framing() {
     if (request_.is_http_1_0) {
       refuse(400, "HTTP/1.0 has no Transfer-Encoding");
     } else if (lower_case(*encoding) != "chunked") {
-      refuse(501, "the only Transfer-Encoding that is supported is chunked");
+      refuse(501, "the only supported Transfer-Encoding is chunked");
     }
   }
   return state_ != State::refused;
@@ -255,14 +255,14 @@ bool RequestParser::check_framing() {
 size_t RequestParser::feed_body(std::string_view bytes) {
   size_t taken = 0;
   while (taken < bytes.size() && state_ == State::body) {
-    if (place_ == Place::length || place_ == Place::data) {
+    if (place_ == BodyPlace::length || place_ == BodyPlace::data) {
       const std::string_view part = bytes.substr(taken, left_);
       request_.body += part;
       taken += part.size();
       left_ -= part.size();
       if (left_ > 0) continue;
-      if (place_ == Place::length) state_ = State::whole;
-      place_ = Place::data_cr;
+      if (place_ == BodyPlace::length) state_ = State::whole;
+      place_ = BodyPlace::data_cr;
     } else {
       take_framing(bytes[taken++]);
     }
@@ -274,7 +274,7 @@ size_t RequestParser::feed_body(std::string_view bytes) {
 // chunks is not used: it has an assertion that a request without chunks fails if it comes in pieces (Boost 1.74), and
 // it takes more forms of a chunk's line than other readers.
 void RequestParser::take_framing(char c) {
-  const auto expect = [&](char wanted, Place next) {
+  const auto expect = [&](char wanted, BodyPlace next) {
     if (c == wanted) {
       place_ = next;
     } else {
@@ -282,37 +282,37 @@ void RequestParser::take_framing(char c) {
     }
   };
   switch (place_) {
-    case Place::size:
+    case BodyPlace::size:
       if (const int digit = hex_digit(c); digit >= 0 && digits_ < kMaxSizeDigits) {
         left_ = left_ * 16 + static_cast<size_t>(digit);
         digits_++;
       } else if (c == ';') {
         refuse(400, "chunk extensions are not supported");
       } else {
-        expect(digits_ > 0 ? '\r' : '\0', Place::size_lf);
+        expect(digits_ > 0 ? '\r' : '\0', BodyPlace::size_lf);
       }
       break;
-    case Place::size_lf:
-      expect('\n', left_ > 0 ? Place::data : Place::end_cr);
+    case BodyPlace::size_lf:
+      expect('\n', left_ > 0 ? BodyPlace::data : BodyPlace::end_cr);
       if (left_ > limits_.body_bytes - request_.body.size()) refuse(413, "the body of the request is too long");
       break;
-    case Place::data_cr:
-      expect('\r', Place::data_lf);
+    case BodyPlace::data_cr:
+      expect('\r', BodyPlace::data_lf);
       break;
-    case Place::data_lf:
-      expect('\n', Place::size);
+    case BodyPlace::data_lf:
+      expect('\n', BodyPlace::size);
       left_ = digits_ = 0;
       break;
-    case Place::end_cr:
+    case BodyPlace::end_cr:
       if (c != '\r') return refuse(400, "trailer fields are not supported");
-      place_ = Place::end_lf;
+      place_ = BodyPlace::end_lf;
       break;
-    case Place::end_lf:
-      expect('\n', Place::length);
+    case BodyPlace::end_lf:
+      expect('\n', BodyPlace::length);
       if (state_ == State::body) state_ = State::whole;
       break;
-    case Place::length:
-    case Place::data:
+    case BodyPlace::length:
+    case BodyPlace::data:
       break;
   }
 }

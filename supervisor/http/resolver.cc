@@ -146,7 +146,7 @@ class NameLookup {
   }
 
   void act(ares_socket_t readable, ares_socket_t writable) {
-    const Doing doing(LoopWork::other);
+    const NamedWork named_work(LoopWork::other);
     ::ares_process_fd(channel_, readable, writable);
     set_timer();
   }

@@ -1,5 +1,5 @@
 // send_reply(): the last bytes to a client whose connection is closed then. Used by: endpoint.cc, supervisor/agent/. No
-// errors: a client that has left gets nothing. There is no time limit: the caller shuts the socket down when one is
+// errors: a client that has left gets no reply. There is no time limit: the caller shuts the socket down when one is
 // over.
 #pragma once
 #include <cstddef>

@@ -22,7 +22,7 @@ struct Begun {
   std::string policy;
   uint64_t code_bytes = 0;
   int64_t at_ms = 0;                 // since 1970
-  std::optional<uint32_t> uid = {};  // of the client; nullopt: none, or not known, in rows of older versions
+  std::optional<uint32_t> uid = {};  // of the client; nullopt: absent, or not known, in rows of older versions
   std::string principal = {};        // "token:ci"; empty: the user `uid`
 };
 

@@ -1,4 +1,4 @@
-// History: reads the journal's executions page by page, newest first, and one execution with all that is stored of it:
+// History: reads the journal's executions page by page, newest first, and one execution with all its details:
 // its numbers, its details (receipt, changed files), and its calls and approvals from the audit chain.
 // Source: executions.h, execution_details.h, audit.h. Used by: journal.cc for D-Bus, supervisor/cli/admin/ for a file
 // without a daemon. All functions only read, on any connection.
@@ -43,7 +43,7 @@ Result<HistoryPage> read_history(Database& database, const HistoryFilter& filter
 
 struct ExecutionStory {
   HistoryRow row;
-  std::optional<ExecutionDetails> details;  // nullopt: none were stored
+  std::optional<ExecutionDetails> details;  // nullopt: not stored
   std::vector<ChainEntry> entries;          // calls, approvals and questions of its code, oldest first
   bool has_more_entries = false;
 };

@@ -118,7 +118,7 @@ Task<> Writer::write() {
       return {};
     };
     static_cast<void>(co_await thread_->run(job));
-    const Doing doing(LoopWork::journal);
+    const NamedWork named_work(LoopWork::journal);
     const auto done = std::exchange(commit_, nullptr);
     give_back(*done);
     for (const Ticket& ticket : done->group) ticket->done.fire();

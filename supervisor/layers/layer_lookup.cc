@@ -67,7 +67,7 @@ class LayerLookup {
   }
 
   // A path that two of the layers have with different contents, or a Python module that they have in different forms
-  // (numpy.py beside numpy/), as a sentence; empty: there is none.
+  // (numpy.py beside numpy/), as a sentence; empty: absent.
   std::string conflict_of(const policies::PackageLayers& layers) {
     std::map<std::string, std::pair<const LayerEntry*, const policies::PackageLayer*>> seen;
     std::map<std::string, std::pair<std::set<std::string>, const policies::PackageLayer*>> modules;

@@ -26,7 +26,7 @@ struct NamedLayer {
   std::string built;                 // "2026-11-27T09:00:00Z"
   uint64_t bytes = 0, files = 0;     // of its files; files, folders and links
   std::vector<std::string> sources;  // names of archives: "python3-six_1.16.0-4_all.deb"
-  Offers offers;
+  LayerOffers offers;
 };
 
 // quick: the fingerprint (tree_scan.h); only if it differs, all hashes. whole: all hashes in any case.

@@ -22,7 +22,7 @@ std::vector<std::string> first_of(const std::set<std::string, std::less<>>& name
 
 }  // namespace
 
-Offers offers_of(const Manifest& manifest) {
+LayerOffers offers_of(const Manifest& manifest) {
   std::set<std::string, std::less<>> python, node;
   for (const LayerEntry& entry : manifest.entries) {
     const std::string_view module = python_module_of(entry.path);

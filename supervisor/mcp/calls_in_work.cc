@@ -127,7 +127,7 @@ void Conversation::finish(RunningCall& call, Answer answer) {
   if (node.empty()) return;  // in the destructor
   const RequestId& id = call.context.id;
   call.unread->set(0);
-  const Doing doing(LoopWork::answer, &name());
+  const NamedWork named_work(LoopWork::answer, &name());
   const auto error = answer ? std::nullopt : std::optional(answer.error().code);
   reply(&id, answer ? result_line(id, *answer) : error_line(id, answer.error()), error,
         std::exchange(call.batch, nullptr));

@@ -125,7 +125,7 @@ void Connection::hand_to_http() {
 }
 
 Connection::Progress Connection::handle_lines() {
-  const Doing doing(LoopWork::client_message, &conversation_->name());
+  const NamedWork named_work(LoopWork::client_message, &conversation_->name());
   Outbox::Cork cork(outbox_);
   for (int lines = 0; lines < kLinesPerTurn; lines++) {
     if (needs_room()) return Progress::room_needed;

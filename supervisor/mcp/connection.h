@@ -2,6 +2,8 @@
 // writes the answers.
 // Made by: Listener, for each accept(). When the connection ends, it calls `on_end` from a later turn of the loop, and
 // `on_end` destroys it. The destructor cancels every request that still runs.
+// Errors: those of open(). A line that is no JSON-RPC message is answered with an error; after an error of the socket,
+// and when the client does not read its answers, the connection ends.
 #pragma once
 #include <chrono>
 #include <functional>

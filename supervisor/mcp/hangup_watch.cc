@@ -14,7 +14,7 @@ std::unique_ptr<HangupWatch> HangupWatch::start(Loop& loop, int socket, std::fun
   hangup->box_.reset(box.release());
   // The watcher itself asks only for UV_PRIORITIZED (out-of-band data).
   uv_poll_start(&hangup->box_->handle, UV_PRIORITIZED, [](uv_poll_t* handle, int, int) {
-    const Doing doing(LoopWork::other);
+    const NamedWork named_work(LoopWork::other);
     uv_poll_stop(handle);  // out-of-band data would wake the loop without end; a failed write shows the close
     static_cast<Box*>(handle->data)->fn();
   });

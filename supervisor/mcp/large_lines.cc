@@ -37,7 +37,7 @@ Task<> Connection::on_large(LineSplitter::Item item) {
   auto json = co_await server_.json_work()->run(std::move(owner), text.size(), std::move(job));
   input_.large.reset();
   if (!json) co_return refuse({}, {ErrorCode::internal_error, json.error().what, {}});
-  const Doing doing(LoopWork::client_message, &conversation_->name());
+  const NamedWork named_work(LoopWork::client_message, &conversation_->name());
   const LoopShare::Use use(*account().loop);
   Outbox::Cork cork(outbox_);
   on_json(text, *std::move(json));

@@ -1,5 +1,6 @@
 // Listener: accepts clients on a Unix stream socket, asks the kernel for their credentials, and owns their connections.
-// Source of the socket: inherited (systemd, LISTEN_FDS) or made by listen_at(). Used by: supervisor/daemon/clients.cc.
+// Source of the socket: inherited (systemd, LISTEN_FDS) or made by listen_at(). Used by:
+// supervisor/daemon/client_doors.cc.
 #pragma once
 #include <functional>
 #include <list>

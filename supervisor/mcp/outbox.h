@@ -2,6 +2,7 @@
 // has room. Bounded in bytes: while full() is true, the connection reads no more requests. Beyond the hard limit, or
 // when the client reads no byte for `slow_reader`, the outbox breaks.
 // Callbacks are called from a later turn of the loop, never from inside send().
+// Errors: no function fails. After an error of the socket the outbox is broken: it drops all lines and calls on_broken.
 #pragma once
 #include <chrono>
 #include <functional>

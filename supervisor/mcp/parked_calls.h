@@ -2,7 +2,7 @@
 // the client's principal and a random key of 128 bits, the `requestState` of the answer: on any connection, as MCP
 // 2026-07-28 demands. A call outlives the conversation that it began in for some time, and so does an answer that is
 // made while it is parked.
-// Each principal has a limit of calls and of bytes in kept answers. No principal finds the calls of another one.
+// Each principal has a limit of calls and of bytes in stored answers. No principal finds the calls of another one.
 // Owned by: Server. Used by: Conversation. No errors.
 #pragma once
 #include <chrono>
@@ -19,7 +19,7 @@ namespace mcp {
 
 struct ParkedLimits {
   size_t calls = 8192;                          // of one principal; the limits of one connection are lower
-  size_t answer_bytes = 64 << 20;               // kept answers of one principal
+  size_t answer_bytes = 64 << 20;               // stored answers of one principal
   size_t conversation_answer_bytes = 8 << 20;   // the part of them from one conversation
   std::chrono::milliseconds patience{600'000};  // how long an answer waits
 };

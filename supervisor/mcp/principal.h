@@ -50,8 +50,8 @@ class Principal {
     return Principal(std::make_shared<const Data>(std::move(data)));
   }
 
-  // `claim`: the value that rules may use for the tenant's name, without ']'; empty: none. A subject with another claim
-  // is another principal. The claim stands before the subject, which may contain any character.
+  // `claim`: the value that rules may use for the tenant's name, without ']'; empty: absent. A subject with another
+  // claim is another principal. The claim stands before the subject, which may contain any character.
   static Principal of_subject(const std::string& subject, const std::string& claim, const std::string& issuer) {
     Data data;
     data.kind = Kind::subject;
@@ -62,7 +62,7 @@ class Principal {
     return Principal(std::make_shared<const Data>(std::move(data)));
   }
 
-  // The tenant and the policy that another node has given to a principal of its own.
+  // The tenant and the policy that another node has given to one of its principals.
   struct NodeTenant {
     std::string account, policy, policy_hash;
   };
@@ -97,12 +97,12 @@ class Principal {
   const std::optional<PeerProcess>& peer() const { return data_->peer; }
   // The token's name; empty: the principal has none.
   const std::string& token() const { return data_->token; }
-  // Of Kind::subject; else empty.
+  // The subject and tenant claim of a JWT (Kind::subject); otherwise empty.
   const std::string& subject() const { return data_->subject; }
   const std::string& claim() const { return data_->claim; }
-  // Of Kind::node; else empty.
+  // The tenant for whom another node acts (Kind::node); otherwise empty.
   const NodeTenant& node_tenant() const { return data_->tenant; }
-  // The ids of the peer process; -1, which no user and no process has: there is none.
+  // The ids of the peer process; -1, which no user and no process has: there is no peer.
   uid_t uid() const { return peer() ? peer()->uid : static_cast<uid_t>(-1); }
   pid_t pid() const { return peer() ? peer()->pid : -1; }
 

@@ -78,7 +78,7 @@ Task<> Conversation::promote(std::weak_ptr<Conversation*> self, TaskCalls& tasks
   tasks::NewTask asked = tasks.new_task(call->context);
   auto task = co_await tasks.store().begin(std::move(asked));
   if (!task) {
-    log_debug("a call goes on without becoming a task: {}", task.error().what);
+    log_debug("a call continues without becoming a task: {}", task.error().what);
     co_return;
   }
   call = promotable(self, id, token);

@@ -14,14 +14,14 @@ namespace {
 constexpr size_t kFullPage = 100;  // resources on a page; then no further provider is asked
 
 // The place where a page begins; as a cursor "<index of the provider>:<the provider's own cursor>".
-struct Place {
+struct CursorPlace {
   size_t provider = 0;
   std::string cursor;
   std::string text() const { return std::to_string(provider) + ":" + cursor; }
 };
 
-std::optional<Place> parse_place(const std::string& text, size_t providers) {
-  Place place;
+std::optional<CursorPlace> parse_place(const std::string& text, size_t providers) {
+  CursorPlace place;
   if (text.empty()) return place;
   const size_t colon = text.find(':');
   if (colon == text.npos) return {};

@@ -73,7 +73,7 @@ inline size_t copies_of_answer(const std::shared_ptr<ResponseFilter>& response_f
 
 template <class Texts>
 Result<> redact_any(ResponseFilter& response_filter, Texts& texts) {
-  const Doing doing(LoopWork::personal_data);
+  const NamedWork named_work(LoopWork::personal_data);
   if constexpr (std::is_same_v<Texts, Json>) {
     return redact_value(response_filter, texts);
   } else {

@@ -50,7 +50,7 @@ struct RunningCall {
   std::shared_ptr<Elicitation> add_question(ElicitationForm form, std::function<void(Elicited)> answered);
   // Forgets questions that were taken back. False: no question is open.
   bool has_open_questions();
-  // The open questions by their names, as the members of an object; empty: there is none.
+  // The open questions by their names, as the members of an object; empty: absent.
   std::string open_questions();
   // Takes the valid answers to open questions out of an object by their names. Anything else is ignored.
   void give_answers(const Json& responses);

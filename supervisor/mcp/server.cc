@@ -332,7 +332,7 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   } else if (needed > max_bytes) {
     if (json_work_) json_work_->free_elsewhere(std::move(result));
   } else {
-    const Doing doing(LoopWork::answer);
+    const NamedWork named_work(LoopWork::answer);
     members.reserve(needed + needed / 8 + 256);
     append_tool_result(members, result, context.version);
     finish_result(members, context.version, identity_, result.meta);
@@ -434,7 +434,7 @@ Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& con
     *given = std::move(looked_at->second);
     if (draining_) co_return not_run_while_draining();
   } else {
-    const Doing doing(LoopWork::arguments);
+    const NamedWork named_work(LoopWork::arguments);
     checked = check_arguments(tool->input_schema, tool->spellings, *given);
   }
   if (auto wrong = wrong_with(context, *tool, checked)) co_return ToolResult::error(*wrong);

@@ -1,6 +1,8 @@
 // Server: holds all registered tools, prompts, resources and methods, and answers every MCP method. It knows no
 // sockets: each Conversation passes requests, each with a RequestContext. Register all definitions before the first
 // connection. It must outlive tasks that wait for drained(), and every Listener and Connection that uses it.
+// Errors: JSON-RPC errors for the client. An exception of a handler is a bug: it is logged, and the client gets the
+// error "Internal error".
 #pragma once
 #include <map>
 #include <memory>

@@ -4,6 +4,7 @@
 // If a list changes often, each client gets the first notification at once, and further ones at most once a second.
 // Source of changes: the program, by Server::lists_changed() and resource_updated(); the TaskStore. No call waits: a
 // client that reads slowly loses notifications, as it loses progress. Used by: Server, Conversation.
+// Errors: wishes of another form, or too many of them, are an RpcError (invalid_params). Notifications cannot fail.
 #pragma once
 #include <functional>
 #include <list>

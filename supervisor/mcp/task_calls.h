@@ -55,9 +55,9 @@ class TaskCalls : private CallHost {
 
   // Becomes the call's host. `id`: of its task in the store; empty: the call is detached.
   void take(std::unique_ptr<RunningCall> call, std::string id);
-  // The call of a task that has not ended; nullptr: there is none.
+  // The call of a task that has not ended; nullptr: absent.
   RunningCall* find(const std::string& id);
-  // The open questions of a task, as the members of an object; empty: there is none.
+  // The open questions of a task, as the members of an object; empty: absent.
   std::string input_requests(const std::string& id);
   // Gives answers to open questions; others are ignored.
   void give_answers(const std::string& id, const Json& responses);

@@ -81,8 +81,8 @@ class UnreadAccount : public std::enable_shared_from_this<UnreadAccount> {
   std::shared_ptr<UnreadBudget> budget_;
   size_t bytes_ = 0;
   std::set<UnreadShare*> shares_;
-  using Place = std::pair<bool, uint64_t>;  // false if the share has read; then the number of its arrival
-  std::map<Place, UnreadShare*> line_;      // shares that wait for room
+  using PlaceInLine = std::pair<bool, uint64_t>;  // false if the share has read; then the number of its arrival
+  std::map<PlaceInLine, UnreadShare*> line_;      // shares that wait for room
   uint64_t arrivals_ = 0;
   Deadline patience_;
 };

@@ -91,7 +91,7 @@ void add_tasks(OpenMetricsText& text, const TaskNumbers& tasks) {
   text.family("warder_tasks", "gauge", "", "Background executions and tasks of the protocol, by state.");
   text.sample("", {{"state", "running"}}, tasks.running);
   text.sample("", {{"state", "ended"}}, tasks.ended);
-  text.family("warder_task_results_bytes", "gauge", "bytes", "The kept results of tasks that have ended.");
+  text.family("warder_task_results_bytes", "gauge", "bytes", "The stored results of tasks that have ended.");
   text.sample("", {}, tasks.result_bytes);
 }
 
@@ -103,7 +103,7 @@ void add_proposals(OpenMetricsText& text, const ProposalNumbers& proposals) {
               "What these proposals hold on the disk, with the files that an undo brings back.");
   text.sample("", {}, proposals.bytes);
   text.family("warder_proposal_results", "counter", "",
-              "What became of proposals: committed, conflict (nothing was changed), undone, discarded, expired.");
+              "What became of proposals: committed, conflict (no change), undone, discarded, expired.");
   for (const auto& [result, count] : proposals.results) text.sample("_total", {{"result", result}}, count);
 }
 

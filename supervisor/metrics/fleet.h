@@ -19,7 +19,7 @@ struct TenantNumbers {
   BusiestTenants::Sum sum;
   uint64_t running = 0, waiting = 0;  // executions now
   uint64_t connections = 0;
-  // Of its default workspace, as last counted. has_workspace is false for the sum of other tenants.
+  // The use and limits of the default workspace, as last counted. has_workspace is false for the sum of other tenants.
   bool has_workspace = false;
   uint64_t workspace_bytes = 0, workspace_limit_bytes = 0, workspace_files = 0, workspace_limit_files = 0;
 };

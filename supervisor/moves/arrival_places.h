@@ -15,12 +15,14 @@ class ArrivalPlaces {
   static constexpr size_t kMaxInAll = 4, kMaxOfNode = 2;
 
   // One arrival, from its beginning to its end. The ArrivalPlaces must outlive it.
-  class Place {
+  class TakenPlace {
    public:
-    Place(ArrivalPlaces& all, std::string node) : all_(all), of_node_(all.by_node_, std::move(node)) { all_.taken_++; }
-    ~Place() { all_.taken_--; }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
+    TakenPlace(ArrivalPlaces& all, std::string node) : all_(all), of_node_(all.by_node_, std::move(node)) {
+      all_.taken_++;
+    }
+    ~TakenPlace() { all_.taken_--; }
+    TakenPlace(const TakenPlace&) = delete;
+    TakenPlace& operator=(const TakenPlace&) = delete;
 
    private:
     ArrivalPlaces& all_;
@@ -28,7 +30,7 @@ class ArrivalPlaces {
   };
 
   // `node`: the sender.
-  Result<std::unique_ptr<Place>> enter(const std::string& node);
+  Result<std::unique_ptr<TakenPlace>> enter(const std::string& node);
 
  private:
   size_t taken_ = 0;

@@ -131,7 +131,7 @@ Task<Result<>> HomeMover::send(const PackedHome& packed, std::string node, clust
   co_return Result<>{};
 }
 
-// It ends only when the cluster has answered: until then it is not known whether the files here still count.
+// The task ends only when the cluster has answered: until then it is not known whether the files here still count.
 Task<Result<bool>> HomeMover::settle_record(LeavingHome leaving) {
   for (bool is_told = false;; is_told = true) {
     const auto home = co_await cluster::fence_home(services_.link, leaving.id, leaving.epoch);

@@ -57,7 +57,7 @@ void HomeReceiver::take(AsyncFd socket, cluster::Push push) {
 }
 
 // The arrival has `place` until it has ended.
-Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::Place> place) {
+Task<> HomeReceiver::serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::TakenPlace> place) {
   const std::string name = push.id.text(), from = push.node;
   const auto epoch = co_await receive(socket, std::move(push));
   Json answer = {{"taken", {{"epoch", epoch.value_or(0)}}}};
@@ -99,7 +99,7 @@ Task<Result<uint64_t>> HomeReceiver::receive(AsyncFd& socket, cluster::Push push
   if (mover_.is_leaving(push.id)) co_return fail(Code::unavailable, "the workspace is leaving this node");
   if (!arriving_.insert(push.id).second) co_return fail(Code::unavailable, "the workspace is arriving already");
   const Arrival arrival(arriving_, push.id);
-  // It was a home before, or the workspace was not shared then.
+  // The folder has contents if this node was the home before, or the workspace was not shared then.
   const auto contents = co_await contents_of(push.id);
   if (contents && !contents->empty()) co_return has_contents(push.id, *contents, false);
   const auto arriving = std::make_shared<MoveFiles::Arriving>();

@@ -35,7 +35,7 @@ class HomeReceiver {
   void complete(ArrivedHome arrived);
 
  private:
-  Task<> serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::Place> place);
+  Task<> serve(AsyncFd socket, cluster::Push push, std::unique_ptr<ArrivalPlaces::TakenPlace> place);
   Task<Result<uint64_t>> receive(AsyncFd& socket, cluster::Push push);
   Task<Result<>> read_all(AsyncFd& socket, MoveFiles::Arriving arriving, uint64_t bytes);
   Task<Result<>> stage(MoveFiles::Arriving arriving, MoveFiles::Staging staging);

@@ -33,7 +33,7 @@ constexpr unsigned kTrashSlice = 500;
 constexpr uint64_t kMaxTrash = 10'000'000'000ull;  // operations: no jail adds files any longer
 constexpr uint64_t kBesideBytes = 1 << 30;         // logs of sessions, skills, vault
 constexpr uint64_t kBesideEntries = 200'000;
-// Of the daemon's work at this moment, or of proposals, which name files by inode.
+// Folders of the daemon's work at this moment, and of proposals, which name files by inode.
 const std::array<const char*, 2> kOfThisNode = {"unfinished", "staging"};
 // Folders of a workspace, and their contents in words.
 constexpr std::pair<const char*, const char*> kContents[] = {{"workspace", "files"},

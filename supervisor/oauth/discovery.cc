@@ -20,7 +20,7 @@ constexpr const char* kProbe =
     R"({"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{)"
     R"("io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}})";
 
-// The document at the first of the places that has one; nullopt: none has. Errors: a place cannot be asked.
+// The document at the first of the places that has one; nullopt: no place has it. Errors: a place cannot be asked.
 Task<Result<std::optional<std::string>>> first_document(http::HttpClient& client, const TokenTarget& target,
                                                         std::vector<std::string> places) {
   for (const auto& place : places) {
@@ -116,12 +116,12 @@ Task<Result<Discovered>> discover(http::HttpClient& client, const TokenTarget& t
     if (found.scopes.empty()) found.scopes = (*resource)->scopes;
   }
   std::string issuer = settings.issuer;
-  Plain plain = Plain::loopback;  // for an administrator's own word; not for a server's
+  PlainHttp plain = PlainHttp::loopback;  // for an administrator's own word; not for a server's
   if (issuer.empty()) {
     issuer = has_resource ? (*resource)->authorization_servers.front() : own_issuer(target.url);
     plain = plain_for(target.url);
   } else if (issuer.starts_with("https://")) {
-    plain = Plain::never;
+    plain = PlainHttp::never;
   }
   CO_TRY(const auto text, co_await first_document(client, target, issuer_metadata_places(issuer)));
   if (!text)

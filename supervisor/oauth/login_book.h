@@ -24,7 +24,7 @@ class LoginBook {
     renewals_.emplace(loop);
   }
 
-  // Reads the files. Tasks in ready() go on when it is done.
+  // Reads the files. Tasks in ready() continue when it is done.
   Task<> read();
   Task<> ready();
   // nullptr: no login.
@@ -32,7 +32,7 @@ class LoginBook {
   size_t count_of(std::string_view server) const;
   // The owners of logins at a server, by name.
   std::vector<std::string> owners_of(std::string_view server) const;
-  // After an error the tokens are kept in memory alone.
+  // After an error the tokens are in memory only.
   Task<Result<>> keep(LoginName name, Tokens tokens);
   // Whether there was a login.
   Task<Result<bool>> remove(LoginName name);
@@ -46,7 +46,7 @@ class LoginBook {
     if (renewals_) renewals_->spawn(std::move(renewal));
   }
 
-  // From now on, nothing is read, stored or sent.
+  // From now on, no data is read, stored or sent.
   void close() {
     disk_ = nullptr;
     renewals_.reset();

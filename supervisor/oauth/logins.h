@@ -1,7 +1,7 @@
 // Logins: the logins of persons at upstream servers, and the sources of tokens for all connections.
 //   begin() --URL--> a person's browser --redirect--> the command line's loopback port --> finish()
 // A login begins and ends in this daemon: state, PKCE verifier and client secret never leave it; the redirect carries a
-// code that is worth nothing without them.
+// code that is useless without them.
 // Source: D-Bus (supervisor/bus/logins.cc), through UpstreamServers. Errors: invalid (the redirect), denied (the
 // authorization server, or a redirect that does not belong to the login), not_found, exhausted, unavailable.
 // Facts: RFC 6749 section 4.1, RFC 7636, RFC 8252, RFC 8707, RFC 9207.
@@ -36,7 +36,7 @@ class Logins {
   const LoginBook& book() const { return *book_; }
   // The same source for all connections with these names and settings.
   std::shared_ptr<TokenSource> source(const TokenTarget& target, const std::string& owner);
-  // The login of that owner that fits the settings; nullptr: none. For client_credentials always nullptr.
+  // The login of that owner that fits the settings; nullptr: absent. For client_credentials always nullptr.
   const Tokens* login(const TokenTarget& target, const std::string& owner);
 
   // `redirect`: http://127.0.0.1:PORT/PATH. `scopes`: those of the settings if empty.
@@ -52,7 +52,7 @@ class Logins {
 
  private:
   struct Pending;
-  // Revokes the tokens of a login that is deleted here.
+  // Revokes the tokens of a deleted login.
   static Task<Result<>> revoke(std::shared_ptr<LoginBook> book, TokenTarget target, Tokens tokens);
   static Task<> forget(std::shared_ptr<LoginBook> book, LoginName name, std::optional<TokenTarget> target);
   Result<> take_place(const std::string& id, std::shared_ptr<Pending> pending);

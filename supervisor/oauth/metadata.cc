@@ -35,7 +35,7 @@ std::vector<std::string> texts_in(const Json& object, const char* key) {
   return all;
 }
 
-Result<std::string> endpoint_in(const Json& object, const char* key, Plain plain) {
+Result<std::string> endpoint_in(const Json& object, const char* key, PlainHttp plain) {
   std::string url = text_in(object, key);
   if (url.empty()) return url;
   auto fits = check_endpoint(url, plain);
@@ -54,7 +54,7 @@ Result<ProtectedResource> read_protected_resource(std::string_view text, std::st
   TRY(const Json document, read_document(text));
   ProtectedResource all;
   all.resource = text_in(document, "resource");
-  const Plain plain = plain_for(server_url);
+  const PlainHttp plain = plain_for(server_url);
   const bool fits = check_endpoint(all.resource, plain).has_value() && all.resource.find('?') == std::string::npos &&
                     is_resource_of(all.resource, server_url);
   if (!fits)
@@ -70,8 +70,8 @@ Result<ProtectedResource> read_protected_resource(std::string_view text, std::st
   return all;
 }
 
-// Else a hostile server could send people to the login page of an honest one, and get the code at its own
-// token_endpoint (mix-up, RFC 9700, section 4.4).
+// The endpoints must belong to the issuer: otherwise a hostile server could send people to the login page of an honest
+// one, and get the code at its own token_endpoint (mix-up, RFC 9700, section 4.4).
 Result<> expect_origin_of_issuer(const AuthorizationServer& server) {
   for (const auto& [key, url] : {std::pair{"authorization_endpoint", &server.authorization_endpoint},
                                  std::pair{"registration_endpoint", &server.registration_endpoint}})
@@ -83,7 +83,7 @@ Result<> expect_origin_of_issuer(const AuthorizationServer& server) {
   return {};
 }
 
-Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, Plain plain,
+Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, PlainHttp plain,
                                                       NamedBy named_by) {
   TRY(const Json document, read_document(text));
   AuthorizationServer all;

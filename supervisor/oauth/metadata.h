@@ -25,7 +25,7 @@ struct ProtectedResource {
 
 struct AuthorizationServer {
   std::string issuer, authorization_endpoint, token_endpoint;
-  std::string registration_endpoint, revocation_endpoint;  // empty: it has none
+  std::string registration_endpoint, revocation_endpoint;  // empty: absent
   std::vector<std::string> token_auth_methods;             // how clients authenticate at the token endpoint
   std::optional<bool> has_offline_access;  // the scope of refresh tokens; nullopt: it does not list its scopes
   bool has_s256 = false;                   // PKCE with S256
@@ -38,7 +38,7 @@ Result<ProtectedResource> read_protected_resource(std::string_view text, std::st
 // The document's issuer must be `issuer`, to the byte. If the MCP server named it, and not the administrator, people
 // and registrations go to that issuer's origin only.
 enum class NamedBy { administrator, server };
-Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, Plain plain,
+Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, PlainHttp plain,
                                                       NamedBy named_by);
 
 }  // namespace oauth

@@ -13,7 +13,7 @@ constexpr size_t kMaxScopes = 64, kMaxScope = 256, kMaxClient = 1024;
 
 // Facts: draft-ietf-oauth-client-id-metadata-document, section 2.
 Result<> check_client_document(const std::string& url, const std::string& key) {
-  auto fits = check_endpoint(url, Plain::never);
+  auto fits = check_endpoint(url, PlainHttp::never);
   if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(key));
   const std::string path = path_of_url(url) + "/";
   if (path == "/" || path.find("/./") != path.npos || path.find("/../") != path.npos)
@@ -58,7 +58,7 @@ Result<OAuthSettings> read_settings(const Json& object, const std::string& path)
     return fail(Code::invalid, path + ".grant: client_credentials needs client_id and client_secret");
   if (settings.has_client_document()) CHECKED(check_client_document(settings.client_id, path + ".client_id"));
   if (!settings.issuer.empty()) {
-    auto fits = check_endpoint(settings.issuer, Plain::loopback);
+    auto fits = check_endpoint(settings.issuer, PlainHttp::loopback);
     if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(path + ".issuer"));
   }
   return settings;

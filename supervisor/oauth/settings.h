@@ -17,7 +17,7 @@ struct OAuthSettings {
   enum class Grant { authorization_code, client_credentials };
   Grant grant = Grant::authorization_code;
   std::string client_id;            // empty: the daemon registers itself at each login (RFC 7591)
-  std::string client_secret;        // absolute path of the file with the secret; empty: none
+  std::string client_secret;        // absolute path of the file with the secret; empty: absent
   std::vector<std::string> scopes;  // to ask for; empty: those that the server names
   std::string issuer;               // the authorization server; empty: the one that the server names
   // client_id is the URL of a document about the client, which authorization servers read (client ID metadata

@@ -1,7 +1,7 @@
 // TokenSource: the bearer token for the requests to one upstream server, for one owner. It renews tokens: when they are
-// about to end, or when the server refuses one. Requests at the same time share one renewal, which goes on if its
+// about to end, or when the server refuses one. Requests at the same time share one renewal, which continues if its
 // callers leave, and if this source is replaced by one with other settings: a rotated refresh token must not be lost,
-// and none must be used twice.
+// and no token must be used twice.
 // Tokens of a person's login are stored (login_book.h), those by client_credentials are in memory alone.
 // Made by: logins.cc. Used by: upstream/http_transport.cc. Errors: unavailable: no login, or no token can be had; the
 // hint is the command that helps. No error has a part of a token.
@@ -19,7 +19,7 @@ namespace oauth {
 
 class TokenSource : public std::enable_shared_from_this<TokenSource> {
  public:
-  // `former`: the source of the same login that this one replaces; nullptr: there was none.
+  // `former`: the source of the same login that this one replaces; nullptr: absent.
   TokenSource(std::shared_ptr<LoginBook> book, TokenTarget target, std::string owner,
               std::shared_ptr<TokenSource> former = nullptr);
   TokenSource(const TokenSource&) = delete;
@@ -30,7 +30,7 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   Task<Result<std::string>> renewed(std::string refused);
   // The texts that no message of the server may show: tokens that were sent to it.
   const std::vector<std::string>& sent() const { return sent_; }
-  // The login that fits the configuration; nullptr: none.
+  // The login that fits the configuration; nullptr: absent.
   const Tokens* login() const;
   Error needs_login(std::string why) const;
   // What to do if the server wants these scopes, too; empty: it does not name them. The command also names the scopes

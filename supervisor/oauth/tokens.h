@@ -25,9 +25,9 @@ struct ClientIdentity {
 };
 
 struct Tokens {
-  std::string access, refresh;      // refresh empty: none
+  std::string access, refresh;      // refresh empty: absent
   std::string token_endpoint;       // to renew at
-  std::string revocation_endpoint;  // to end the login at; empty: none. The refresh token is sent to these two alone
+  std::string revocation_endpoint;  // to end the login at; empty: absent. The refresh token is sent to these two alone
   std::string issuer, resource;     // that they are for
   ClientIdentity client;
   std::vector<std::string> scopes;
@@ -38,7 +38,7 @@ using Clock = std::chrono::system_clock;
 int64_t seconds_now();
 
 // A reply of the token endpoint. `asked`: the scopes of the request; if there are any, the reply may not have others.
-// Sets access, refresh, scopes, expires_at of `into`; a reply without a refresh token leaves the former one.
+// Sets access, refresh, scopes, expires_at of `into`; a reply without a refresh token leaves the older one.
 // Errors also: denied, with the server's error code in `rule`: "invalid_grant".
 Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::string>& asked, Tokens& into);
 // A reply of the revocation endpoint (RFC 7009, section 2.2).

@@ -48,18 +48,18 @@ Result<std::string> unescaped(std::string_view text) {
 
 }  // namespace
 
-Result<> check_endpoint(std::string_view url, Plain plain) {
+Result<> check_endpoint(std::string_view url, PlainHttp plain) {
   TRY(const auto place, http::parse_url(url));
   if (url.find('#') != url.npos) return fail(Code::invalid, "the URL has a fragment");
   if (place.secure) return {};
   const bool is_v6 = place.host.find(':') != std::string::npos;
   const std::string host = is_v6 ? "[" + place.host + "]" : lower(place.host);
-  if (plain == Plain::loopback && is_loopback_host(host)) return {};
+  if (plain == PlainHttp::loopback && is_loopback_host(host)) return {};
   return fail(Code::invalid, "the URL is not https");
 }
 
-Plain plain_for(std::string_view server_url) {
-  return server_url.starts_with("http://") ? Plain::loopback : Plain::never;
+PlainHttp plain_for(std::string_view server_url) {
+  return server_url.starts_with("http://") ? PlainHttp::loopback : PlainHttp::never;
 }
 
 std::string origin_of(std::string_view url) {
@@ -86,13 +86,13 @@ bool is_resource_of(std::string_view resource, std::string_view url) {
 }
 
 Result<> check_redirect(std::string_view url) {
-  CHECKED(check_endpoint(url, Plain::loopback));
+  CHECKED(check_endpoint(url, PlainHttp::loopback));
   if (!url.starts_with("http://") || url.find('?') != url.npos)
     return fail(Code::invalid, "the redirect is not a URL like http://127.0.0.1:PORT/PATH");
   return {};
 }
 
-// Of "https://host:443/a" as "https://host:443": the text of the origin as it was written, not in lower case.
+// The origin of a URL as it was written, not in lower case: "https://host:443" for "https://host:443/a".
 static std::string_view written_origin(std::string_view url) {
   return url.substr(0, url.find_first_of("/?#", url.find("://") + 3));
 }

@@ -14,11 +14,11 @@
 namespace oauth {
 
 // loopback: http is allowed to 127.0.0.0/8, ::1 and localhost. never: only https.
-enum class Plain { never, loopback };
+enum class PlainHttp { never, loopback };
 // An endpoint is https, or what `plain` allows; it has neither user nor fragment.
-Result<> check_endpoint(std::string_view url, Plain plain);
+Result<> check_endpoint(std::string_view url, PlainHttp plain);
 // What a server may name: http only if the server itself is reached by http.
-Plain plain_for(std::string_view server_url);
+PlainHttp plain_for(std::string_view server_url);
 // "https://host:port", in lower case, with the port. `url` was checked.
 std::string origin_of(std::string_view url);
 // "/mcp", without the query; "/" is empty, and so is the '/' at the end.

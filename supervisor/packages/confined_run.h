@@ -1,8 +1,8 @@
-// run_confined(): runs a program that reads a stranger's files (npm, tar) as a user that owns nothing else. The program
-// has one folder that it may write, sees no home folders and none of Warder's files, has no capabilities, no other
-// processes, and a network only if it is asked for. All its processes are dead when the call returns.
-// Source: namespaces(7), mount_setattr(2). Used by: npm_package.cc, with the privileges of root. Not a jail: nothing of
-// a package is executed here (`npm --ignore-scripts`), so the programs are trusted, and their input is not. Errors:
+// run_confined(): runs a program that reads a stranger's files (npm, tar) as a user that owns no other files. The
+// program has one folder that it may write, sees no home folders and none of Warder's files, has no capabilities, no
+// other processes, and a network only if it is asked for. All its processes are dead when the call returns. Source:
+// namespaces(7), mount_setattr(2). Used by: npm_package.cc, with the privileges of root. Not a jail: nothing of a
+// package is executed here (`npm --ignore-scripts`), so the programs are trusted, and their input is not. Errors:
 // denied: not root; unavailable: it cannot be started, took too long, or did not end with status 0, with its last
 // output; exhausted: it wrote more than its folder may hold.
 #pragma once

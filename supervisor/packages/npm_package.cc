@@ -131,7 +131,7 @@ Result<std::string> interpreter_of(const std::string& first_line, const std::str
               "name the program: --run PATH");
 }
 
-// Makes the missing folders, readable by all whatever the umask is. What exists already is not changed.
+// Makes the missing folders, readable by all with any umask. Existing folders are not changed.
 Result<> make_open_folders(const fs::path& folder) {
   std::error_code error;
   if (fs::is_directory(folder, error) || folder == folder.parent_path()) return {};
@@ -328,7 +328,7 @@ InstalledPackage::~InstalledPackage() {
   if (is_kept_) return;
   std::string taken_away = folder_;
   if (!former_.empty()) {
-    // If the exchange fails, both packages stay; the former one has a name that begins with a dot.
+    // If the exchange fails, both packages stay; the older one has a name that begins with a dot.
     if (::renameat2(AT_FDCWD, former_.c_str(), AT_FDCWD, folder_.c_str(), RENAME_EXCHANGE) < 0) return;
     taken_away = former_;
   }

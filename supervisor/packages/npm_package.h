@@ -22,7 +22,7 @@ struct PackageName {
 // "npm:@scope/name@1.2.3". Errors: invalid.
 Result<PackageName> parse_package(std::string_view text);
 
-// A tree that is ready to be copied: in a folder of its own, which is removed with this object.
+// A tree that can be copied now: in a folder of its own, which is removed with this object.
 class FetchedPackage {
  public:
   FetchedPackage() = default;
@@ -46,15 +46,15 @@ class FetchedPackage {
 // Downloads the package and its dependencies. npm checks each one against the registry's hash; a dependency without a
 // hash (from git or a URL) is refused. `registry`: empty: npm's own. Needs root.
 Result<FetchedPackage> fetch_package(const PackageName& package, const std::string& registry);
-// Unpacks a .tgz file: of `npm pack`, or of a folder in which `npm install` was run. `package`: its name in the latter.
-// Needs root.
+// Unpacks a .tgz file: of `npm pack`, or of a folder in which `npm install` was run. `package`: its name in that
+// folder. Needs root.
 Result<FetchedPackage> unpack_package(const std::string& file, const PackageName& package);
 // A folder of this machine as it is. Needs no root. Errors: denied: its path has a symbolic link.
 Result<FetchedPackage> package_in(const std::string& folder);
 
 // The words that start a package's program: {"/usr/bin/node", "/usr/local/lib/.../index.js"}. `installed`: the folder
 // that the root was copied to. `program`: relative to the package; empty: as its package.json says. Errors: invalid: it
-// has no such program, or no interpreter is known for it.
+// has no program of that name, or no interpreter is known for it.
 Result<std::vector<std::string>> start_words(const FetchedPackage& package, const std::string& installed,
                                              const std::string& program);
 
@@ -63,7 +63,7 @@ struct PackagePlace {
   std::string folder;                               // absolute, below /usr
   ExistingPackage other = ExistingPackage::refuse;  // about another package in that place
 };
-// InstalledPackage: a package in its place. Until keep(), the destructor undoes the installation: it puts the former
+// InstalledPackage: a package in its place. Until keep(), the destructor undoes the installation: it puts the older
 // package back, or removes the new one.
 class InstalledPackage {
  public:
@@ -74,9 +74,9 @@ class InstalledPackage {
   const std::string& folder() const { return folder_; }
   const CopiedTree& copied() const { return copied_; }
   bool replaced() const { return !former_.empty(); }
-  // The same package was there already: nothing was changed.
+  // The same package was there already, unchanged.
   bool is_shared() const { return is_shared_; }
-  // The package stays; the former one is removed.
+  // The package stays; the older one is removed.
   void keep();
 
  private:

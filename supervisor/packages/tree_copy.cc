@@ -52,7 +52,7 @@ class TreeCopy {
       if (::mkdirat(to, name.c_str(), 0755) < 0) return fail_errno(errno, "mkdir");
       Fd made(::openat(to, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
       if (!made) return fail_errno(errno, "open");
-      if (::fchmod(made.get(), 0755) < 0) return fail_errno(errno, "chmod");  // whatever the umask is
+      if (::fchmod(made.get(), 0755) < 0) return fail_errno(errno, "chmod");  // with any umask
       return folder(inner.get(), made.get(), depth + 1);
     }
     if (S_ISREG(status.st_mode)) return file(from, to, name);
@@ -93,7 +93,7 @@ class TreeCopy {
   CopiedTree copied_;
 };
 
-// Adds what is below `folder`. False: over a limit.
+// Adds the tree below `folder`. False: over a limit.
 bool count_tree(int folder, unsigned depth, const TreeLimits& limits, CopiedTree& counted) {
   if (depth > limits.depth) return false;
   const DirectoryStream entries = stream_of(Fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));

@@ -17,7 +17,7 @@ Task<Result<policies::Sanitized>> sanitize_in_turns(Loop& loop, std::string_view
   for (;;) {
     // Most texts are short and end in the first turn.
     for (int steps = 0; steps < kStepsOfATurn; steps++) {
-      const Doing doing(LoopWork::personal_data);
+      const NamedWork named_work(LoopWork::personal_data);
       CO_TRY(const policies::PiiScan::Step step, sanitizer.step());
       if (step == policies::PiiScan::Step::done) co_return sanitizer.take();
     }

@@ -2,7 +2,7 @@
 // interrupted is completed, and a completed commit is undone. Each step is one rename that keeps the entry that it
 // replaces; the inodes in the journal tell which steps were made.
 // Source: the files `journal.N` of a staging folder, N from 1. Only the daemon's user can write there; the file is
-// checked strictly all the same. Used by: commit.cc, proposal_folder.cc. Errors: invalid, a journal that is damaged;
+// checked strictly all the same. Used by: commit.cc, proposal_folder.cc. Errors: invalid, a damaged journal;
 // those of base/path.h.
 #pragma once
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class JournalState : uint8_t {
   forward,   // steps are being made; ends as `done`, or is withdrawn if another program interferes
   withdraw,  // steps are being taken back as far as possible; ends without a journal
   done,
-  back,  // an undo: steps are being taken back; ends as `undone`, or goes on as `redo`
+  back,  // an undo: steps are being taken back; ends as `undone`, or becomes `redo`
   redo,  // an undo found an interference: steps are made again as far as possible; ends as `done`
   undone,
 };
@@ -58,10 +58,10 @@ constexpr unsigned kMaxCommits = 1000;  // of one proposal
 std::string journal_name(unsigned number);  // "journal.1"
 Result<std::string> journal_text(const CommitJournal& journal);
 Result<CommitJournal> parse_journal(std::string_view text, unsigned number);
-// The state of a journal of which `begin` has the first line; nullopt: that is no first line of a journal.
+// The state of a journal of which `begin` has the first line; nullopt: it is no first line of a journal.
 std::optional<JournalState> state_of_journal(std::string_view begin);
 
-// The journal N of an open staging folder; nullopt: there is none.
+// The journal N of an open staging folder; nullopt: absent.
 Result<std::optional<CommitJournal>> read_journal(int staging, unsigned number);
 // Returns when the disk has it.
 Result<> write_journal(int staging, const CommitJournal& journal);

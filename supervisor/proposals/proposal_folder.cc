@@ -42,7 +42,7 @@ struct ProposalFolder::Contents {
   std::vector<StagedStep> steps;  // that are left
   unsigned journals = 0;
   std::vector<unsigned> done;              // numbers of journals
-  std::optional<CommitJournal> last_done;  // of the last of them
+  std::optional<CommitJournal> last_done;  // of the last commit
   RollResult recovered;                    // of the last journal
 };
 

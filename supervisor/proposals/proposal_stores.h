@@ -28,7 +28,7 @@ class ProposalStores {
   Task<Result<std::shared_ptr<ProposalStore>>> of(TenantPtr tenant, policies::StagingRules rules);
   // The store if it was opened, with the rules that it has; otherwise nullptr.
   std::shared_ptr<ProposalStore> find(const tenants::TenantId& id) const;
-  // Of all stores that were opened since the daemon's start, for metrics.
+  // The sums of all stores that were opened since the daemon's start, for metrics.
   struct Totals {
     uint64_t open = 0, bytes = 0;
     ProposalStore::Counters ended;

@@ -13,7 +13,7 @@ namespace {
 
 using tenants::FileKind;
 
-constexpr uint64_t kMaxLeftOut = 100;  // changes whose part is too long; each is compared before that is known
+constexpr uint64_t kMaxLeftOut = 100;  // changes with a too long part; each is compared before its length is known
 
 bool is_text(std::string_view bytes) {
   return bytes.find('\0') == bytes.npos && whole_utf8_prefix(bytes) == bytes.size() && valid_utf8(bytes) == bytes;

@@ -1,5 +1,5 @@
 // TextDiff: the changes of steps as a unified diff that people and agents read, and that `patch -p1` and `git apply`
-// take as long as all files are ordinary text. A file that is binary, large or beyond the bounds is
+// take as long as all files are ordinary text. A binary or large file, or one beyond the bounds, is
 // one line that begins with '#', with its sizes.
 // The files are hostile: control characters, and characters that deceive a reader, are shown as <U+001B>; names with
 // other characters than printable ASCII stand in quotes with octal escapes, as git writes them. A diff with a replaced
@@ -19,7 +19,7 @@ constexpr uint64_t kMaxDiffRead = 32 << 20;    // bytes of all files that are re
 
 class TextDiff {
  public:
-  // `max_bytes`: of the whole text, without a last line that says what was left out.
+  // `max_bytes`: of the whole text, without the last line about left-out changes.
   explicit TextDiff(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // `before`, `after`: the open folders of the change's two paths. A change whose part is too long is one line. False:

@@ -35,7 +35,7 @@ std::string name_in_folder(std::string_view path);
 // Whether `path` is `above` or an entry below it.
 bool is_at_or_below(std::string_view path, std::string_view above);
 
-// The entry at `path`; a final link is described, not followed. nullopt: there is none, or a component before the last
+// The entry at `path`; a final link is described, not followed. nullopt: absent, or a component before the last
 // is no folder. `path`: "" is `root` itself.
 Result<std::optional<tenants::Entry>> find_entry(int root, const std::string& path);
 // An O_PATH descriptor of a folder.

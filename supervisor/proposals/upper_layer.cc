@@ -61,7 +61,7 @@ class UpperReader {
     const Entry& entry = *found;
     usage_.add(entry);
     TRY(const OverlayMarks marks, read_marks(upper_, path, entry));
-    // Lists do not show compiled modules, so no commit brings any: a person approves only what is shown.
+    // Lists do not show compiled modules, so no commit brings any: a person approves only the shown changes.
     const bool may_be_folder = marks.is_whiteout || entry.kind == FileKind::directory;
     if (may_be_folder && tenants::is_of_interpreter(path + "/")) return {};
     TRY(const auto base, find_entry(workspace_, path));
@@ -88,7 +88,8 @@ class UpperReader {
     return {};
   }
 
-  // A folder that moves as a whole has neither marks, whiteouts nor special files, and its owner can read all of it.
+  // A folder that moves as a whole has neither marks, whiteouts nor special files, and its owner can read all its
+  // files.
   Result<> clean_below(const std::string& folder, const Entry& top) {
     if (readable_mode(top.mode) != top.mode) CHECKED(set_mode(upper_, folder, readable_mode(top.mode)));
     return each_below(upper_, folder, left_, [&](const std::string& path, const Entry& entry) -> Result<> {
@@ -129,7 +130,7 @@ class UpperReader {
     return {};
   }
 
-  // A file that a program opened for writing is copied, also if the program writes nothing.
+  // A file that a program opened for writing is copied, also if the program does not write.
   Result<bool> is_unchanged(const std::string& path, const Entry& entry, const Entry& base) {
     if (entry.kind != base.kind) return false;
     if (entry.kind == FileKind::link) {

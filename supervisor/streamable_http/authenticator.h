@@ -14,8 +14,8 @@
 
 namespace streamable_http {
 
-// Why a request is refused: for the log and the metrics. The client is not told, because it would learn which tokens
-// existed once.
+// Why a request is refused: for the log and the metrics. The client does not get it, because it would learn which
+// tokens existed once.
 enum class DenialReason { no_token, malformed, unknown, expired, bad_jwt };
 inline constexpr size_t kDenialReasons = 5;
 // "no_token", a label of metrics; "it has no token", for sentences.
@@ -32,13 +32,13 @@ class Authenticator {
   virtual ~Authenticator() = default;
   // The value of the field WWW-Authenticate of a refusal.
   virtual std::string challenge() const { return "Bearer"; }
-  // The metadata of this server (RFC 9728); empty: it has none.
+  // The metadata of this server (RFC 9728); empty: absent.
   virtual std::string metadata() const { return {}; }
   // `request`: its head; the body is still to come.
   virtual tl::expected<mcp::Principal, Denial> authenticate(const http::IncomingRequest& request) const = 0;
 };
 
-// The kernel named the process at the other end of the socket. No header changes who that is.
+// The kernel named the process at the other end of the socket. No header changes that identity.
 class PeerAuthenticator : public Authenticator {
  public:
   explicit PeerAuthenticator(mcp::Principal peer) : peer_(std::move(peer)) {}
@@ -57,7 +57,7 @@ class TokenAuthenticator : public Authenticator {
   // From now on these tokens are good.
   void set_tokens(credentials::TokenTable tokens) { tokens_ = std::move(tokens); }
   const credentials::TokenTable& tokens() const { return tokens_; }
-  // From now on JWTs of this issuer are good; not set: none is.
+  // From now on JWTs of this issuer are good; not set: no JWT is.
   void set_jwt(credentials::JwtSettings jwt) { jwt_ = std::move(jwt); }
   const credentials::JwtSettings& jwt() const { return jwt_; }
   std::string challenge() const override;

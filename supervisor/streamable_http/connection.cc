@@ -107,7 +107,7 @@ bool HttpConnection::receive() {
 }
 
 void HttpConnection::handle_input() {
-  const Doing doing(LoopWork::client_message);
+  const NamedWork named_work(LoopWork::client_message);
   const mcp::Outbox::Cork cork(outbox_);
   size_t taken = 0;
   while (!reply_ && !closing_ && !delayed_ && !ended_) {

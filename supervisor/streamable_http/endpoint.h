@@ -40,7 +40,7 @@ class HttpEndpoint : private HttpConnection::Host {
  public:
   // All references must outlive the endpoint. `admit` is called for each connection of a Unix socket. Over TCP it
   // is called for each principal that has neither a connection nor a session: clients of HTTP open a connection for
-  // each request that they make at one time, so connections say nothing about the number of clients.
+  // each request that they make at one time, so connections do not show the number of clients.
   HttpEndpoint(Loop& loop, mcp::Server& server, mcp::Listener::Admit admit, HttpSettings settings = {},
                EndpointLimits limits = {});
   ~HttpEndpoint() override;
@@ -54,13 +54,13 @@ class HttpEndpoint : private HttpConnection::Host {
   void serve_tcp(Fd socket, std::shared_ptr<const Authenticator> authenticator, std::string own_address,
                  std::string client_address = {});
 
-  // Takes no more requests: connections end after the reply that is open.
+  // Takes no more requests: connections end after the open reply.
   void pause();
   // Ends each connection and each session for which `chosen` returns true; `user` is the data that `admit` returned.
   void close_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
-  // The credentials of a principal over TCP expire then; nullopt: not at all. What it began with them ends, too.
+  // The credentials of a principal over TCP expire then; nullopt: not at all. Its sessions end, too.
   void set_good_until(const std::string& principal, std::optional<std::chrono::sys_seconds> until);
-  // The key that signed the newest credentials of a principal over TCP; empty: no key did, or it has none.
+  // The key that signed the newest credentials of a principal over TCP; empty: no key did, or no credentials.
   std::string key_of(const std::string& principal) const;
   size_t connections() const { return connections_.size(); }
   size_t sessions() const { return sessions_.count(); }
@@ -95,7 +95,7 @@ class HttpEndpoint : private HttpConnection::Host {
     std::string key;                                     // Principal::key() of the same
   };
   std::map<std::string, TcpUser> users_;                    // by the principal's name
-  std::optional<std::chrono::sys_seconds> next_expiry_;     // of one of them
+  std::optional<std::chrono::sys_seconds> next_expiry_;     // of one principal
   Deadline expiry_;                                         // the next look at the clock
   std::list<std::unique_ptr<HttpConnection>> connections_;  // the oldest first
 };

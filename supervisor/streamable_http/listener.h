@@ -1,6 +1,6 @@
 // HttpListener: accepts the clients of one listening TCP socket for an HttpEndpoint.
 // Source of the socket: inherited (systemd, LISTEN_FDS) or made by the daemon. Used by: supervisor/daemon, tests.
-// Errors: invalid, `socket` is not a listening TCP socket.
+// Errors: invalid, `socket` is not a listening TCP socket. A failed accept() is tried again after a pause.
 #pragma once
 #include <memory>
 #include <optional>

@@ -21,7 +21,7 @@ std::optional<mcp::RequestId> id_in(const Json& message) {
   return id == message.end() ? std::nullopt : mcp::RequestId::from(*id);
 }
 
-// The version that the headers name; nullopt: none, or one that is not known.
+// The version that the headers name; nullopt: absent, or unknown.
 std::optional<mcp::Version> version_in(const http::IncomingRequest& request) {
   const std::string* named = request.field("mcp-protocol-version");
   return named ? mcp::version_named(*named) : std::nullopt;
@@ -56,7 +56,7 @@ ModernPost::~ModernPost() { conversation_.reset(); }
 
 void ModernPost::receive(std::string_view text, mcp::IncomingJson json) {
   conversation_->receive(text, std::move(json));
-  // A notification, or a response to nothing.
+  // A notification, or a response without a request.
   if (!reply_.has_begun() && conversation_->calls() == 0) reply_.send({202, {}, {}});
 }
 

@@ -15,7 +15,7 @@
 namespace streamable_http {
 
 // ModernPost: one message of 2026-07-28 or later, which is complete in itself. It is the client of a conversation with
-// this one message. Destroying it cancels the request: that is how a client of this era cancels. A call that was
+// this one message. Destroying it cancels the request, as clients of this era cancel. A call that was
 // answered with questions is not cancelled: any later POST of the principal may repeat it.
 class ModernPost : public Responder, private mcp::Sink {
  public:
@@ -34,7 +34,7 @@ class ModernPost : public Responder, private mcp::Sink {
 
   ServerReply& reply_;
   const Form form_;
-  Deadline silence_;  // then the answer becomes a stream, whose comments show that the request runs
+  Deadline silence_;  // then the answer becomes a stream, with comments that show that the request runs
   std::optional<mcp::Conversation> conversation_;  // empty only in the destructor
 };
 
@@ -51,7 +51,7 @@ class PostResponder : public Responder {
 
  private:
   Task<> run(http::IncomingRequest request);
-  // `text`: the body of the request, which was moved out of it.
+  // `text`: the body of the request, moved out of the request.
   void take(const http::IncomingRequest& request, std::string_view text, mcp::IncomingJson json);
   void take_modern(const http::IncomingRequest& request, std::string_view text, mcp::IncomingJson json);
   void take_legacy(const http::IncomingRequest& request, std::string_view text, mcp::IncomingJson json);

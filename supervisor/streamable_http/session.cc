@@ -157,7 +157,7 @@ void HttpSession::answer(const mcp::RequestId* id, std::string line, std::option
 
 void HttpSession::tell(const mcp::RequestId* about, std::string line, Delivery delivery) {
   auto stream = about ? stream_of(about) : nullptr;
-  if (!stream) {  // the request was answered, or there was none
+  if (!stream) {  // the request was answered, or never came
     const auto general = streams_.find(0);
     if (general == streams_.end()) return;
     stream = general->second;
@@ -182,7 +182,7 @@ void HttpSession::calls_changed() {
   if (!receiving_) end_cancelled();  // while a message is received, its requests are not in work yet
 }
 
-// Requests that are neither in work nor answered were cancelled: nothing more is sent about them.
+// Requests that are neither in work nor answered were cancelled: no more is sent about them.
 void HttpSession::end_cancelled() {
   if (!conversation_) return;
   std::set<std::shared_ptr<SessionStream>> ended;
@@ -196,7 +196,7 @@ void HttpSession::end_cancelled() {
   if (!ended.empty()) count_unsent();
 }
 
-// Of the finished streams the newest are kept, within limits.
+// The newest of the finished streams stay, within limits.
 void HttpSession::forget_old_streams() {
   size_t count = 0, bytes = 0;
   for (auto one = streams_.rbegin(); one != streams_.rend();) {
@@ -230,7 +230,7 @@ void HttpSession::count_unsent() {
   unread_.set(bytes);
 }
 
-// The user has too many unread answers, and most of them wait here.
+// The user has too many unread answers, and most wait here.
 void HttpSession::give_up() {
   for (const auto& [number, stream] : streams_)
     if (!stream->is_attached()) stream->drop_events();

@@ -1,7 +1,7 @@
 // SessionStream: the way of messages to the client for one POST of a session, or for all messages without a request
-// (GET). Sends one JSON answer, or a stream of events. Events are kept, so that a client whose connection broke gets
-// each one once and in order when it resumes the stream by its Last-Event-ID.
-// Source: specification 2025-11-25, basic/transports, "Resumability and Redelivery". Made by: HttpSession. No errors.
+// (GET). Sends one JSON answer, or a stream of events. Events are stored, so that a client with a broken connection
+// gets each one once and in order when it resumes the stream by its Last-Event-ID. Source: specification 2025-11-25,
+// basic/transports, "Resumability and Redelivery". Made by: HttpSession. No errors.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -18,10 +18,10 @@
 namespace streamable_http {
 
 struct StreamLimits {
-  size_t replay_bytes = 1 << 20;             // kept events of one stream; the newest event is always kept
+  size_t replay_bytes = 1 << 20;             // stored events of one stream; the newest event always stays
   std::chrono::milliseconds decision{40};    // an answer that comes sooner is plain JSON, without a stream
   std::chrono::milliseconds retry{1'000};    // asked of clients before they resume a stream
-  std::chrono::milliseconds orphan{60'000};  // how long a stream without a client is kept
+  std::chrono::milliseconds orphan{60'000};  // how long a stream without a client stays
 };
 
 class SessionStream : public std::enable_shared_from_this<SessionStream> {
@@ -63,7 +63,7 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
   bool is_resumable() const { return begun_; }
   bool is_full() const { return reply_ && reply_->outbox().full(); }
   size_t kept_bytes() const { return kept_bytes_; }
-  size_t unsent_bytes() const { return unsent_bytes_; }  // the part of them that no client has got
+  size_t unsent_bytes() const { return unsent_bytes_; }  // the part that no client has got
 
  private:
   struct KeptEvent {

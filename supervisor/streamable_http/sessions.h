@@ -24,7 +24,7 @@ class HttpSessions {
   Result<std::shared_ptr<HttpSession>> begin(mcp::Conversation::Client client);
   // nullptr: there is no such session of this principal.
   std::shared_ptr<HttpSession> find(const std::string& id, const mcp::Principal& principal) const;
-  // Its requests are cancelled.
+  // Ends a session: its requests are cancelled.
   void end(const std::string& id) { sessions_.erase(id); }
   void end_if(const std::function<bool(const std::shared_ptr<mcp::ConnectionUser>& user)>& chosen);
   size_t count() const { return sessions_.size(); }

@@ -1,7 +1,7 @@
 // FdStore: descriptors that the service manager holds while no warderd runs, and passes to the next warderd: for each
 // client its connection and its record (sd_notify(3) FDSTORE=1, FileDescriptorStoreMax= of the unit).
-// Source: $NOTIFY_SOCKET, set by the service manager. Used by: supervisor/daemon/clients.cc, service_manager.cc. No
-// function blocks: a message that the service manager does not take at once is queued. The service manager drops a
+// Source: $NOTIFY_SOCKET, set by the service manager. Used by: supervisor/daemon/client_doors.cc, service_manager.cc.
+// No function blocks: a message that the service manager does not take at once is queued. The service manager drops a
 // connection itself when the client leaves.
 #pragma once
 #include <deque>

@@ -1,5 +1,5 @@
 // Peer unit: the system unit that a peer's process belongs to. Source: /proc/PID/cgroup, as sd_pid_get_unit(3) reads
-// it. Used by: supervisor/daemon/clients.cc.
+// it. Used by: supervisor/daemon/client_doors.cc.
 #pragma once
 #include <sys/types.h>
 

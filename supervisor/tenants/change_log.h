@@ -1,4 +1,4 @@
-// ChangeLog: the files of a workspace that changed since a moment, each with what it was then. FileTable writes it.
+// ChangeLog: the files of a workspace that changed since a moment, each with its state then. FileTable writes it.
 // Bounded: beyond kMaxLogged files it only says that it is not complete. No errors.
 #pragma once
 #include <cstdint>
@@ -22,8 +22,8 @@ struct FileStamp {
   static FileStamp of(const Entry& entry) {
     return {entry.inode, entry.size, entry.allocated, entry.mtime_ns, entry.ctime_ns, entry.links, entry.kind};
   }
-  // Whether nobody has written the file, changed its mode or given it another name. `allocated` may change later: file
-  // systems allocate late, and give back what they allocated too much.
+  // Whether no program has written the file, changed its mode or given it another name. `allocated` may change later:
+  // file systems allocate late, and give back what they allocated too much.
   bool is_unchanged(const FileStamp& other) const {
     return inode == other.inode && size == other.size && mtime_ns == other.mtime_ns && ctime_ns == other.ctime_ns &&
            kind == other.kind;

@@ -33,16 +33,16 @@ class FileTable {
     uint64_t inode = 0;
     int watch = kNoWatch;
     unsigned depth = 0;                                // 0: the root
-    std::unordered_map<std::string, FileStamp> files;  // everything that is no folder
+    std::unordered_map<std::string, FileStamp> files;  // files, links and special files
     std::unordered_map<std::string, FolderId> folders;
   };
 
   explicit FileTable(uint64_t root_inode);
 
-  // nullptr: there is no such folder, or no longer.
+  // nullptr: the folder does not exist, or no longer.
   Folder* find(FolderId id);
   const Folder* find(FolderId id) const { return const_cast<FileTable*>(this)->find(id); }
-  FolderId folder_of_inode(uint64_t inode) const;  // kNone: none
+  FolderId folder_of_inode(uint64_t inode) const;  // kNone: unknown
   // From the root, "" for it; without a slash at the end.
   std::string path_of(FolderId id) const;
 
@@ -54,13 +54,13 @@ class FileTable {
   // Takes a folder out of its parent: its files count no longer. attach() puts it somewhere, drop() forgets it.
   void detach(FolderId id);
   void attach(FolderId id, FolderId parent, std::string name);
-  // Forgets a detached folder and all below it. `dropped` is called with each of them.
+  // Forgets a detached folder and all below it. `dropped` is called with each folder.
   void drop(FolderId id, const std::function<void(const Folder&)>& dropped);
 
   void put_file(FolderId folder, const std::string& name, const FileStamp& stamp);
   void remove_file(FolderId folder, const std::string& name);
 
-  // All names of an inode with several names that the table knows. nullptr: none.
+  // All names of an inode with several names that the table knows. nullptr: absent.
   struct Names {
     std::vector<std::pair<FolderId, std::string>> known;
     FileStamp stamp;  // the latest

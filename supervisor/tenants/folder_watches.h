@@ -21,8 +21,8 @@ namespace tenants {
 // The watches and instances that all workspaces of the daemon may take together. Threads: any.
 class WatchShares {
  public:
-  // Of the kernel's limits for this user, from /proc/sys/fs/inotify: all may take three quarters of the watches, one a
-  // quarter, and all half of the instances.
+  // Shares of the kernel's limits for this user, from /proc/sys/fs/inotify: all workspaces may take three quarters of
+  // the watches, one a quarter, and all half of the instances.
   static WatchShares of_kernel();
   WatchShares(uint64_t all, uint64_t one, uint64_t instances) : all_(all), one_(one), instances_(instances) {}
 
@@ -55,7 +55,7 @@ class FolderWatches {
     std::string_view name;  // valid until the handler returns
   };
 
-  // It shares `shares` with others.
+  // The watches count in `shares`, which other workspaces share.
   static Result<FolderWatches> open(std::shared_ptr<WatchShares> shares);
   FolderWatches(FolderWatches&&) = default;
   FolderWatches& operator=(FolderWatches&&) = delete;

@@ -46,7 +46,7 @@ bool is_gone(int err) { return err == ENOENT || err == ENOTDIR || err == ELOOP; 
 Result<std::unique_ptr<IndexState>> IndexState::open(int directory, std::shared_ptr<WatchShares> shares,
                                                      Bounds bounds) {
   if (!tells_of_changes(directory))
-    return fail(Code::unavailable, "the workspace's file system does not tell of changes",
+    return fail(Code::unavailable, "the workspace's file system does not report changes",
                 "keep the state folder on ext4, XFS, Btrfs or tmpfs");
   TRY(Fd held, open_beneath(directory, RelativePath(), O_PATH | O_DIRECTORY));
   struct stat info;

@@ -7,6 +7,7 @@
 //   While a program runs on between executions, files that it has opened may be mapped: they are looked at again, too.
 // Owned by: WorkspaceIndex. Runs on the loop's thread or on a worker thread, never on both at once. Names come from
 // jails: all access is by supervisor/base/path.h below the workspace's descriptor.
+// Errors: those of open(). Later errors make the table unusable for ever: unusable() says why, and Workspace walks.
 #pragma once
 #include <memory>
 #include <optional>
@@ -31,11 +32,12 @@ class IndexState {
     uint64_t files = 1'000'000;  // more make the index unusable
   };
 
-  // `directory`: of the workspace, O_PATH is enough. Errors: unavailable (the file system does not tell of changes),
+  // `directory`: of the workspace, O_PATH is enough. Errors: unavailable (the file system does not report changes),
   // and those of FolderWatches.
   static Result<std::unique_ptr<IndexState>> open(int directory, std::shared_ptr<WatchShares> shares, Bounds bounds);
 
-  // Whether a look that begins now has much to do, whatever has changed: more than about `operations` looks at files.
+  // Whether a look that begins now has much to do, also if no file has changed: more than about `operations` looks at
+  // files.
   bool is_large_look(size_t operations) const;
   // Before the steps that are to see everything that has happened until now. Its cost is that of is_large_look().
   void begin_look();

@@ -33,7 +33,7 @@ class LargestFiles {
  private:
   static constexpr size_t kKept = 64;
   std::set<File> kept_;
-  uint64_t floor_ = 0;  // no file that is not kept is larger; 0: all files of a size are kept
+  uint64_t floor_ = 0;  // files outside of the set are not larger; 0: all files of a size are in it
 };
 
 }  // namespace tenants

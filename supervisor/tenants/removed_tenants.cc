@@ -72,7 +72,7 @@ Result<> delete_files(int tenants, const RemovedTenant& removed, const std::func
   for (;;) {
     TRY(const bool gone, removal.step(kDeletionSlice));
     if (gone) return {};
-    if (stop()) return fail(Code::unavailable, "the daemon ends; it goes on at the next start");
+    if (stop()) return fail(Code::unavailable, "the daemon ends; it continues at the next start");
   }
 }
 

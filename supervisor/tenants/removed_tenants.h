@@ -20,12 +20,15 @@ struct RemovedTenant {
   std::string folder() const;
 };
 
+// yes: the tenant is removed although it has clients, or the cluster cannot forget its homes.
+enum class RemovalForce { no, yes };
+
 // Renames the tenant's folder. `tenants`: the folder of all tenants (O_PATH is enough), here and below.
-// Errors: not_found: there is no such folder.
+// Errors: not_found: the folder does not exist.
 Result<RemovedTenant> set_aside(int tenants, const std::string& name, int64_t at_ms);
-// The journal has no rows of it any longer: renames the folder. Also sets `removed.in_journal`.
+// The journal has no rows of the tenant any longer: renames the folder. Also sets `removed.in_journal`.
 Result<> leave_journal(int tenants, RemovedTenant& removed);
-// Those that an earlier call or an earlier daemon has left.
+// Removed tenants that an earlier call or an earlier daemon has left.
 Result<std::vector<RemovedTenant>> list_removed(int tenants);
 // Deletes the files. Takes as long as the disk does, so it runs beside the loop; ends early, with the error
 // `unavailable`, when `stop` is true. An interrupted deletion leaves a smaller tree.

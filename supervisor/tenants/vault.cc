@@ -83,7 +83,7 @@ Task<> SealedVault::write() {
     Result<> written = co_await disk_.run(job);
     is_on_thread_ = false;
     is_unwritten_ = !written;
-    const Waiting answered = std::exchange(waiting_for_thread_, {});
+    const WaitingCalls answered = std::exchange(waiting_for_thread_, {});
     for (const auto& one : answered) {
       one->result = written;
       one->done.fire();

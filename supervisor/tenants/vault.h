@@ -36,7 +36,7 @@ class SealedVault : public policies::MemoryVault {
     Result<> result;
     Event done;
   };
-  using Waiting = std::vector<std::shared_ptr<Settling>>;
+  using WaitingCalls = std::vector<std::shared_ptr<Settling>>;
   struct Opening;
   static Task<Result<std::unique_ptr<SealedVault>>> finish(std::shared_ptr<Opening> opening);
   SealedVault(Loop& loop, WorkerThread& disk, const VaultKeys& keys, policies::VaultLimits limits)
@@ -47,13 +47,13 @@ class SealedVault : public policies::MemoryVault {
   WorkerThread& disk_;
   std::shared_ptr<VaultLog> log_;  // the thread's while it writes
   std::string damage_;
-  VaultRecords pending_;        // records that the thread does not have yet
-  bool is_unwritten_ = false;   // the last write failed, or the log is damaged: the next write must be a rewrite
-  bool is_writing_ = false;     // write() runs
-  bool is_on_thread_ = false;   // write() runs, and waits for the thread
-  Waiting waiting_;             // calls that wait for the next write
-  Waiting waiting_for_thread_;  // calls that wait for the write on the thread
-  Scope tasks_;                 // last: cancelled first
+  VaultRecords pending_;             // records that the thread does not have yet
+  bool is_unwritten_ = false;        // the last write failed, or the log is damaged: the next write must be a rewrite
+  bool is_writing_ = false;          // write() runs
+  bool is_on_thread_ = false;        // write() runs, and waits for the thread
+  WaitingCalls waiting_;             // calls that wait for the next write
+  WaitingCalls waiting_for_thread_;  // calls that wait for the write on the thread
+  Scope tasks_;                      // last: cancelled first
 };
 
 }  // namespace tenants

@@ -80,7 +80,7 @@ Result<> Walk::enter(const std::string& path, unsigned depth) {
   return {};
 }
 
-// It uses a descriptor, so that the folder is in this tree even if its name was replaced meanwhile.
+// The mode is changed through a descriptor, so that the folder is in this tree even if its name was replaced meanwhile.
 void restore_owner_rights(int root, const std::string& path) {
   auto held = open_listed_beneath(root, path, O_PATH | O_DIRECTORY);
   struct stat info;
@@ -121,7 +121,7 @@ Result<> Walk::read_one(std::vector<Entry>& out) {
 }
 
 Result<bool> Walk::step(unsigned slice, std::vector<Entry>& out) {
-  const Doing doing(LoopWork::workspace);
+  const NamedWork named_work(LoopWork::workspace);
   for (; slice > 0; slice--) {
     if (reading_) {
       CHECKED(read_one(out));

@@ -1,4 +1,4 @@
-// What is in a workspace, and what changed in it: from its index, or else by walking through all of it.
+// The files of a workspace, and its changes: from its index, or else by walking through the whole tree.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void Workspace::follow(IndexHost& host) {
 // Whether an index follows the workspace now.
 bool Workspace::begin_index() {
   if (!index_) return false;
-  // Twice the allowed number of files: beyond that, nothing runs, and only deleting is possible.
+  // Twice the allowed number of files: beyond that, no program runs, and only deleting is possible.
   index_->follow(directory_.get(), {2 * std::min(quota_.limits().files, kMaxIndexed / 2)});
   return is_indexed();
 }

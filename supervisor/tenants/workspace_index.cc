@@ -125,7 +125,7 @@ bool WorkspaceIndex::step_here() {
   if (!ready_) return false;
   if (!living_.expired()) state_->set_living(living_);
   if (state_->is_large_look(kHere)) return false;
-  const Doing doing(LoopWork::workspace);
+  const NamedWork named_work(LoopWork::workspace);
   const bool contended = writers_.were_several();
   state_->table().set_contended(contended);
   state_->begin_look();
@@ -157,10 +157,10 @@ void WorkspaceIndex::noted() {
 // files.
 Task<> WorkspaceIndex::work() {
   while (!waiting_.empty() && state_) {
-    std::vector<Waiting> now = std::exchange(waiting_, {});
+    std::vector<WaitingLook> now = std::exchange(waiting_, {});
     const bool current = co_await look_beside();
     if (current) noted();
-    for (Waiting& one : now) {
+    for (WaitingLook& one : now) {
       IndexLook look;
       if (current) look = answered(one.wish);
       if (current && one.wish.log) look.changes = co_await changes_beside(std::move(one.wish));

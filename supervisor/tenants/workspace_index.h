@@ -1,8 +1,8 @@
-// WorkspaceIndex: answers what is in a workspace, and what changed in it, at a cost that follows the changes and not
-// the size. A look reads what inotify told since the last one. Few changes are looked at on the loop, many on a worker
-// thread. IndexHost is what all indexes of the daemon share.
-// An index that cannot follow its workspace (index_state.h) says why, and Workspace walks instead.
-// Owned by: Workspace. Used on the loop's thread. Errors: none; each answer says whether it is complete.
+// WorkspaceIndex: answers which files a workspace has, and which changed, at a cost that follows the changes and not
+// the size. A look reads the events of inotify since the last one. Few changes are looked at on the loop, many on a
+// worker thread. IndexHost is what all indexes of the daemon share. An index that cannot follow its workspace
+// (index_state.h) says why, and Workspace walks instead. Owned by: Workspace. Used on the loop's thread. No errors:
+// each answer says whether it is complete.
 #pragma once
 #include <list>
 #include <map>
@@ -30,7 +30,7 @@ class IndexHost {
   // The loop must outlive it. Errors: those of WorkerThread.
   static Result<std::unique_ptr<IndexHost>> start(Loop& loop);
   IndexHost(const IndexHost&) = delete;
-  // Indexes may outlive it: they follow nothing any more.
+  // Indexes may outlive it: they follow no workspace any more.
   ~IndexHost();
 
   WorkerThread& worker() { return *worker_; }
@@ -42,7 +42,7 @@ class IndexHost {
     uint64_t indexes = 0, files = 0, watches = 0;
     uint64_t walks = 0;       // looks since the start that had to list all folders
     uint64_t without = 0;     // workspaces that no index can follow
-    std::string without_why;  // of one of them
+    std::string without_why;  // of one index
   };
   Totals totals() const;
 
@@ -83,8 +83,8 @@ class WorkspaceIndex {
   ~WorkspaceIndex();
   WorkspaceIndex(const WorkspaceIndex&) = delete;
 
-  // Begins to follow the workspace, unless it does, or could not until a moment ago. The first look lists everything.
-  // `directory`: of the workspace; it is opened anew.
+  // Begins to follow the workspace, unless it does, or could not until a moment ago. The first look lists all files.
+  // `directory`: of the workspace; it is opened again.
   void follow(int directory, IndexState::Bounds bounds);
   // Whether it follows the workspace: a look will answer, the first one late.
   bool is_following() const { return state_ != nullptr; }
@@ -114,7 +114,7 @@ class WorkspaceIndex {
     std::shared_ptr<ChangeLog> log;
     size_t max_listed = 0;
   };
-  struct Waiting {
+  struct WaitingLook {
     Wish wish;
     OneShot<IndexLook>::Resolver resolver;
   };
@@ -137,7 +137,7 @@ class WorkspaceIndex {
   bool may_begin_again_ = false;
   bool ready_ = false;  // the first look has ended
   bool working_ = false;
-  std::vector<Waiting> waiting_;
+  std::vector<WaitingLook> waiting_;
   std::weak_ptr<ChangeLog> last_log_;
   std::weak_ptr<const void> living_;
   uint64_t files_ = 0, watches_ = 0;

@@ -26,7 +26,7 @@ class Writers {
     }
     ~Turn() { stop(); }
     Turn(const Turn&) = delete;
-    // It writes no more. Before the last look: what others write after that look is theirs alone.
+    // This writer writes no more. Call it before the last look: what others write after that look is theirs alone.
     void stop() {
       if (!std::exchange(stopped_, true)) writers_.now_--;
     }

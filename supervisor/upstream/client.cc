@@ -207,7 +207,7 @@ Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions 
 }
 
 void Client::send_request(int64_t id, Request& order) {
-  const Doing doing(LoopWork::server_request, &reading_.owner.name);
+  const NamedWork named_work(LoopWork::server_request, &reading_.owner.name);
   const Json message{
       {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
   transport_->send(message, std::move(order.arguments));
@@ -219,7 +219,7 @@ Task<Result<ServerAnswer>> Client::request(Request order) {
   if (era_ == mcp::Era::modern) order.params["_meta"].update(modern_meta(order.asking.able));
   if (order.progress) order.params["_meta"]["progressToken"] = id;
   OneShot<Result<ServerAnswer>> done(loop_, fail(Code::unavailable, "no answer"));
-  auto waiting = std::make_shared<Waiting>();
+  auto waiting = std::make_shared<WaitingRequest>();
   waiting->done = done.resolver();
   waiting->progress = std::move(order.progress);
   waiting_.emplace(id, std::move(waiting));
@@ -270,7 +270,7 @@ Task<> Client::take(MessageText text, std::optional<int64_t> of) {
   if (reading_.share->is_used_up()) co_await reading_.share->turn();
   std::optional<Json> parsed = co_await read(std::move(text));
   const LoopShare::Use use(*reading_.share);
-  const Doing doing(LoopWork::server_message, &reading_.owner.name);
+  const NamedWork named_work(LoopWork::server_message, &reading_.owner.name);
   unasked_ += bytes;  // after the parse: a large answer in parsing must not make other messages a flood
   if (parsed && parsed->is_object()) {
     take_message(*parsed, of, bytes);
@@ -285,7 +285,7 @@ Task<> Client::take(MessageText text, std::optional<int64_t> of) {
 Task<std::optional<Json>> Client::read(MessageText text) {
   if (is_read_quickly(text.bytes)) {
     const LoopShare::Use use(*reading_.share);
-    const Doing doing(LoopWork::server_message, &reading_.owner.name);
+    const NamedWork named_work(LoopWork::server_message, &reading_.owner.name);
     co_return parsed_without(secrets(), text.bytes);
   }
   if (!text.kept) {

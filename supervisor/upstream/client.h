@@ -92,7 +92,7 @@ class Client {
   bool is_taking() const { return transport_->is_taking(); }
 
  private:
-  struct Waiting {
+  struct WaitingRequest {
     OneShot<Result<ServerAnswer>>::Resolver done;
     Progress progress;
   };
@@ -121,7 +121,7 @@ class Client {
   Listener listener_;
   mcp::Era era_ = mcp::Era::modern;
   int64_t last_id_ = 0;
-  std::map<int64_t, std::shared_ptr<Waiting>> waiting_;
+  std::map<int64_t, std::shared_ptr<WaitingRequest>> waiting_;
   size_t unasked_ = 0;
   bool over_ = false;
   Error why_over_;

@@ -71,10 +71,10 @@ Task<> HttpTransport::take_stream(std::unique_ptr<http::Exchange> exchange, cons
     const auto pause = can_resume ? resumption.next_pause() : std::nullopt;
     if (!pause) {
       if (resumption.attempts() > 0) why.what += fmt::format(" ({} attempts to resume it)", resumption.attempts());
-      co_return give_up(message, std::move(why), true);
+      co_return give_up(message, std::move(why), MayHaveRun::yes);
     }
     auto again = co_await reopen(resumption, *pause);
-    if (!again) co_return give_up(message, std::move(again).error().within("broke its reply off"), true);
+    if (!again) co_return give_up(message, std::move(again).error().within("broke its reply off"), MayHaveRun::yes);
     exchange = *std::move(again);
   }
 }

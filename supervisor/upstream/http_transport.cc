@@ -204,7 +204,7 @@ Task<> HttpTransport::converse(Message& message, Post& post) {
   if (!ready) {
     heard_++;  // the server does not hang: it was not asked
     needs_login_ = true;
-    co_return give_up(message, std::move(ready).error(), false);
+    co_return give_up(message, std::move(ready).error(), MayHaveRun::no);
   }
   std::string sent = token_;
   Reply reply = co_await send_post(message);
@@ -214,13 +214,16 @@ Task<> HttpTransport::converse(Message& message, Post& post) {
     auto renewed = co_await replace_token(std::move(sent));
     if (!renewed) {
       needs_login_ = true;
-      co_return give_up(message, std::move(renewed).error(), false);
+      co_return give_up(message, std::move(renewed).error(), MayHaveRun::no);
     }
     Reply again = co_await send_post(message);
     reply = std::move(again);
   }
   auto& [exchange, head] = reply;
-  if (!head) co_return unreached(message, std::move(head).error(), exchange->may_be_sent());
+  if (!head) {
+    const MayHaveRun may_have_run = exchange->may_be_sent() ? MayHaveRun::yes : MayHaveRun::no;
+    co_return unreached(message, std::move(head).error(), may_have_run);
+  }
   heard_++;  // a reply of any status shows that the server runs
   if (message.method == "initialize" && head->status == 200) {
     session_ = head->header("mcp-session-id");
@@ -235,17 +238,18 @@ Task<> HttpTransport::converse(Message& message, Post& post) {
     auto whole = std::make_shared<const std::string>(*std::move(body));
     const MessageText text{*whole, {whole, whole->data()}};
     co_await listener_.message(text, message.id);
-    co_return give_up(message, Error{Code::unavailable, 0, "sent a reply that is not an MCP answer", "", ""}, true);
+    co_return give_up(message, Error{Code::unavailable, 0, "sent a reply that is not an MCP answer", "", ""},
+                      MayHaveRun::yes);
   }
-  if (head->status == 200) co_return give_up(message, std::move(body).error(), true);
+  if (head->status == 200) co_return give_up(message, std::move(body).error(), MayHaveRun::yes);
   const std::string said = body ? *std::move(body) : std::string();
   co_await take_refusal(*head, message, said);
 }
 
 // Without effect if the request is answered.
-void HttpTransport::give_up(const Message& message, Error error, bool may_have_run) {
+void HttpTransport::give_up(const Message& message, Error error, MayHaveRun may_have_run) {
   if (!message.id) return;
-  if (may_have_run && message.method == kCall) {
+  if (may_have_run == MayHaveRun::yes && message.method == kCall) {
     error.what += "; the call may have run";
     if (error.hint.empty()) error.hint = "look whether it had effects before you call it again";
   }
@@ -253,9 +257,9 @@ void HttpTransport::give_up(const Message& message, Error error, bool may_have_r
 }
 
 // The server cannot be reached: the transport ends, and the next call makes a new one, as after the end of a process.
-void HttpTransport::unreached(const Message& message, Error error, bool may_be_sent) {
+void HttpTransport::unreached(const Message& message, Error error, MayHaveRun may_have_run) {
   const Error why = error;
-  give_up(message, std::move(error), may_be_sent);
+  give_up(message, std::move(error), may_have_run);
   if (why.code == Code::unavailable) over(why);
 }
 

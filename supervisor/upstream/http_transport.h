@@ -74,9 +74,11 @@ class HttpTransport : public Transport {
   Task<Result<std::string>> read_body(http::Exchange& exchange, size_t most, size_t& held);
   Result<> hold(size_t& held, size_t now);
   Task<> take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body);
-  // `post` was not answered, and will not be.
-  void give_up(const Message& message, Error error, bool may_have_run);
-  void unreached(const Message& message, Error error, bool may_be_sent);
+  // Whether the server may have begun the call. The error says so then, because the call may have had effects.
+  enum class MayHaveRun { no, yes };
+  // The message was not answered, and will not be.
+  void give_up(const Message& message, Error error, MayHaveRun may_have_run);
+  void unreached(const Message& message, Error error, MayHaveRun may_have_run);
   http::ClientRequest request(std::string method) const;
   void over(Error why);
 

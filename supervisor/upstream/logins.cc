@@ -64,8 +64,8 @@ Task<Result<std::pair<bool, std::string>>> UpstreamServers::log_out(std::string 
   co_return std::pair(done.was_there, std::move(done.not_revoked));
 }
 
-// Its connection has the login of the account, and a name that no tenant's call has: a call has its own connection,
-// under the policy of its tenant.
+// The connection of a test has the login of the account, and a name that no tenant's call has: a call has its own
+// connection, under the policy of its tenant.
 Caller UpstreamServers::tester(const std::string& account) const {
   Caller caller = settings_.nobody;
   caller.tenant = account + "//test";

@@ -1,7 +1,7 @@
-// Resumption: what is needed to go on with an event stream that broke off: the id of its last event, the pause that the
+// Resumption: the data to continue an event stream that broke off: the id of its last event, the pause that the
 // server asks for, and how often to try. The caller sends a GET with that id (`Last-Event-ID`); the request that the
 // stream belongs to is never sent again.
-// Source: the events of one stream, from a server that is not trusted: pauses and attempts are bounded here, ids in
+// Source: the events of one stream, from an untrusted server: pauses and attempts are bounded here, ids in
 // event_stream.h. Used by: http_transport.cc. No errors.
 // Facts: MCP 2025-11-25, basic/transports, "Resumability and Redelivery" and SEP-1699; server-sent events, HTML living
 // standard, section 9.2. Version 2026-07-28 has no resumption.
@@ -17,7 +17,7 @@ namespace upstream {
 class Resumption {
  public:
   static constexpr std::chrono::milliseconds kMinPause{100}, kMaxPause{30'000};
-  static constexpr std::chrono::milliseconds kUsualPause{1'000};  // if the server names none
+  static constexpr std::chrono::milliseconds kUsualPause{1'000};  // if the server names no pause
   static constexpr unsigned kMaxInVain = 5;                       // attempts in a row without a new event
   static constexpr unsigned kMaxInAll = 1'000;                    // attempts for one stream
 

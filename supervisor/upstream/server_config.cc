@@ -87,7 +87,7 @@ Result<> read_command(Fields& in, ServerConfig& server) {
 Result<> check_oauth_url(Fields& in, const ServerConfig& server) {
   if (!server.socket.empty())
     return fail(Code::invalid, in.path_of("oauth") + ": a token is for a URL with http:// or https://");
-  auto fits = oauth::check_endpoint(server.url, oauth::Plain::loopback);
+  auto fits = oauth::check_endpoint(server.url, oauth::PlainHttp::loopback);
   if (fits) return {};
   return fail(Code::invalid, in.path_of("oauth") + ": a token is not sent over http, except to this machine",
               "use a URL with https://");
@@ -138,17 +138,17 @@ Result<> read_address(Fields& in, ServerConfig& server) {
   return {};
 }
 
-Result<ServerConfig::Place> read_place(Fields& in) {
+Result<ServerConfig::RunPlace> read_place(Fields& in) {
   const auto place = in.one_of("jail", {"default", "none"}, "default");
   if (!place) return tl::unexpected<Error>(place.error());
-  return *place == "none" ? ServerConfig::Place::outside : ServerConfig::Place::jail;
+  return *place == "none" ? ServerConfig::RunPlace::outside : ServerConfig::RunPlace::jail;
 }
 
 // The hosts of a server in a jail. A person cannot be asked: a server also works between the calls of its clients.
 Result<> read_egress(Fields& in, ServerConfig& server) {
   const Json* object = in.find("egress");
   if (!object) return {};
-  if (server.place == ServerConfig::Place::outside)
+  if (server.place == ServerConfig::RunPlace::outside)
     return fail(Code::invalid, in.path_of("egress") + ": a server outside of jails has the daemon's network",
                 "leave out `egress`, or `jail`");
   std::vector<Error> problems;
@@ -199,7 +199,7 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
     if (server.sharing == ServerConfig::Sharing::everybody)
       return fail(Code::invalid, path + ".folder: one shared process cannot have the workspace of each tenant",
                   "leave out `share`, or name a folder");
-    if (server.place == ServerConfig::Place::outside)
+    if (server.place == ServerConfig::RunPlace::outside)
       return fail(Code::invalid, path + ".folder: a tenant's workspace is only given to a server in a jail",
                   "leave out `jail`, or name a folder");
   } else if (!server.folder.empty() && server.folder.front() != '/') {
@@ -232,8 +232,8 @@ Result<std::string> read_client_file(const std::string& file) {
 std::string with_remedy(const Error& error) { return error.what + (error.hint.empty() ? "" : " (" + error.hint + ")"); }
 
 // Client files hold much more than servers: unknown keys are ignored.
-Result<std::vector<ServerConfig>> read_client(const Json& document, const std::string& where, ServerConfig::Place place,
-                                              std::vector<std::string>& skipped) {
+Result<std::vector<ServerConfig>> read_client(const Json& document, const std::string& where,
+                                              ServerConfig::RunPlace place, std::vector<std::string>& skipped) {
   auto found = document.find("mcpServers");
   if (found == document.end()) found = document.find("servers");
   if (!document.is_object() || found == document.end() || !found->is_object())
@@ -252,7 +252,7 @@ Result<std::vector<ServerConfig>> read_client(const Json& document, const std::s
     for (const char* key : {"command", "args", "env", "url", "headers"})
       if (entry.contains(key) && remote == (key[0] == 'u' || key[0] == 'h')) known[key] = entry[key];
     if (!remote) {
-      known["jail"] = place == ServerConfig::Place::outside ? "none" : "default";
+      known["jail"] = place == ServerConfig::RunPlace::outside ? "none" : "default";
       const Json folder = entry.value("cwd", Json());
       if (folder.is_string() && folder.get_ref<const std::string&>().starts_with('/')) known["folder"] = folder;
     }
@@ -267,7 +267,7 @@ Result<std::vector<ServerConfig>> read_client(const Json& document, const std::s
 }
 
 // The servers of one imported file.
-Result<std::vector<ServerConfig>> read_import(const std::string& file, ServerConfig::Place place,
+Result<std::vector<ServerConfig>> read_import(const std::string& file, ServerConfig::RunPlace place,
                                               std::vector<std::string>& skipped) {
   TRY(const std::string text, read_client_file(file));
   auto document = parse_json(text);
@@ -295,7 +295,7 @@ Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::stri
     const std::string where = fmt::format("{}[{}]", path, i);
     Fields in(list[i], where);
     TRY(std::string file, in.string("file"));
-    TRY(ServerConfig::Place place, read_place(in));
+    TRY(ServerConfig::RunPlace place, read_place(in));
     CHECKED(in.done());
     auto servers = read_import(file, place, notes.skipped);
     if (!servers) {

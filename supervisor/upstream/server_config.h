@@ -16,7 +16,7 @@
 namespace upstream {
 
 struct ServerConfig {
-  enum class Place { jail, outside };          // outside: as the daemon's user, with its files and network
+  enum class RunPlace { jail, outside };       // outside: as the daemon's user, with its files and network
   enum class Sharing { tenant, everybody };    // one process for each tenant, or one for all tenants
   std::string name;                            // [A-Za-z0-9_-]{1,48}
   std::vector<std::string> command;            // empty: the server is reached over HTTP
@@ -29,7 +29,7 @@ struct ServerConfig {
   std::string folder;  // working directory; in a jail shown as /workspace. Empty: one per tenant; outside of jails "/"
   bool tenants_folder = false;   // the folder is the calling tenant's workspace
   policies::EgressRules egress;  // the hosts that a server in a jail may reach; none: no network
-  Place place = Place::jail;
+  RunPlace place = RunPlace::jail;
   Sharing sharing = Sharing::tenant;
   bool observe = true;                        // stubs show the observed form of results that a tool does not declare
   std::chrono::milliseconds idle{300'000};    // without calls; then the server is ended

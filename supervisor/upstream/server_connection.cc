@@ -22,7 +22,7 @@ std::chrono::milliseconds pause_after(unsigned failures) {
 
 const char* where_is(const ServerConfig& config) {
   if (config.remote()) return "over HTTP";
-  return config.place == ServerConfig::Place::jail ? "in a jail" : "outside of jails";
+  return config.place == ServerConfig::RunPlace::jail ? "in a jail" : "outside of jails";
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
     if (!next.is_string() || next.get_ref<const std::string&>().empty() || next == cursor) break;
     cursor = next.get<std::string>();
   }
-  const Doing doing(LoopWork::definitions, &reading_.owner.name);
+  const NamedWork named_work(LoopWork::definitions, &reading_.owner.name);
   if (observer_.learned) observer_.learned(Definitions::read(all));
   co_return Result<>{};
 }

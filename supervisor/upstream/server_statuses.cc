@@ -12,7 +12,7 @@ namespace {
 
 const char* place_of_server(const ServerConfig& config) {
   if (config.remote()) return "remote";
-  return config.place == ServerConfig::Place::jail ? "jail" : "host";
+  return config.place == ServerConfig::RunPlace::jail ? "jail" : "host";
 }
 
 }  // namespace

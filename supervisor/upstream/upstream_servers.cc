@@ -101,7 +101,7 @@ void UpstreamServers::add(ServerConfig config) {
 
 void UpstreamServers::learn() {
   for (const auto& [name, server] : servers_) {
-    // Of a server where each tenant logs in, the first login or call learns the tools.
+    // The first login or call learns the tools of a server where each tenant logs in.
     const bool has_logins = server->config.oauth && server->config.sharing == ServerConfig::Sharing::tenant &&
                             server->config.oauth->grant == oauth::OAuthSettings::Grant::authorization_code;
     if (!server->definitions && !has_logins) tasks_.spawn(learn_one(server));
@@ -238,7 +238,7 @@ Task<Result<std::unique_ptr<Transport>>> UpstreamServers::start(const Server& se
 Task<Result<std::unique_ptr<ServerProcess>>> UpstreamServers::start_process(const Server& server, Caller caller,
                                                                             Variables secrets) {
   const ServerConfig& config = server.config;
-  if (config.place == ServerConfig::Place::outside) co_return start_outside(host_.loop, config, secrets);
+  if (config.place == ServerConfig::RunPlace::outside) co_return start_outside(host_.loop, config, secrets);
   Fd folder;
   if (!config.folder.empty()) {
     CO_TRY(folder, open_directory(config.folder));

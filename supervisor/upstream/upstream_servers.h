@@ -38,7 +38,7 @@ struct Caller {
   int directory = -1;                             // descriptor of the parent of servers/NAME/; open as long, too
   std::shared_ptr<const FolderOwner> owner = {};  // nullptr: both descriptors outlive the UpstreamServers
   TraceContext trace = {};                        // of one call; sent to the server in `_meta`
-  std::string idempotency_key = {};               // of one call that may be repeated; sent, too; empty: none
+  std::string idempotency_key = {};               // of one call that may be repeated; sent, too; empty: absent
 };
 
 class UpstreamServers {

@@ -2,7 +2,7 @@
 // same program, sent again after its end, skips the steps that have ended. This header has the data of a workflow, its
 // limits, and WorkflowDisk, the interface of the file that keeps it.
 // Source: jailed code, by the calls of tools/workflows/step_calls.h. Used by: workflow_store.h,
-// journal/workflow_rows.h.
+// journal/workflow_rows.h. Errors: invalid (a name), exhausted (a limit), not_found, and those of the disk.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -112,7 +112,7 @@ class WorkflowDisk {
   // Removes the workflows of a tenant, with those of its named workspaces, or of one named workspace. Queued.
   virtual void forget(std::string tenant) = 0;
   virtual Task<Result<>> add_run(StoredRun run) = 0;
-  // The row of `execution`, which a former daemon left; empty: there is none.
+  // The row of `execution`, which a former daemon left; empty: absent.
   virtual Task<Result<std::optional<StoredRun>>> find_run(std::string execution) = 0;
   // From now on that run is `execution`, started again once more.
   virtual Task<Result<>> resume_run(std::string before, std::string execution) = 0;

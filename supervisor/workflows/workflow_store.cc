@@ -92,7 +92,7 @@ Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string 
       co_return fail(Code::invalid,
                      fmt::format("step {} of workflow '{}' is '{}' now, and was '{}' when it was recorded", position,
                                  id_.name, name, step->name),
-                     "steps must come in the same order in each run; to begin anew, delete workflow:///" + id_.name);
+                     "steps must come in the same order in each run; to begin again, delete workflow:///" + id_.name);
     const bool runs_again = step->state == StepState::failed && position + 1 == workflow_.steps;
     if (!runs_again)
       co_return StepStart{step->state == StepState::finished ? StepStart::What::finished : StepStart::What::failed,

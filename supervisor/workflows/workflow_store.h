@@ -66,7 +66,7 @@ class HeldWorkflow {
   // The begin of all keys; the key of a step is "<run>-<position>".
   const std::string& run() const { return workflow_.run; }
   uint32_t recorded_steps() const { return workflow_.steps; }
-  // Of all workflows of the tenant, as last recorded.
+  // The bytes of all workflows of the tenant, as last recorded.
   uint64_t tenant_bytes() const { return tenant_bytes_; }
 
  private:

@@ -2,8 +2,10 @@
 """A type that others can see has a name of its own: one that no other type of the product's namespaces has.
 
 Looked at are the product's headers: classes, structs, unions, enums and aliases of namespaces with a name, and of none.
-Not looked at: types within types, types of unnamed namespaces, declarations without a body, headers of tests.
+A type of an unnamed namespace may not have the name of a type in a header beside it or in supervisor/base/: a reader
+takes the one for the other. Not looked at: types within types, declarations without a body, tests.
 """
+import pathlib
 import re
 
 import lint
@@ -17,9 +19,13 @@ TYPEDEF = re.compile(r"^typedef\b.*\b(\w+)$", re.DOTALL)
 NAMESPACE = re.compile(r'(?:^|\s)(?:inline\s+)?namespace\b\s*([\w:]*)$|^extern\s*""$')
 
 
-def types_of(text):
-    """(line, name) of each type of a namespace. What stands before a brace says what the brace opens."""
-    scopes, head = [], ""  # of each open brace: whether types in it count
+BASE = pathlib.Path("supervisor/base")
+
+
+def types_of(text, in_unnamed=False):
+    """(line, name) of each type of a namespace with a name, or of an unnamed one. What stands before a brace says what
+    the brace opens."""
+    scopes, head = [], ""  # of each open brace: "named", "unnamed", "other"
     for number, line in lint.code_lines(text):
         if line.lstrip().startswith("#"):
             continue
@@ -27,11 +33,11 @@ def types_of(text):
             if char not in "{};":
                 head += char
                 continue
-            counts, head = all(scopes), head.strip()
+            counts, head = "other" not in scopes and ("unnamed" in scopes) == in_unnamed, head.strip()
             found = None
             if char == "{":
                 space = NAMESPACE.search(head)
-                scopes.append(bool(space) and space.group(1) != "")  # extern "C": group(1) is None
+                scopes.append("other" if not space else "unnamed" if space.group(1) == "" else "named")  # extern "C": None
                 if counts and not space:
                     found = TYPE.search(head)
             elif char == "}":
@@ -53,6 +59,12 @@ def check(root):
     for name, where in sorted(places.items()):
         if len(where) > 1:
             findings.append(f"{where[-1]}: another type is named {name}: {', '.join(where[:-1])}")
+    for path in lint.files(root, ".h", ".cc", ".c", below=FOLDERS):
+        inside = path.relative_to(root)
+        for number, name in types_of(path.read_text(), in_unnamed=True):
+            for place in places.get(name, []):
+                if pathlib.Path(place).parent in (inside.parent, BASE):
+                    findings.append(f"{inside.as_posix()}:{number}: a type near by is named {name}: {place}")
     return findings
 
 
@@ -66,6 +78,14 @@ PLANTS = [
                ["policies/b.h:2: another type is named Counts", "policies/b.h:4: another type is named Kind"]),
     lint.Plant("a type of no namespace", {"catalog/a.h": "struct Fd {\n};\n", "jail/b.h": 'extern "C" {\nstruct Fd { int a; };\n}\n'},
                ["jail/b.h:2: another type is named Fd"]),
+    lint.Plant("a type of an unnamed namespace, beside a header and with base", {
+        "jail/a.h": "namespace jail {\nstruct Pool {\n};\n}\n", "supervisor/base/fd.h": "class Fd {\n};\n",
+        "jail/b.cc": "namespace jail {\nnamespace {\nstruct Pool {};\nusing Fd = int;\n}\n}\n"},
+               ["jail/b.cc:3: a type near by is named Pool: jail/a.h:2", "jail/b.cc:4: a type near by is named Fd: supervisor/base/fd.h:1"]),
+    lint.Plant("a type of an unnamed namespace, of another folder, and within a type", {
+        "jail/a.h": "namespace jail {\nstruct Pool {\n};\n}\n",
+        "policies/b.cc": "namespace policies {\nnamespace {\nstruct Pool {};\n}\n}\n",
+        "jail/c.cc": "namespace jail {\nnamespace {\nstruct Stock { struct Pool {}; };\n}\n}\n"}, []),
     lint.Plant("what only looks like it", {
         "jail/a.h": "namespace jail {\nclass Pool;\nstruct Pool { struct Kind {}; enum What { a }; };\nnamespace {\n"
                     "struct Local {};\n}\nPool make(struct Pool* pool) { struct Local {}; return {}; }\n}\n",

@@ -6,6 +6,7 @@ read: pronouns and verbs that make a reader look for the noun. Messages are the 
 log lines, help, from which manual pages are generated), the descriptions of D-Bus interfaces, polkit's questions, the
 descriptions in schemas and of units. Each of the three groups may have MOST in 1,000 words; one file may have
 MOST_IN_ONE_FILE if it has at least FEWEST_WORDS words. The comments of well-known projects have 1 to 3.4.
+No comment begins with a word of OPENING: its subject would stand in the code below, or nowhere.
   vague_words.py ROOT            the check
   vague_words.py --show FILE...  each vague word of these files, with its line
   vague_words.py --rates ROOT    the rate of each file, the worst last
@@ -17,7 +18,7 @@ import lint
 
 FOLDERS = ("supervisor", "policies", "catalog", "skills", "jail", "units")
 CODE = (".h", ".cc", ".c", ".py", ".js")
-MOST = 6
+MOST = 5
 MOST_IN_ONE_FILE = 25
 FEWEST_WORDS = 120
 # String literals of these files are tables of search words, which users write and never read.
@@ -32,6 +33,7 @@ VAGUE = re.compile(
     r"that is|of (?:it|ours|its own|theirs|his|them)|"
     r"told|tells? (?:of|what|how)|the leave of|kept|lives|lived|goes on|went on|go on|anew|such|the latter|the former|"
     r"comes to|came to|has had|may be had)\b", re.IGNORECASE)
+OPENING = re.compile(r"(?:Of|It|Its|They|Their|Theirs|Them|Those|Else|Then|So)\b(?!:)")
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 CODE_SPAN = re.compile(r"`[^`]*`")
 CPP = re.compile(r'(?P<comment>//[^\n]*|/\*.*?\*/)|R"(\w*)\(.*?\)\2"|'
@@ -90,6 +92,19 @@ def count(path, pieces=prose):
     return words, vague
 
 
+def openings(path):
+    """(line, first word) of each comment of a source that begins with a word of OPENING. Comments of lines that follow
+    each other, in one column, are one comment."""
+    text, former = path.read_text(), None
+    for offset, comment in prose(path):
+        line, column = text.count("\n", 0, offset), offset - text.rfind("\n", 0, offset)
+        begins = former != (line - 1, column)
+        former = (line, column)
+        found = OPENING.match(comment.lstrip("/*#\" "))
+        if begins and found:
+            yield line + 1, found.group()
+
+
 def groups(root):
     yield "comments", prose, lint.files(root, *CODE, below=FOLDERS)
     yield "pages", prose, lint.files(root, ".md")
@@ -102,6 +117,9 @@ def check(root):
     for name, pieces, paths in groups(root):
         all_words, all_vague = 0, 0
         for path in paths:
+            if name == "comments":
+                findings += [f"{path.relative_to(root).as_posix()}:{line}: a comment begins with {word!r}: name its subject"
+                             for line, word in openings(path)]
             words, vague = count(path, pieces)
             all_words += words
             all_vague += len(vague)
@@ -157,6 +175,14 @@ PLANTS = [
                            'auto d = "script-src \'none\'; isolation is \\"none\\"";\n',
         "catalog/everyday_words.cc": 'auto a = "somebody whom nobody told";\n',
         "units/a.conf": "Description=nobody told\n"}, []),
+    lint.Plant("comments without a subject", {
+        "jail/a.h": CLEAR + "int a();\n// Of the last job.\nint b();\n  // Its requests are cancelled.\nint c;  // It ends.\n",
+        "jail/guest/a.py": "def a():\n    # Then ends the threads.\n    return 1\n"},
+               ["jail/a.h:3: a comment begins with 'Of'", "jail/a.h:5: a comment begins with 'Its'",
+                "jail/a.h:6: a comment begins with 'It'", "jail/guest/a.py:2: a comment begins with 'Then'"]),
+    lint.Plant("comments with a subject, and their second lines", {
+        "jail/a.h": CLEAR + "// The job ended.\n// It was the last.\nint b;  // of the last job\n// Often used.\n"
+                            "// So: a label of a list.\n"}, []),
     lint.Plant("words of code and of clear sentences", {
         "jail/a.h": CLEAR + 'const char* a = "nobody";  // `nobody` is the user 65534\n',
         "README.md": "The daemon answers.\n```\nnobody told\n```\n"}, []),

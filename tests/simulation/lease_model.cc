@@ -173,7 +173,8 @@ class LeaseModel {
     for (uint32_t home = 0; home < scenario_.homes_per_node; ++home) {
       member.records.push_back({member.name, 1});
       member.revisions.push_back(1);
-      member.homes.confirm(workspace(home), member.records.back(), member.lease.period(), true);
+      member.homes.confirm(workspace(home), member.records.back(), member.lease.period(),
+                           cluster::HeldHomes::RecordSource::taken);
     }
   }
 
@@ -209,7 +210,8 @@ class LeaseModel {
   }
 
   void read(Member& member, const LeaseEvent& event) {
-    member.homes.confirm(workspace(event.home), member.records[event.home], event.number, false);
+    member.homes.confirm(workspace(event.home), member.records[event.home], event.number,
+                         cluster::HeldHomes::RecordSource::read);
     const HomeState state = member.homes.state(workspace(event.home), clock_of(member));
     figures_.lost_homes += state == HomeState::lost;
     figures_.usable_again += state == HomeState::usable && member.records[event.home].node != member.name;

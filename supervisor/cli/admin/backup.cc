@@ -29,10 +29,10 @@ namespace {
 
 constexpr char kLabel[] = "warder-backup.json", kJournalFolder[] = "journal", kKeyFile[] = "master.key";
 
-// The daemon makes these anew at each start.
+// The daemon makes these again at each start.
 constexpr std::string_view kDerived[] = {"template", "self-test"};
 
-// They name files of the workspace by inode: after a restore, no proposal could be committed.
+// Proposals name files of the workspace by inode: after a restore, none could be committed.
 const std::vector<std::string> kProposals = {"tenants/*/staging", "tenants/*/workspaces/*/staging"};
 
 // What of the state folder goes into the archive as it is.
@@ -104,7 +104,7 @@ bool is_empty(const std::string& folder) {
   return std::filesystem::is_empty(folder, failed) && !failed;
 }
 
-// Gives the new folder the owner and permissions of the old one, and its place. The old one is kept beside it.
+// Gives the new folder the owner and permissions of the old one, and its place. The old one stays beside it.
 Result<std::string> change_folders(const std::string& fresh, const std::string& state) {
   struct stat old {};
   if (::lstat(state.c_str(), &old) < 0) {
@@ -197,7 +197,7 @@ Result<int> run_restore(const ParsedCommand& given) {
   if (std::find(top.begin(), top.end(), kKeyFile) == top.end())
     cli::print_text(stderr, "the backup has no master.key: put the old one into " + state +
                                 " before the daemon starts, or PII tokens cannot be restored\n");
-  cli::print_text(stdout, state + " is restored" + (aside.empty() ? "" : "; the former state is " + aside) + "\n");
+  cli::print_text(stdout, state + " is restored" + (aside.empty() ? "" : "; the earlier state is " + aside) + "\n");
   return 0;
 }
 

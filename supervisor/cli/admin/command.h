@@ -16,7 +16,7 @@ enum class Times { once, any };
 // A flag of a command.
 struct Flag {
   const char* name;      // "-f,--follow"
-  const char* argument;  // "SECONDS", "cpu|memory", or nullptr: none
+  const char* argument;  // "SECONDS", "cpu|memory", or nullptr: absent
   const char* text;
   Times times = Times::once;
 };
@@ -61,7 +61,7 @@ using CommandProgram = Result<int>(const ParsedCommand& given);
 struct Command {
   const char* name;         // "ps", "policy check"
   CommandProgram* program;  // nullptr in programs other than warder-admin
-  const char* words;        // "EXECUTION...", or nullptr: none; the name says what completes it (../../docgen/)
+  const char* words;        // "EXECUTION...", or nullptr: absent; the name says what completes it (../../docgen/)
   const char* words_text;
   const char* summary;
   std::vector<Flag> flags;

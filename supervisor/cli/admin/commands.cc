@@ -125,7 +125,7 @@ const std::vector<Command>& commands() {
        run_history,
        nullptr,
        nullptr,
-       "List past executions, newest first. A user sees those of its own tenant, root those of all tenants. If no "
+       "List past executions, newest first. A user sees those of the own tenant, root those of all tenants. If no "
        "daemon runs, root reads the journal's file",
        {{"--tenant", "TENANT", "Only executions of this tenant; polkit may ask for a password"},
         {"-a,--all", nullptr, "Executions of all tenants; polkit may ask for a password"},
@@ -142,7 +142,7 @@ const std::vector<Command>& commands() {
        run_show,
        "EXECUTION",
        "An execution id of warder history, or its first four or more characters",
-       "Print all that is stored of an execution: its outcome, what it used, the changed files, its calls of upstream "
+       "Print the record of an execution: its outcome, its use, the changed files, its calls of upstream "
        "tools with their approvals, and its receipt",
        {kJournal}},
       {"kill",
@@ -196,7 +196,7 @@ const std::vector<Command>& commands() {
        run_commit,
        "PROPOSAL [PATH...]",
        "A proposal, and files or folders of its workspace; default: all its changes",
-       "Commit a proposal: its changes are made in the workspace, all or none. Nothing is changed if another program "
+       "Commit a proposal: its changes are made in the workspace, all or none. No file is changed if another program "
        "has changed one of the files; exit status 1 then, with their paths",
        {kProposalTenant}},
       {"discard",
@@ -209,7 +209,7 @@ const std::vector<Command>& commands() {
        run_undo,
        "PROPOSAL",
        kProposals,
-       "Take the last commit of a proposal back. Nothing is changed if a file was changed after the commit; exit "
+       "Take the last commit of a proposal back. No file is changed if one was changed after the commit; exit "
        "status "
        "1 then",
        {kProposalTenant}},
@@ -218,7 +218,7 @@ const std::vector<Command>& commands() {
        nullptr,
        nullptr,
        "Read the configuration, policies and tool definitions again, and print the policies, or each problem on a line "
-       "of its own. After a problem the daemon works on with what it had. systemctl reload warder does the same, and "
+       "of its own. After a problem the daemon works on as before. systemctl reload warder does the same, and "
        "renews the last good copy. Exit status: 1 if the reload failed",
        {}},
       {"drain",
@@ -247,7 +247,7 @@ const std::vector<Command>& commands() {
        entry_flags("At most N entries; default: 50"), DaemonCall::none},
       {"audit export", export_audit, "[FILE]", kJournalWords,
        "Print entries of the audit chain, oldest first, one JSON object a line, with its number and hash in the chain: "
-       "a number that is missing was forgotten or filtered, see warder audit verify",
+       "a missing number was forgotten or filtered, see warder audit verify",
        export_flags(), DaemonCall::none},
       {"audit tail", tail_audit, "[FILE]", kJournalWords,
        "Print the newest entries of the audit chain, oldest first, and with -f each new entry within a second. Repeats "
@@ -302,7 +302,7 @@ const std::vector<Command>& commands() {
        "may. From another machine: ssh -L, as the command prints it",
        {{"--port", "PORT", "The port on 127.0.0.1; default: a free one. The printed address contains a secret key"},
         {"--unix", "PATH", "Serve on a Unix socket that only its user can open, instead of a port"},
-        {"--read-only", nullptr, "Serve a page that can kill, freeze and decide nothing"}}},
+        {"--read-only", nullptr, "Serve a page that cannot kill, freeze or decide"}}},
       {"metrics",
        run_metrics,
        nullptr,

@@ -55,7 +55,7 @@ int report_failure(const ParsedCommand& given, const Error& error) {
     return 1;
   }
   for (const auto& problem : problems) cli::print_text(stderr, "warder reload: " + problem + "\n");
-  cli::print_text(stderr, "  nothing was changed: the daemon works on with what it had\n");
+  cli::print_text(stderr, "  nothing was changed: the daemon works on as before\n");
   return 1;
 }
 

@@ -33,15 +33,15 @@ struct UnitState {
 Error unreachable_error(const UnitState& unit, ManagerScope manager, const std::string& last_error);
 // warder.service of the manager on this bus; empty if no systemd answers there within a second.
 std::optional<UnitState> unit_state(sd_bus* bus);
-// The newest message of the unit of priority "error" or worse; empty: there is none, or the user
+// The newest message of the unit of priority "error" or worse; empty: absent, or the user
 // may not read the journal.
 std::string last_logged_error(ManagerScope manager);
 
-// Why the daemon on this bus (system or session) does not answer, for somebody who cannot connect to its socket; starts
-// nothing. Empty: systemd cannot be asked, does not know the unit, or says that it runs.
+// Why the daemon on this bus (system or session) does not answer, for a user that cannot connect to its socket; does
+// not start it. Empty: systemd cannot be asked, does not know the unit, or says that it runs.
 std::optional<Error> why_unreachable(const std::string& bus_name);
 
-// Lets systemd start a daemon that is merely stopped, and waits until `is_there`: up to 2 s, and up to 5 s while
+// Lets systemd start a stopped daemon, and waits until `is_there`: up to 2 s, and up to 5 s while
 // systemd says that it starts. `bus_name`: system, session or an address; `otherwise`: the error where no systemd knows
 // the unit. Errors: unavailable.
 Result<> start_daemon(sd_bus* bus, const std::string& bus_name, const std::function<bool()>& is_there, Error otherwise);

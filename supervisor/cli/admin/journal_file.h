@@ -1,5 +1,5 @@
 // Journal file: finds and opens a daemon's journal.db, read-only, for commands that need no daemon. The file belongs to
-// the daemon's user and holds text of agents: nothing of it is trusted.
+// the daemon's user and holds text of agents: its contents are not trusted.
 // Used by: audit.cc, audit_entries.cc, history.cc. Errors: unavailable, with the remedy.
 #pragma once
 #include <string>

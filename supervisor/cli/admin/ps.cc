@@ -77,7 +77,7 @@ Result<std::vector<std::string>> asked_ids(const BusClient& warderd, const Parse
 Result<int> show_cluster_executions(const BusClient& warderd, const ParsedCommand& given) {
   if (given.has("all"))
     return fail(Code::invalid, "--all and --cluster exclude each other",
-                "other nodes tell what waits or runs; leave one out");
+                "other nodes show only waiting and running executions; leave one out");
   TRY(const Json answer, warderd.read(kPath, kCluster, "ListClusterExecutions"));
   std::vector<Json> all(element(answer, 0).begin(), element(answer, 0).end());
   TRY(const auto shown, filtered(std::move(all), given));

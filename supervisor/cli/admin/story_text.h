@@ -12,7 +12,7 @@ namespace admin {
 std::vector<std::string> history_table(const std::vector<Json>& rows, size_t width);
 // Lines of "name  value", and one line for each file and call. Texts of programs are printable ASCII.
 std::string story_text(const Json& record);
-// Of these lines, those of the changed files and of the calls.
+// The lines of story_text() about changed files and calls.
 std::string changes_text(const Json& record);
 // The record with its receipt, and the details of its calls, as JSON in the place of their text.
 Json with_parsed_receipt(Json record);

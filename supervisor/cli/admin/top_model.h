@@ -74,7 +74,7 @@ class TopModel {
   const std::vector<TopServer>& servers() const { return servers_; }  // those with a problem first
   std::vector<TopPool> pool() const;
   const std::vector<TopMoment>& history() const { return history_; }  // oldest first
-  // Of all executions; absent: it is not known of one that runs.
+  // The processor time of all executions; absent: it is not known of one that runs.
   std::optional<double> cpu_percent() const;
   uint64_t up_usec() const;
 

@@ -1,5 +1,5 @@
 // UserNames: the names of the users behind tenants such as "uid-1000", from this machine's user database. Each name is
-// looked up once. Used by: `warder top`, `warder dashboard`. No errors: a user without a name has none.
+// looked up once. Used by: `warder top`, `warder dashboard`. No errors: the name may be empty.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -35,7 +35,7 @@ Result<> expect_own_folder(int folder, const std::string& path) {
   if (::fstat(folder, &info) < 0) return fail_errno(errno, "fstat " + path);
   if ((info.st_uid != ::geteuid() && info.st_uid != 0) || (info.st_mode & 022) != 0)
     return fail(Code::denied, path + ": another user can write this folder, so its keys and records cannot be trusted",
-                fmt::format("chown root:root {0}; chmod 755 {0}; then check what is in it", path));
+                fmt::format("chown root:root {0}; chmod 755 {0}; then check its contents", path));
   return {};
 }
 
@@ -110,7 +110,7 @@ Result<ClusterFolder> ClusterFolder::open_to_read(const ParsedCommand& given) {
                           : folder.file("authority.key");
   auto opened = open_without_links(folder.folder_, O_RDONLY | O_DIRECTORY);
   if (!opened && opened.error().code == Code::not_found)
-    return fail(Code::not_found, folder.folder_ + ": there is no such folder",
+    return fail(Code::not_found, folder.folder_ + ": the folder does not exist",
                 "make a cluster or join one: warder cluster init, warder cluster join");
   if (!opened) return tl::unexpected<Error>(std::move(opened).error());
   folder.lock_ = *std::move(opened);

@@ -73,7 +73,7 @@ std::vector<Command> with_cluster(std::vector<Command> commands) {
        {{"--file", "FILE", "The policy, or the file of definitions, as JSON; the folder of the skill"},
         {"--catalog", nullptr, "The file has tool definitions"},
         {"--skill", nullptr, "The file is the folder of a skill, with SKILL.md; at most 256 KiB of text"},
-        {"--withdraw", nullptr, "Sign that the cluster has no such policy, definitions or skill any more"},
+        {"--withdraw", nullptr, "Sign that the cluster does not have this policy, definitions or skill any more"},
         {"--serial", "NUMBER", "The serial; default: one more than that of the rule in the folder"},
         kAuthority,
         kFolder},

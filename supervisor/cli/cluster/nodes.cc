@@ -67,7 +67,7 @@ Result<> put_node(cluster::TrustRecord& record, const cluster::JoinRequest& requ
   if (request.replaces && (found == record.nodes.end() || found->key != *request.replaces))
     return fail(Code::denied,
                 fmt::format("replaces: the node '{}' does not have the old key of this request", request.node),
-                "warder cluster show prints the keys; a node whose key is lost is removed, and joins again");
+                "warder cluster show prints the keys; a node that lost its key is removed, and joins again");
   Accounts accounts;
   if (found != record.nodes.end()) accounts = found->accounts;
   if (given.has("accounts")) {

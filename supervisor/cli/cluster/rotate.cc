@@ -116,7 +116,7 @@ Result<int> rotate_authority(const ParsedCommand& given) {
   cli::print_text(
       stdout,
       fmt::format("the authority's key is {}, in {}; the old one is removed\ntrust record {} in {}: copy it "
-                  "to each node that gets nothing over the bus. Sign policies again with the new key\n",
+                  "to each node without the bus. Sign policies again with the new key\n",
                   fresh.public_key().text(), folder.authority_file(), record.serial, folder.file("trust.record")));
   return 0;
 }

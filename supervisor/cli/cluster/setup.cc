@@ -123,17 +123,18 @@ Result<int> init_cluster(const ParsedCommand& given) {
   }
   cli::print_text(
       stdout,
-      fmt::format("cluster {0}: made, with this machine as its node {1}\n"
-                  "{2}\n  the authority's key. Whoever has it decides who may be a node. Keep a copy in a safe place, "
-                  "and move it to the administrator's machine\n"
-                  "{3}\n{4}\n  this node's secret keys\n"
-                  "{5}\n  who may be a node: record 1\n"
-                  "{6}\n  for warder-node\n"
-                  "{7}\n  for nats-server, with {8}: put a certificate into {9}, then nats-server -c {7} -t\n"
-                  "Another node: on it, warder cluster join --cluster {0} --node NAME; here, warder cluster add\n",
-                  names.cluster, names.node, folder.authority_file(), folder.file("node.key"), folder.file("nats.seed"),
-                  folder.file("trust.record"), folder.file("node.json"), folder.file("nats.conf"), kNatsNodesFile,
-                  folder.file("tls/")));
+      fmt::format(
+          "cluster {0}: made, with this machine as its node {1}\n"
+          "{2}\n  the authority's key. Its owner decides which machines may be nodes. Keep a copy in a safe place, "
+          "and move it to the administrator's machine\n"
+          "{3}\n{4}\n  this node's secret keys\n"
+          "{5}\n  the nodes: record 1\n"
+          "{6}\n  for warder-node\n"
+          "{7}\n  for nats-server, with {8}: put a certificate into {9}, then nats-server -c {7} -t\n"
+          "Another node: on it, warder cluster join --cluster {0} --node NAME; here, warder cluster add\n",
+          names.cluster, names.node, folder.authority_file(), folder.file("node.key"), folder.file("nats.seed"),
+          folder.file("trust.record"), folder.file("node.json"), folder.file("nats.conf"), kNatsNodesFile,
+          folder.file("tls/")));
   return 0;
 }
 

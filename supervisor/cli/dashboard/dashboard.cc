@@ -32,20 +32,20 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 && name[0] ? cli::for_terminal(name) : "THIS-MACHINE";
 }
 
-struct Place {
+struct ListeningPlace {
   Fd socket;
   SiteAddress address;
   std::string shown, file;  // shown: the address for the user; file: the socket's path, removed at the end
   std::string tunnel;       // the ssh command for another machine
 };
 
-Result<Place> listen_on_port(const std::string& asked) {
+Result<ListeningPlace> listen_on_port(const std::string& asked) {
   uint16_t port = 0;
   const char* end = asked.data() + asked.size();
   if (auto [parsed, wrong] = std::from_chars(asked.data(), end, port); wrong != std::errc() || parsed != end)
     return fail(Code::invalid, "--port: '" + asked + "' is not a port",
                 "give a number up to 65535; 0 takes a free port");
-  Place place;
+  ListeningPlace place;
   place.socket = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!place.socket) return fail_errno(errno, "socket");
   const int yes = 1;
@@ -66,14 +66,14 @@ Result<Place> listen_on_port(const std::string& asked) {
   return place;
 }
 
-Result<Place> listen_on_file(const std::string& file) {
+Result<ListeningPlace> listen_on_file(const std::string& file) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (file.size() >= sizeof address.sun_path)
     return fail(Code::invalid, "--unix: the path is too long",
                 fmt::format("at most {} bytes", sizeof address.sun_path - 1));
   file.copy(address.sun_path, file.size());
-  Place place;
+  ListeningPlace place;
   place.socket = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!place.socket) return fail_errno(errno, "socket");
   const mode_t before = ::umask(0177);  // only for the socket's owner
@@ -104,7 +104,7 @@ Task<> stop_when_told(Loop& loop, AsyncFd signals) {
   loop.stop();
 }
 
-void print_start(const Place& place, bool may_act, const ParsedCommand& given) {
+void print_start(const ListeningPlace& place, bool may_act, const ParsedCommand& given) {
   const std::string path = "/" + place.address.key + "/";
   if (given.json) {
     print_json({{"address", place.shown}, {"path", path}, {"tunnel", place.tunnel}});
@@ -124,7 +124,7 @@ void print_start(const Place& place, bool may_act, const ParsedCommand& given) {
 Result<int> run_dashboard(const ParsedCommand& given) {
   if (given.has("unix") && given.has("port"))
     return fail(Code::invalid, "--unix and --port exclude each other", "leave one out");
-  TRY(Place place,
+  TRY(ListeningPlace place,
       given.has("unix") ? listen_on_file(given.value("unix", "")) : listen_on_port(given.value("port", "0")));
   Loop loop;
   Watch watch(loop, given.bus);

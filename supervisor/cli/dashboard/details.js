@@ -1,4 +1,4 @@
-// One execution in a dialog: what it is, its receipt, its output, and the actions on it.
+// One execution in a dialog: its data, its receipt, its output, and the actions on it.
 "use strict";
 
 const MOST_SHOWN = 1_000_000;  // characters of each stream; older ones are dropped
@@ -133,7 +133,7 @@ async function read_stream(id, name, stream) {
   }
 }
 
-// What is stored of an execution, as the daemon tells of one that has just ended.
+// The record of an execution, in the form of one that has just ended.
 function as_ended(record) {
   return {...record, State: "ended", AskedUSec: record.StartedUSec, MemoryBytes: record.MemoryPeakBytes, Tasks: record.TasksPeak};
 }
@@ -150,7 +150,7 @@ function record_parts(record) {
   return [...part("Changed files", files, record.Files ? "None." : "Not known."), ...part("Calls", calls, "None.")];
 }
 
-// Reads what is new about the open execution. The record of an execution is kept for one minute after its end.
+// Reads the changes of the open execution. The daemon holds its record for one minute after its end.
 async function look_at_details() {
   const mine = opened;
   if (!mine || mine.looking) return;  // a look at a time, or output would be read twice

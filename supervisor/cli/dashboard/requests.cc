@@ -23,7 +23,7 @@ DashboardAnswer bad_answer(const Error& error) {
   return bad_answer(error.code == Code::denied ? "403 Forbidden" : "502 Bad Gateway", error.what);
 }
 
-// The value of a parameter in "a=1&b=2"; empty: there is none. Values need no decoding: they are numbers and ids.
+// The value of a parameter in "a=1&b=2"; empty: absent. Values need no decoding: they are numbers and ids.
 std::string_view parameter(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const size_t end = std::min(query.find('&'), query.size());
@@ -49,7 +49,7 @@ bool is_id(std::string_view id) {
          std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
 
-// Replaces each value that is not known by null. `value` has the depth of a D-Bus message.
+// Replaces each unknown value by null. `value` has the depth of a D-Bus message.
 void make_unknown_null(Json& value) {
   if (value.is_structured()) {
     for (Json& inner : value) make_unknown_null(inner);
@@ -63,7 +63,7 @@ uint64_t page_time_usec() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
-// The call for an action. Absent: there is no such action.
+// The call for an action. Absent: the action does not exist.
 std::optional<Watch::BusQuestion> question_for(const std::string& action, const std::string& id,
                                                const std::string& reason) {
   Watch::BusQuestion question;

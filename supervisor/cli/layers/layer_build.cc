@@ -63,7 +63,7 @@ bool is_package_word(const std::string& word) {
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.:=~") == word.npos;
 }
 
-// Of the output of `apt-get --simulate`: the first package that is installed, and would be replaced. Its line has the
+// The first package in the output of `apt-get --simulate` of which another version is installed. Its line has the
 // former version in brackets: "Inst libpython3.11 [3.11.2-6] (3.11.2-6+deb12u6 ...".
 std::string upgraded_package(std::string_view output) {
   for (size_t at = 0; at < output.size();) {
@@ -127,8 +127,8 @@ Result<> LayerBuild::make_folder(const std::string& path) const {
   return {};
 }
 
-// The folder of archives belongs to the other user, whose programs may have put a link in its place: it is opened
-// without following links, and root names files of it through this descriptor only.
+// The folder of archives belongs to the other user, and its programs may have put a link in its place: it is opened
+// without following links, and root names its files through this descriptor only.
 Result<Fd> LayerBuild::archive_folder() const { return open_without_links(in_, O_RDONLY | O_DIRECTORY); }
 
 // Copies a regular file of the administrator, because the confined programs do not see home folders.

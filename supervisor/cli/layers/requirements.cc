@@ -23,7 +23,7 @@ std::string_view without_comment(std::string_view line) {
 // Empty: pip takes the line as a name, its versions and hashes.
 std::string_view fault_of(std::string_view line, bool is_continued) {
   if (std::any_of(line.begin(), line.end(), [](char c) { return (c < ' ' && c != '\t') || c > '~'; }))
-    return "it has a character that is not printable ASCII";
+    return "it has a character outside of printable ASCII";
   if (line.find('@') != line.npos) return "it has an @: packages come from the index only";
   if (line.find_first_of("/\\$") != line.npos) return "it has a URL, a path or a variable";
   if (!is_continued && !is_name_character(line.front()))
@@ -34,7 +34,7 @@ std::string_view fault_of(std::string_view line, bool is_continued) {
     rest = trimmed(rest.substr(word.size()));
     const bool is_hash = word.starts_with("--hash=");
     if (word.starts_with('-') && !is_hash) return "it has an option other than --hash";
-    if (is_first && is_continued && !is_hash) return "it goes on with something other than --hash";
+    if (is_first && is_continued && !is_hash) return "its next line is not --hash";
   }
   return {};
 }

@@ -1,6 +1,6 @@
 // read_requirements(): the requirements of `warder layer build --requirements`, without all that would make pip fetch
 // or build anything but wheels of the index. pip applies --only-binary neither to URLs nor to folders, and a file of
-// requirements can have options of its own.
+// requirements can have options, too.
 // Used by: layer_build.cc. Errors: invalid, with the line.
 #pragma once
 #include <string>

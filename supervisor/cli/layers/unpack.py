@@ -39,7 +39,7 @@ class Tree:
         self.left_out = {}  # links to files that other packages may bring: target -> names
 
     def begin(self):
-        """Of an archive."""
+        """Counts an archive from its first entry."""
         self.of_archive = 0
 
     def checked(self, archive, name):
@@ -117,7 +117,7 @@ def is_for_builders(file, named):
 
 
 def is_of_stdlib(place):
-    """Of a folder that the standard library has in /usr, too: Debian has parts of distutils in a package of their own."""
+    """Whether the standard library has this folder in /usr, too: Debian has parts of distutils in a package of their own."""
     return (len(place) > 3 and place[0] == "lib" and re.fullmatch(r"python3(\.\d+)?", place[1]) is not None
             and place[2] != "dist-packages" and os.path.isdir(os.path.join("/usr", *place[:3])))
 

@@ -96,7 +96,7 @@ Result<> write_rule_of_flag(const ParsedCommand& given, const AddedServer& serve
   return {};
 }
 
-// The folder of a program that `warder servers install` has copied; empty: the entry names none.
+// The folder of a program that `warder servers install` has copied; empty: the entry names no folder.
 std::string copied_program(const std::string& entry) {
   const std::string_view folder = kInstalledServers;
   const size_t at = entry.find(std::string(folder) + "/");
@@ -183,7 +183,7 @@ Result<AddedServer> add_entry(const ParsedCommand& given, const std::string& nam
   }
   added.reloaded = *reloaded == RunningDaemon::Reloaded::yes;
   if (!added.reloaded || !daemon.on_bus()) return added;
-  // From here on the server is there: a daemon that is gone now is a problem of the server, and undoes nothing.
+  // From here on the server is there: a missing daemon is a problem of the server, and the server stays.
   const auto servers = daemon.servers();
   if (!servers) {
     added.problem = servers.error().what;

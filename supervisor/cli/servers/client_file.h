@@ -2,7 +2,7 @@
 // why. Knows Claude Code (~/.claude.json, also its projects), Claude Desktop, Cursor, and VS Code (mcp.json with
 // inputs, settings.json; comments are allowed there). Source: the user's file, read by the user who has it. The text is
 // not trusted: it is bounded, and each entry is checked by warderd's own reader later. Used by: import.cc. Errors:
-// invalid: the file is no such file; others of the file system.
+// invalid: the file has another form; others of the file system.
 #pragma once
 #include <sys/types.h>
 
@@ -29,7 +29,7 @@ struct ImportSurroundings {
   std::function<std::string(const std::string& variable, bool& is_set)> variable;
   // The real path of a program or file, if it exists; else empty. A name without a slash is looked up in PATH.
   std::function<std::string(const std::string& path)> real_path;
-  // False: the file belongs to another user, whose variables are not known.
+  // False: the file belongs to another user: the variables of that user are not known.
   bool own_file = true;
   // For a file of that user.
   static ImportSurroundings here(uid_t owner);

@@ -23,13 +23,12 @@ Result<std::vector<ClientServer>> chosen_servers(const ParsedCommand& given, std
   if (only.empty()) return all;
   for (const auto& name : only)
     if (std::none_of(all.begin(), all.end(), [&name](const auto& one) { return one.name == name; }))
-      return fail(Code::not_found, "the file has no server named '" + name + "'",
-                  "leave out --only to see all of them");
+      return fail(Code::not_found, "the file has no server named '" + name + "'", "leave out --only to see them all");
   std::erase_if(all, [&only](const auto& one) { return std::find(only.begin(), only.end(), one.name) == only.end(); });
   return all;
 }
 
-// Adds the obstacles that only the configuration shows: a name that is taken, an entry that warderd refuses.
+// Adds the obstacles that only the configuration shows: a taken name, an entry that warderd refuses.
 void check_entries(const ServerDropIns& files, std::vector<ClientServer>& servers) {
   std::set<std::string> names;
   for (auto& server : servers) {
@@ -87,7 +86,7 @@ bool is_confirmed(const ParsedCommand& given, size_t count) {
   return std::string_view(line) == "y\n" || std::string_view(line) == "yes\n";
 }
 
-// An ordinary user adds servers to a daemon of its own only.
+// An ordinary user adds servers only to the own daemon.
 bool has_own_daemon(const ParsedCommand& given) {
   return ::geteuid() == 0 || given.has("config") || cli::find_socket(given.socket).source == cli::SocketSource::user;
 }
@@ -98,7 +97,7 @@ void print_for_administrator(const std::vector<ClientServer>& servers) {
     if (server.obstacles.empty()) entries[server.name] = server.entry;
   if (entries.empty()) return;
   cli::print_text(stderr,
-                  "this user has no daemon of its own. An administrator can run this command with this file, or write "
+                  "this user has no own daemon. An administrator can run this command with this file, or write "
                   "these lines to /etc/warder/warderd.json.d/50-servers.json:\n");
   cli::print_text(stdout, indented(Json{{"servers", entries}}));
 }

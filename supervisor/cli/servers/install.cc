@@ -68,7 +68,7 @@ bool is_used_by_another(const ServerDropIns& files, const std::string& place, co
 }
 
 // A second server of the same package and version has its program in the same folder, if the files are the same. If
-// they are not, it gets a folder of its own, "server-everything@2026.8.31@second": to replace one program must not
+// they are not, it gets another folder, "server-everything@2026.8.31@second": to replace one program must not
 // change another server. A version has no '@'.
 std::vector<packages::PackagePlace> places_for(const ServerDropIns& files, const std::string& place,
                                                const std::string& name, NameTaken taken) {

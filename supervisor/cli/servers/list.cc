@@ -16,7 +16,7 @@ namespace {
 
 const char* configured_place(const upstream::ServerConfig& server) {
   if (server.remote()) return "remote";
-  return server.place == upstream::ServerConfig::Place::jail ? "jail" : "host";
+  return server.place == upstream::ServerConfig::RunPlace::jail ? "jail" : "host";
 }
 
 // What the configuration says; the state is not known.
@@ -30,7 +30,7 @@ std::vector<Json> configured_servers(const ServerDropIns& files) {
   return all;
 }
 
-// An ordinary user without a configuration of its own asks about the machine's.
+// An ordinary user without an own configuration asks about the machine's.
 ServerDropIns files_to_list(const ParsedCommand& given) {
   ServerDropIns own = ServerDropIns::read(given);
   if (given.has("config") || !own.document().files().empty()) return own;

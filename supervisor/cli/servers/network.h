@@ -7,8 +7,8 @@
 
 namespace admin {
 
-// The commands that give the service a network, with the reason. Empty: `url` needs none (a Unix socket, or no systemd
-// runs), or the drop-in exists.
+// The commands that give the service a network, with the reason. Empty: `url` needs no network (a Unix socket, or no
+// systemd runs), or the drop-in exists.
 std::string network_advice(const std::string& url);
 // OpenedNetwork: the network that this command gave to the service. The destructor closes it again, unless keep() was
 // called: without the new server, the service needs no network.
@@ -16,7 +16,7 @@ class OpenedNetwork {
  public:
   OpenedNetwork() = default;  // nothing to close
   // Writes the drop-in /etc/systemd/system/warder.service.d/network.conf and runs `systemctl daemon-reload` and
-  // `try-restart`; what was done is printed. A drop-in that exists stays as it is. Errors: denied: not root;
+  // `try-restart`; each change is printed. A drop-in that exists stays as it is. Errors: denied: not root;
   // unavailable: no systemd runs, or it failed: the drop-in is removed again.
   static Result<OpenedNetwork> open();
   OpenedNetwork(OpenedNetwork&& other) noexcept;

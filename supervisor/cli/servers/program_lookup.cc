@@ -29,7 +29,7 @@ Look look_at(const std::string& path) {
   return S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0 ? Look::runs : Look::no_program;
 }
 
-// Of the programs of a PATH, the first that there is; else unknown, if one folder cannot be looked at.
+// The first program of this name in the folders of a PATH; else unknown, if one folder cannot be looked at.
 Look look_in(const std::string& search, const std::string& name) {
   Look found = Look::missing;
   for (size_t begin = 0; begin <= search.size();) {
@@ -108,7 +108,7 @@ Result<> expect_outside(const upstream::ServerConfig& server) {
 
 Result<> expect_program(const upstream::ServerConfig& server) {
   if (server.remote()) return {};
-  return server.place == upstream::ServerConfig::Place::jail ? expect_in_jail(server) : expect_outside(server);
+  return server.place == upstream::ServerConfig::RunPlace::jail ? expect_in_jail(server) : expect_outside(server);
 }
 
 }  // namespace admin

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr size_t kMaxHeadBytes = 16 << 10;
-constexpr auto kOneRequest = 5s;  // for a client that connects and sends nothing
+constexpr auto kOneRequest = 5s;  // for a client that connects and is silent
 constexpr std::string_view kCallback = "/callback";
 
 // False: not in time.
@@ -32,7 +32,7 @@ bool is_readable_before(int fd, SteadyTime until) {
   return ::poll(&wait, 1, static_cast<int>(left.count())) > 0;
 }
 
-// The target of the first line, "/callback?code=..."; empty: no request that is understood.
+// The target of the first line, "/callback?code=..."; empty: an unknown request.
 std::string read_target(int client) {
   const SteadyTime until = std::chrono::steady_clock::now() + kOneRequest;
   std::string head;
@@ -49,7 +49,7 @@ std::string read_target(int client) {
   return target.find(' ') == target.npos ? target : std::string();
 }
 
-// The user whose process has the other end of a connection over IPv4 loopback: the column "uid" of proc_net_tcp(5).
+// The user of the process at the other end of a connection over IPv4 loopback: the column "uid" of proc_net_tcp(5).
 std::optional<uid_t> user_of_peer(int client) {
   sockaddr_in peer{}, own{};
   socklen_t size = sizeof peer;
@@ -72,8 +72,8 @@ std::optional<uid_t> user_of_peer(int client) {
   return {};
 }
 
-// Who may finish the login: this user, root, and the user who called sudo. Another user of the machine may have seen
-// the page's URL in the list of processes, and could log in with another account.
+// The users that may finish the login: this user, root, and the user that called sudo. Another user of the machine may
+// have seen the page's URL in the list of processes, and could log in with another account.
 bool is_own_user(int client) {
   const auto user = user_of_peer(client);
   if (!user) return false;
@@ -125,7 +125,7 @@ Result<std::string> RedirectListener::wait(const std::string& state, std::chrono
     const Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!client) continue;
     if (!is_own_user(client.get())) {  // not read: it could also hold up the right one
-      answer(client.get(), "403 Forbidden", "Only the user who began this login can finish it.\n");
+      answer(client.get(), "403 Forbidden", "Only the user that began this login can finish it.\n");
       continue;
     }
     const std::string target = read_target(client.get());

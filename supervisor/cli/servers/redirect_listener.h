@@ -1,7 +1,7 @@
 // RedirectListener: a port of 127.0.0.1 that waits for the browser at the end of a login, and shows it a short page.
-// Source: any process of this machine may connect; what it sends is bounded, and only a request with the state of this
-// login is taken. The daemon checks everything again. Used by: login.cc. Errors: unavailable (the port is in use,
-// nobody came in time). Facts: RFC 8252 section 7.3.
+// Source: any process of this machine may connect; its requests are bounded, and only a request with the state of this
+// login is taken. The daemon checks the URL again. Used by: login.cc. Errors: unavailable (the port is in use,
+// no browser came in time). Facts: RFC 8252 section 7.3.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -18,7 +18,7 @@ class RedirectListener {
   static Result<RedirectListener> open(uint16_t port);
   // http://127.0.0.1:PORT/callback
   std::string redirect() const;
-  // Waits for the redirect whose query has `state`, as it is written in the login's URL. Returns its whole URL.
+  // Waits for the redirect with `state` in its query, as it is written in the login's URL. Returns its whole URL.
   Result<std::string> wait(const std::string& state, std::chrono::seconds limit) const;
 
  private:
@@ -27,7 +27,7 @@ class RedirectListener {
   uint16_t port_;
 };
 
-// The value of `state` in a URL's query, as it is written there; empty: none.
+// The value of `state` in a URL's query, as it is written there; empty: absent.
 std::string state_in(std::string_view url);
 
 }  // namespace admin

@@ -17,7 +17,7 @@ class RunningDaemon {
  public:
   // Starts no daemon.
   static RunningDaemon find(const ParsedCommand& given);
-  // systemd starts a daemon that is merely stopped. Errors: those of BusClient::connect().
+  // systemd starts a stopped daemon. Errors: those of BusClient::connect().
   static Result<RunningDaemon> reach(const ParsedCommand& given);
 
   bool on_bus() const { return bus_.has_value(); }
@@ -31,7 +31,8 @@ class RunningDaemon {
   Result<> expect_same_policies(const std::vector<std::string>& folders) const;
 
   enum class Reloaded { yes, no_daemon };
-  // Errors: nothing was reloaded; every mistake, one a line. invalid: the daemon reads another configuration.
+  // Errors: the configuration was not reloaded; every mistake, one a line. invalid: the daemon reads another
+  // configuration.
   Result<Reloaded> reload(const ParsedCommand& given, const ServerDropIns& files) const;
   // On a bus only. Properties of ListServers (units/dbus/org.warder.Warder1.Manager.xml).
   Result<std::vector<Json>> servers() const;
@@ -44,7 +45,7 @@ class RunningDaemon {
   std::optional<configuration::FilesInForce> in_force_;
 };
 
-// The entry of that server; null: none.
+// The entry of that server; null: absent.
 Json server_named(const std::vector<Json>& servers, const std::string& name);
 
 }  // namespace admin

@@ -11,7 +11,7 @@ constexpr KnownProblem kKnownProblems[] = {
      "systemctl restart warder: a new --folder needs a restart; or copy it: warder servers install FOLDER"},
     {"the secret", "the daemon's user reads the file: chgrp warder FILE, chmod 640 FILE"},
     {"Permission denied",
-     "the daemon's user and its jails must be able to read and run the program: ls -l shows who can"},
+     "the daemon's user and its jails must be able to read and run the program: ls -l shows the rights"},
     {"Cannot find module", "a jail shows only /usr of this machine: warder servers install npm:PACKAGE or FOLDER"},
     {"can't open file", "a jail shows only /usr of this machine: warder servers install FOLDER"},
     {"not found",

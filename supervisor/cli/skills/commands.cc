@@ -28,7 +28,7 @@ std::vector<Command> with_skills(std::vector<Command> commands) {
        nullptr,
        "List the programs that ran more than once since the daemon started, by hash, and the skills that programs "
        "used, "
-       "the most often used first. A user sees those of its own tenant, root those of all tenants; no code is shown",
+       "the most often used first. A user sees those of the own tenant, root those of all tenants; no code is shown",
        {{"--tenant", "TENANT", "Only those of this tenant; polkit may ask for a password"},
         {"-n,--limit", "N", "At most N of each; default: 20"}}},
   };

@@ -21,7 +21,7 @@ std::vector<Command> with_workflows(std::vector<Command> commands) {
        "FILE",
        kFileText,
        "Run a declared workflow. Steps that had finished in an earlier run are skipped. When the whole workflow has "
-       "succeeded, its steps are forgotten, and the next run begins anew. Exit status: as of `warder run`",
+       "succeeded, its steps are forgotten, and the next run begins again. Exit status: as of `warder run`",
        {kVariable,
         {"--keep", nullptr, "Keep the steps of a workflow that has succeeded"},
         {"--timeout", "SECONDS", "Wall-clock limit; default: max_execution_time of its guardrails"},

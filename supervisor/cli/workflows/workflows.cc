@@ -39,7 +39,7 @@ Result<std::optional<std::vector<std::string>>> mistakes_of(const ParsedCommand&
   return std::optional(std::move(all));
 }
 
-// The line of a place, or of what holds it; nothing: unknown.
+// The line of a place, or of the object around it; nullopt: unknown.
 std::optional<size_t> line_of(const std::map<std::string, size_t>& lines, std::string place) {
   for (;;) {
     if (const auto found = lines.find(place); found != lines.end()) return found->second;
@@ -55,7 +55,7 @@ void print_mistake(const std::string& file, const YamlDocument& document, const 
                   line ? fmt::format("{}:{}: {}\n", file, *line, mistake) : fmt::format("{}: {}\n", file, mistake));
 }
 
-// Prints the mistakes; the exit status, or nullopt if there is none.
+// Prints the mistakes; returns the exit status, or nullopt without a mistake.
 Result<std::optional<int>> refuse_mistakes(const ParsedCommand& given, const std::string& file,
                                            const YamlDocument& document) {
   TRY(const auto mistakes, mistakes_of(given, document.value));

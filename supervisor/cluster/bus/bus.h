@@ -153,7 +153,7 @@ class Bus {
   // Errors: invalid (subject; larger than max_payload(): the server would end the connection), exhausted (the buffer of
   // unsent messages is full), unavailable (closed). Success says that the message will be sent, not that it arrived.
   virtual Result<> publish(std::string subject, std::string bytes, std::string reply = {}) = 0;
-  // Of the subscriptions with the same `group`, one gets each message; empty: every subscription gets it.
+  // One of the subscriptions with the same `group` gets each message; empty: every subscription gets it.
   virtual Result<std::unique_ptr<BusSubscription>> subscribe(std::string filter, std::string group = {},
                                                              SubscriptionBounds bounds = {}) = 0;
   // Sends a message and returns its first answer. no_responders() errors come at once: the message reached no node.

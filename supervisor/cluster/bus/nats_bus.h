@@ -37,7 +37,7 @@ Task<Result<std::unique_ptr<Bus>>> connect_nats(Loop& loop, BusSettings settings
 // Waits until the threads of all destroyed buses have ended, for the end of a process. They may need the time of
 // connect_limit. Returns false after `limit`.
 bool wait_for_ended_buses(std::chrono::milliseconds limit);
-// Then: ends the threads of libnats itself. No bus can be made after it.
+// Ends the threads of libnats itself, after wait_for_ended_buses(). No bus can be made after it.
 void end_bus_library(std::chrono::milliseconds limit);
 
 }  // namespace cluster

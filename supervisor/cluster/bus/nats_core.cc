@@ -22,13 +22,13 @@ size_t outgoing_bytes(const OutgoingMessage& message) {
 }  // namespace
 
 // One request's place among those that wait.
-class NatsCore::Waiting {
+class NatsCore::WaitingRequest {
  public:
-  Waiting(NatsCore& core, std::string token, Answer::Resolver resolver) : core_(core), token_(std::move(token)) {
+  WaitingRequest(NatsCore& core, std::string token, Answer::Resolver resolver) : core_(core), token_(std::move(token)) {
     core_.waiting_.emplace(token_, std::move(resolver));
   }
-  ~Waiting() { core_.waiting_.erase(token_); }
-  Waiting(const Waiting&) = delete;
+  ~WaitingRequest() { core_.waiting_.erase(token_); }
+  WaitingRequest(const WaitingRequest&) = delete;
 
  private:
   NatsCore& core_;
@@ -165,7 +165,7 @@ Task<Result<BusMessage>> NatsCore::exchange(std::shared_ptr<NatsCore> core, Outg
   if (core->waiting_.size() >= kMaxRequests)
     co_return fail(Code::exhausted, fmt::format("{} requests wait for answers", kMaxRequests), "wait for one to end");
   Answer answer(core->loop_, closed_error("the bus has ended"));
-  const Waiting waiting(*core, message.request, answer.resolver());
+  const WaitingRequest waiting(*core, message.request, answer.resolver());
   CO_CHECKED(core->publish(std::move(message)));
   const Deadline deadline(core->loop_, timeout, [resolver = answer.resolver(), action, timeout] {
     resolver.resolve_now(timeout_error(action, timeout));

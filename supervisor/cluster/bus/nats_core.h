@@ -27,7 +27,7 @@ class NatsCore : public std::enable_shared_from_this<NatsCore> {
   size_t max_payload() const { return max_payload_; }
   BusStats stats() const;
   ObserverList<BusObserver>& observers() { return observers_; }
-  // Of the watches: also called by end().
+  // The observers of the watches. end() calls them, too.
   ObserverList<BusObserver>& inner_observers() { return inner_observers_; }
 
   // Checks the size and the buffers, not the subject.
@@ -50,7 +50,7 @@ class NatsCore : public std::enable_shared_from_this<NatsCore> {
  private:
   NatsCore(Loop& loop, BusSettings settings);
   using Answer = OneShot<Result<BusMessage>>;
-  class Waiting;
+  class WaitingRequest;
   void on_news();
   void apply(const NatsNews& news);
   void read_replies();

@@ -25,7 +25,7 @@ Result<std::shared_ptr<NatsHandover>> NatsHandover::open(Loop& loop, std::functi
   auto wake = std::make_unique<Wake>();
   wake->woken = std::move(woken);
   auto on_wake = [](uv_async_t* handle) {
-    const Doing doing(LoopWork::other);
+    const NamedWork named_work(LoopWork::other);
     static_cast<Wake*>(handle->data)->woken();
   };
   if (uv_async_init(loop.uv(), &wake->handle, on_wake) < 0) return fail(Code::internal, "uv_async_init");

@@ -16,7 +16,7 @@ namespace cluster {
 struct ClusterQuery {
   ClusterQueryKind kind = ClusterQueryKind::executions;
   std::chrono::milliseconds limit{500};  // in all
-  // Takes the rows of a node. Errors: they have another form; none of them may be used then.
+  // Takes the rows of a node. Errors: the rows have another form; no row may be used then.
   std::function<Result<>(const std::string& node, const std::vector<Json>& rows)> take;
 };
 

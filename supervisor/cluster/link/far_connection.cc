@@ -127,7 +127,7 @@ void FarConnection::end_socket() {
 }
 
 void FarConnection::give_up() {
-  log_warning("cluster: node {} has sent nothing for 2 s: a connection to its warderd is given up", node_);
+  log_warning("cluster: node {} was silent for 2 s: a connection to its warderd is given up", node_);
   end_socket();
   client_.reset();
   was_silent_ = true;

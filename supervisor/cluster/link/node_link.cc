@@ -199,7 +199,7 @@ void NodeLink::take_lease(const Json& message) {
     return std::max(std::chrono::ceil<std::chrono::milliseconds>(end - boot_time()), std::chrono::milliseconds(1));
   };
   starts_until_ = Deadline(loop_, left(lease_.starts_until), [this] {
-    log_warning("cluster: node {} cannot renew its lease: it starts nothing for shared workspaces", lease_.node);
+    log_warning("cluster: node {} cannot renew its lease: it starts no program for shared workspaces", lease_.node);
     ended_(LeaseEnd::starts);
   });
   runs_until_ = Deadline(loop_, left(lease_.runs_until), [this] {

@@ -20,7 +20,7 @@
 
 namespace cluster {
 
-// The two ends of a lease: from then on nothing may start (Lease::starts_until), or run (Lease::runs_until).
+// The two ends of a lease: from then on no program may start (Lease::starts_until), or run (Lease::runs_until).
 enum class LeaseEnd { starts, runs };
 
 class NodeLink {
@@ -36,11 +36,11 @@ class NodeLink {
   // The nodes to ask for a stateless execution of an account, one after the other. `here_is_free`: this node has a free
   // slot. Errors: unavailable.
   Task<Result<std::vector<std::string>>> places_for(std::string account, bool here_is_free);
-  // The load of this daemon, as other nodes see it; nothing before tell_load_of().
+  // The load of this daemon, as other nodes see it; unknown before tell_load_of().
   NodeLoad load() const;
-  // Sets the function that is called when the cluster's rules may have changed: also after each connection.
+  // Sets the function to call when the cluster's rules may have changed: also after each connection.
   void on_rules(std::function<void()> changed);
-  // What is known of the home now: the next home_of() returns it.
+  // The home as it is known now: the next home_of() returns it.
   void note_home(const tenants::TenantId& id, Home home) { homes_[id] = std::move(home); }
   // The next home_of() asks warder-node.
   void forget_home(const tenants::TenantId& id) { homes_.erase(id); }
@@ -60,11 +60,11 @@ class NodeLink {
   // Removes the records of the homes here of an account. Errors: unavailable; some may be removed then.
   Task<Result<>> forget_homes(std::string account);
   Standing standing() const;
-  // What warder-node told last, and how long this node could not start as a home since the daemon's start. `bus_silent`
-  // is of now: it grows while warder-node is not there.
+  // The last numbers of warder-node, and how long this node could not start as a home since the daemon's start.
+  // `bus_silent` is of now: it grows while warder-node is not there.
   NodeNumbers numbers() const;
   std::chrono::microseconds fenced_time() const;
-  // From now on warder-node is told what this daemon has to do: `read` is called after load_changed() and when the link
+  // From now on warder-node learns the load of this daemon: `read` is called after load_changed() and when the link
   // is connected, every kLoadEvery at most. The function must outlive the object.
   void tell_load_of(std::function<NodeLoad()> read);
   void load_changed();
@@ -115,7 +115,7 @@ class NodeLink {
   std::map<uint64_t, OneShot<Result<Json>>::Resolver> questions_;  // about nodes and homes
   std::map<uint64_t, OneShot<Result<Json>>::Resolver> ordered_;    // changes of homes
   uint64_t last_id_ = 0;
-  size_t views_ = 0;    // questions whose answers are pages
+  size_t views_ = 0;    // questions with pages as answers
   uint64_t moves_ = 0;  // messages "moved": an answer to a question from before the last one may be old
   std::function<NodeLoad()> read_load_;
   std::optional<NodeLoad> told_load_;  // nullopt: not on this connection

@@ -30,7 +30,7 @@ std::string_view name_of(ClusterQueryKind kind);
 Json write_ask(ClusterQueryKind kind);
 Result<ClusterQueryKind> read_ask(const Json& message);
 
-// QueryOrder: which node asks, and what it may see.
+// QueryOrder: the node that asks, and the tenants that it may see.
 struct QueryOrder {
   std::string node;
   std::optional<std::vector<std::string>> accounts;  // nullopt: all
@@ -40,7 +40,7 @@ struct QueryOrder {
 Json write_query_order(const QueryOrder& order);
 Result<QueryOrder> read_query_order(const Json& look);
 
-// FarExecution: an execution that waits or runs. Times are by the clock of its own node.
+// FarExecution: an execution that waits or runs. Times are by the clock of its node.
 struct FarExecution {
   std::string id, tenant, language, workspace, state, policy, principal;
   bool is_background = false;

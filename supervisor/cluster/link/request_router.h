@@ -31,9 +31,9 @@ inline constexpr char kExecutionIdKey[] = "org.warder/executionId";
 
 // Requests for shared workspaces, since the start.
 struct RoutingCounts {
-  // Of clients of this node, for another node: `lost`: it was sent, and has no answer. Not sent: `unreachable`.
+  // Requests of clients of this node for another node. `lost`: sent, without an answer. `unreachable`: not sent.
   uint64_t answered = 0, unreachable = 0, lost = 0;
-  // Of clients of other nodes, answered here, or not: the home has moved, or is not known.
+  // Requests of clients of other nodes. `served`: answered here. `moved`: the home is elsewhere, or is not known.
   uint64_t served = 0, moved = 0;
   uint64_t busy_there = 0, busy_here = 0;  // stateless executions that the other node, or this one, refused
   uint64_t fenced = 0;                     // for a home here, refused because this node has no lease

@@ -100,7 +100,7 @@ Task<Result<>> RuleFollower::take_last_copy() {
   co_return Result<>{};
 }
 
-// Of the last job.
+// Logs what the last job changed.
 void RuleFollower::show_changes() {
   const RuleFiles::Taken& taken = work_->taken;
   for (size_t i = 0; i < taken.refused.size() && i < kMaxRefusals; i++)
@@ -148,7 +148,7 @@ Task<Result<>> RuleFollower::adopt(std::vector<std::string> policies) {
       log_warning("cluster: the cluster's policy '{}' is refused: {}", policies[i], alone.error().what);
   }
   const auto former = co_await uses_.reload();
-  if (!former) log_error("cluster: the former policies are refused, too: {}", former.error().what);
+  if (!former) log_error("cluster: the earlier policies are refused, too: {}", former.error().what);
   co_return tl::unexpected<Error>(std::move(adopted).error().within("the cluster's policies are refused"));
 }
 

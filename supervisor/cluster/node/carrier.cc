@@ -61,7 +61,7 @@ Result<Greeting> read_greeting(const NodeEnvelope& envelope) {
   return greeting;
 }
 
-// The text of `key` in the body of "refused"; empty: there is none.
+// The text of `key` in the body of "refused"; empty: absent.
 std::string text_in(const Json& body, const char* key) {
   const auto found = body.is_object() ? body.find(key) : body.end();
   return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();

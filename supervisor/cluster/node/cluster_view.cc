@@ -46,7 +46,7 @@ NodeView view_of(const ViewSources& sources, const std::string& name, BootClock:
   return node;
 }
 
-// The first name behind `after` of the trust record and of the homes; nullptr: there is none.
+// The first name behind `after` of the trust record and of the homes; nullptr: absent.
 const std::string* next_name(const ViewSources& sources, const std::string& after) {
   const auto& nodes = sources.trust.nodes;  // in the order of names
   const auto trusted = std::upper_bound(nodes.begin(), nodes.end(), after,

@@ -261,7 +261,7 @@ Task<Result<HomeRecord>> HomeDirectory::choose(std::shared_ptr<KvBucket> bucket,
   if (write.written) {
     set_record(key, chosen);
     note_name(key, id);
-    if (chosen.node == settings_.node) held_.confirm(id, chosen, period, true);
+    if (chosen.node == settings_.node) held_.confirm(id, chosen, period, HeldHomes::RecordSource::taken);
     co_return chosen;
   }
   CO_TRY(const auto entry, co_await bucket->get(key));
@@ -284,12 +284,12 @@ Task<Result<HomeDirectory::Found>> HomeDirectory::find(tenants::TenantId id) {
     CO_TRY(found.record, co_await choose(bucket_, id, key));
   }
   if (found.record.node != settings_.node) co_return found;
-  if (held_.state(id, BootClock::now()) != HomeState::usable) {  // the value itself says it, not what was heard of it
+  if (held_.state(id, BootClock::now()) != HomeState::usable) {  // the value itself says it, not a message about it
     const auto bucket = bucket_;
     CO_TRY(const auto entry, co_await bucket->get(key));
     if (!entry) co_return fail(Code::unavailable, "the home of the workspace was removed just now", "send it again");
     CO_TRY(found.record, read_home_record(entry->bytes));
-    held_.confirm(id, found.record, period, false);
+    held_.confirm(id, found.record, period, HeldHomes::RecordSource::read);
   }
   if (found.record.node != settings_.node) co_return found;
   if (held_.state(id, BootClock::now()) == HomeState::lost)

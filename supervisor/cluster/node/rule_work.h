@@ -18,7 +18,7 @@ class RuleWork {
     TRY(auto thread, WorkerThread::start(loop));
     return std::unique_ptr<RuleWork>(new RuleWork(std::move(rules), std::move(thread)));
   }
-  // Runs `job` on the thread. A cancelled caller's job may run to its end, so it owns what it touches besides the
+  // Runs `job` on the thread. A cancelled caller's job may run to its end, so it owns its data besides the
   // rules.
   Task<Result<>> run(Job job) {
     WorkerThread::Job bound = [this, job = std::move(job)] { return job(rules_); };

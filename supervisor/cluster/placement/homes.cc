@@ -20,7 +20,8 @@ HomeState HeldHomes::state(const tenants::TenantId& workspace, BootClock::time_p
   return lease == LeaseState::held && gains == 0 ? HomeState::usable : HomeState::fenced;
 }
 
-void HeldHomes::confirm(const tenants::TenantId& workspace, const HomeRecord& record, uint64_t period, bool is_take) {
+void HeldHomes::confirm(const tenants::TenantId& workspace, const HomeRecord& record, uint64_t period,
+                        RecordSource source) {
   const auto found = homes_.find(workspace);
   const bool is_known = found != homes_.end();
   if (is_known && record.epoch < found->second.epoch) return;  // a replica of the store that lags behind
@@ -35,7 +36,7 @@ void HeldHomes::confirm(const tenants::TenantId& workspace, const HomeRecord& re
   }
   Home& home = found->second;
   const bool is_same = record.epoch == home.epoch && !home.is_lost;
-  const bool is_new_take = is_take && record.epoch > home.epoch;
+  const bool is_new_take = source == RecordSource::taken && record.epoch > home.epoch;
   home = {record.epoch, period, !is_same && !is_new_take};
 }
 

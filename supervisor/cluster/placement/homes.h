@@ -46,10 +46,11 @@ class HeldHomes {
   // The record of a home as it was read, or written by this node. `period` is NodeLease::period() from before the read
   // or the write was sent: an answer from before the lease ended does not cover the time after. A home of another node
   // becomes lost; one of this node becomes usable, except with an epoch older than a known one.
-  // A higher epoch of this node is a new take: `is_take` says that this start of the daemon wrote it. Without it the
+  // A higher epoch of this node is a new take, if this start of the daemon wrote the record (taken). Otherwise the
   // home changed hands in between, and the files here are out of date: lost. (After a take without an answer
   // the record is read again; if it is exactly as written, the take was made.)
-  void confirm(const tenants::TenantId& workspace, const HomeRecord& record, uint64_t period, bool is_take);
+  enum class RecordSource { read, taken };
+  void confirm(const tenants::TenantId& workspace, const HomeRecord& record, uint64_t period, RecordSource source);
   // The homes for which `is_gone` returns true are no longer held: their records were removed. Looks at all homes.
   void forget_if(const std::function<bool(const tenants::TenantId& workspace)>& is_gone);
 

@@ -25,7 +25,7 @@ struct WireVersions {
   constexpr bool overlaps(const WireVersions& other) const { return oldest <= other.newest && other.oldest <= newest; }
 };
 
-// Of this program.
+// The versions that this program speaks.
 constexpr WireVersions kWire{1, 1};
 
 struct NodeReport {

@@ -53,7 +53,7 @@ using HomeCounts = std::map<std::string, size_t, std::less<>>;
 // In the simulation of 1,000 nodes the busiest node has 1.07 times the mean load, by the hash alone (empty `homes`)
 // 1.25 times, and the p99 wait at 80 % load is 1.3 instead of 3.4 ms.
 // `here`: the node whose client asks; it is the home if it may be one and has no more homes than the other would have,
-// and 1 in 64 more. Agents stay at one node, so most of their requests have no hop then. Empty: none.
+// and 1 in 64 more. Agents stay at one node, so most of their requests have no hop then. Empty: absent.
 // Errors: unavailable, with the number of nodes for each reason.
 Result<std::string> lighter_home(const NodeTable& nodes, const HomeCounts& homes, const tenants::TenantId& workspace,
                                  const PlacementNeeds& needs, BootClock::time_point now, std::string_view here = {});

@@ -27,7 +27,7 @@ struct SnapshotLabel {
   uint64_t epoch = 0;               // of that home
   int64_t made_ms = 0;              // since 1970
   std::string policy, policy_hash;  // under which the workspace was used; empty: not known
-  // Of a parked file with a vault: the key of the vault, encrypted for each node (home_orders.h).
+  // The key of a parked file's vault, encrypted for each node (home_orders.h). Empty: it has no vault.
   std::map<std::string, std::string> vault_keys = {};
 };
 

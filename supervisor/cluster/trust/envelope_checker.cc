@@ -127,7 +127,7 @@ EnvelopeChecker::Refused EnvelopeChecker::check_time(const NodeEnvelope& envelop
                   std::string("send it again; if all expire, ") + kClocks);
   if (!envelope.boot.empty() && envelope.boot != boot_)
     return refuse(EnvelopeFault::wrong_boot, Code::unavailable, "it is for an earlier start of this node",
-                  "ask for the state of what it was about, then send a new message");
+                  "ask for the state, then send a new message");
   if (envelope.boot.empty() && envelope.issued_at_ms <= started_ms_ + kToleranceMs)
     return refuse(EnvelopeFault::before_start, Code::unavailable,
                   "it may be of before the start of this node, which could have accepted it then",
@@ -176,7 +176,7 @@ EnvelopeChecker::Refused EnvelopeChecker::check_replay(const NodeEnvelope& envel
   forget_expired(sender, now);
   if (sender.ids.contains(envelope.id))
     return refuse(EnvelopeFault::replayed, Code::denied, fmt::format("the message {} was accepted before", envelope.id),
-                  "nothing, if it was sent twice; a new message has a new id");
+                  "no remedy is needed if it was sent twice; a new message has a new id");
   if (envelope.issued_at_ms <= sender.forgotten_until_ms)
     return refuse(EnvelopeFault::replayed, Code::denied,
                   fmt::format("the message {} may have been accepted before a clock was set back", envelope.id),

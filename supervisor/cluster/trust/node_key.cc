@@ -85,7 +85,7 @@ Result<std::string> PublicKey::encrypt(std::string_view purpose, std::string_vie
   begin_sodium();
   std::array<unsigned char, crypto_box_PUBLICKEYBYTES> box_key{};
   if (::crypto_sign_ed25519_pk_to_curve25519(box_key.data(), bytes_.data()) != 0)
-    return fail(Code::invalid, "nothing can be encrypted for this public key");
+    return fail(Code::invalid, "this public key cannot encrypt");
   std::string all = signed_bytes(purpose, secret);
   std::string sealed(all.size() + crypto_box_SEALBYTES, '\0');
   ::crypto_box_seal(reinterpret_cast<unsigned char*>(sealed.data()), data_of(all), all.size(), box_key.data());

@@ -122,9 +122,9 @@ std::string advice(const catalog::Catalog& catalog, const catalog::Query& query,
   if (found.total > 0) return found.match == catalog::Match::weak ? "only weak matches; other words may find more" : "";
   std::string text;
   if (!query.category.empty() && !has_group(catalog.categories(), query.category))
-    text = "no such category; list_tool_categories lists them";
+    text = "unknown category; list_tool_categories lists them";
   else if (!query.server.empty() && !has_group(catalog.servers(), query.server))
-    text = "no such server; list_tool_categories lists them";
+    text = "unknown server; list_tool_categories lists them";
   else if (found.elsewhere > 0)
     text = fmt::format("{} fit without category, server and tags", found.elsewhere);
   else if (!found.unknown_words.empty())
@@ -160,7 +160,7 @@ mcp::ToolDefinition search_tools_definition() {
 
 Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchLearner* learner,
                           const skills::Library* library) {
-  const Doing doing(LoopWork::search);
+  const NamedWork named_work(LoopWork::search);
   TRY(SearchOrder order, read_search_order(arguments));
   catalog::Query& query = order.query;
   std::shared_ptr<const catalog::Thesaurus> thesaurus;  // outlives the query

@@ -15,10 +15,10 @@ Task<Result<Json>> give_file(discovery::StubTree& tree, std::shared_ptr<Asked> a
   Fields in(arguments, "stub_file");
   CO_TRY(std::string path, in.string("path", 1000));
   CO_CHECKED(in.done());
-  struct Place {
+  struct PlaceAmongCalls {
     std::shared_ptr<Asked> asked;
     Asked::iterator of;
-    ~Place() {
+    ~PlaceAmongCalls() {
       if (--of->second == 0) asked->erase(of);
     }
   };
@@ -28,7 +28,7 @@ Task<Result<Json>> give_file(discovery::StubTree& tree, std::shared_ptr<Asked> a
                    fmt::format("{} files of /servers are already being generated for this execution", kMaxAskedAtOnce),
                    "read the files one after the other");
   of->second++;
-  Place place{asked, of};
+  PlaceAmongCalls place{asked, of};
   CO_TRY(std::string content, co_await tree.file(std::move(path)));
   Json answer;
   answer["content"] = std::move(content);

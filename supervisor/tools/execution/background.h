@@ -1,8 +1,8 @@
 // Background executions: calls of execute_code with `background: true`. The client gets the execution's id at once; the
-// program goes on when the client leaves, and ends with the daemon. Its answer is kept as a task, and is the resource
-// exec:///<execution_id>/result. It is cancelled by delete_workspace_file("exec:///<execution_id>") and `warder kill`.
-// Used by: execute_code.cc, the workspace tools, supervisor/daemon/. Errors: exhausted, the tenant has too many tasks;
-// not_found: the tenant has no background execution of that id, or no longer.
+// program continues when the client leaves, and ends with the daemon. Its answer is stored as a task, and is the
+// resource exec:///<execution_id>/result. It is cancelled by delete_workspace_file("exec:///<execution_id>") and
+// `warder kill`. Used by: execute_code.cc, the workspace tools, supervisor/daemon/. Errors: exhausted, the tenant has
+// too many tasks; not_found: the tenant has no background execution of that id, or no longer.
 #pragma once
 #include <optional>
 #include <string>
@@ -44,7 +44,7 @@ class BackgroundTask {
 };
 
 // The answer of an execution that a restart of the daemon ended, as JSON text. Its outcome is `interrupted`.
-// `resumed_as`: the execution that goes on with its work; empty: none does.
+// `resumed_as`: the execution that continues its work; empty: no execution does.
 std::string interrupted_answer(const std::string& execution, const std::string& resumed_as);
 
 // The answer that says where the result of a background execution will be: {execution_id, state, result}.

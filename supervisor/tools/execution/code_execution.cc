@@ -15,7 +15,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxDiffShown = 4000;  // bytes; the resource has all of it
+constexpr size_t kMaxDiffShown = 4000;  // bytes; the resource has the whole diff
 // Keys of a request's _meta for the session's log: the purpose of the call, and of the session.
 constexpr char kTaskKey[] = "org.warder/task", kSessionKey[] = "org.warder/session-description";
 
@@ -232,7 +232,7 @@ Task<Result<jail::Report>> CodeExecution::run_program(jail::Request request) {
     report.error().what += "; the program did not run";
     co_return tl::unexpected<Error>(std::move(report).error());
   }
-  ran_ = Ran::maybe;
+  ran_ = ProgramRan::maybe;
   co_return report;
 }
 
@@ -241,7 +241,7 @@ Task<Result<jail::Report>> CodeExecution::run_in_jail(jail::Request request) {
     auto report = co_await turn_->run(std::move(request));
     co_return report;
   }
-  // A limit of its own: no waiting jail has it, and none is built ahead for it.
+  // The call has a limit of its own: no waiting jail has it, and no jail is built ahead for it.
   if (workspace_.room() != executions::WorkspaceGuard::Room::enough) {
     auto report = co_await jail::execute(environment_.host, std::move(request));
     co_return report;
@@ -292,7 +292,7 @@ Task<> CodeExecution::take_result(jail::Report& report, ExecuteAnswer& answer) {
   answer.result = text ? *std::move(text) : "null";
 }
 
-// A branch has its share of one answer. What is larger is not cut, because half of a value or of an image is of no use.
+// A branch has its share of one answer. A larger one is not cut, because half of a value or of an image is of no use.
 void CodeExecution::hold_to_share(jail::Report& report, ExecuteAnswer& answer) const {
   constexpr uint64_t kMinText = 2048;
   const size_t text_bytes = std::max(branch_bytes_ / 4, kMinText);

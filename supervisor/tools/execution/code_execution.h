@@ -1,5 +1,6 @@
 // CodeExecution: one call of execute_code, from its arguments to its answer.
-// Source: execute_code.cc. Destroying the task of run() kills the jail.
+// Source: execute_code.cc. Destroying the task of run() kills the jail. Errors: the call is refused before a program
+// runs, or the jail fails; execute_code.cc makes an answer of them. A program that fails is an answer, not an error.
 #pragma once
 #include <memory>
 #include <optional>
@@ -36,7 +37,7 @@ class CodeExecution {
   // Whether the program ended with the outcome `ok`.
   bool succeeded() const { return succeeded_; }
   // Whether a program may have begun. Asked after an error.
-  Ran ran() const { return ran_; }
+  ProgramRan ran() const { return ran_; }
 
  private:
   struct Session {  // what the execution's session needs to know at its end
@@ -68,7 +69,7 @@ class CodeExecution {
   executions::ExecutionRecording& recording_;
   std::vector<policies::Clamp> clamped_;
   jail::Language language_ = jail::Language::python;
-  Ran ran_ = Ran::no;
+  ProgramRan ran_ = ProgramRan::no;
   AnswerForm form_ = AnswerForm::call;
   uint64_t branch_bytes_ = 0;  // Branch::result_bytes
   bool succeeded_ = false;

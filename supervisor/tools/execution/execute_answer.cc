@@ -188,7 +188,7 @@ Json clamped_json(const std::vector<policies::Clamp>& clamped) {
 }
 
 mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
-  const Doing doing(LoopWork::answer);
+  const NamedWork named_work(LoopWork::answer);
   const jail::Report& report = *answer.report;
   const bool success = is_success(answer);
   const bool whole = answer.form == AnswerForm::call;
@@ -218,9 +218,9 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   return result;
 }
 
-mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran, AnswerForm form) {
-  const bool denied = ran == Ran::no && (error.code == Code::denied || error.code == Code::exhausted ||
-                                         error.code == Code::invalid || error.code == Code::not_found);
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, ProgramRan ran, AnswerForm form) {
+  const bool denied = ran == ProgramRan::no && (error.code == Code::denied || error.code == Code::exhausted ||
+                                                error.code == Code::invalid || error.code == Code::not_found);
   Members members;
   if (form == AnswerForm::call) {
     members.raw("success", "false");
@@ -230,7 +230,7 @@ mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error
   members.string("code", code_name(error.code));
   if (!error.rule.empty()) members.string("rule", error.rule);
   if (!error.hint.empty()) members.string("remedy", error.hint);
-  if (!denied) members.raw("may_have_run", ran == Ran::maybe ? "true" : "false");
+  if (!denied) members.raw("may_have_run", ran == ProgramRan::maybe ? "true" : "false");
   if (!execution_id.empty()) members.string("execution_id", execution_id);
   members.string("outcome", denied ? "denied" : "internal");
   mcp::ToolResult result = mcp::ToolResult::error(std::move(members).take());

@@ -29,12 +29,12 @@ struct ExecuteAnswer {
   AnswerForm form = AnswerForm::call;
   std::string result;  // report->value as JSON text, if the value is large; report->value may be null then
   const tenants::Changes* changes = nullptr;    // nullptr: not known
-  const tenants::Changes* meanwhile = nullptr;  // while another execution ran; nullptr: none
+  const tenants::Changes* meanwhile = nullptr;  // while another execution ran; nullptr: absent
   std::vector<policies::Clamp> clamped;
   std::optional<Error> quota;                   // the error of the outcome `disk` if the workspace is full
   Json session;                                 // the call's session: {name, ...}; null: no session
-  std::optional<egress::EgressTotals> network;  // what the code did with its network; nullopt: it had none
-  Json proposal;                                // of a staged workspace: {id, state, ...}; null: there is none
+  std::optional<egress::EgressTotals> network;  // what the code did with its network; nullopt: absent
+  Json proposal;                                // of a staged workspace: {id, state, ...}; null: absent
   std::vector<jail::GuestImage> images;         // from the guest, and from files that the program wrote
   policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // other languages than shell: error
   std::vector<std::string> notes;                                   // sentences for the agent, beside the result
@@ -46,8 +46,8 @@ Json clamped_json(const std::vector<policies::Clamp>& clamped);
 // The answer in the same form, for a call without a program's report. If the program did not run, the codes denied,
 // exhausted, invalid and not_found have the outcome `denied`. All other errors have the outcome `internal` and the key
 // `may_have_run`. `execution_id` is empty for an execution that never began: the journal has no entry for it.
-enum class Ran { no, maybe };
-mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran = Ran::no,
+enum class ProgramRan { no, maybe };
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, ProgramRan ran = ProgramRan::no,
                              AnswerForm form = AnswerForm::call);
 
 }  // namespace tools

@@ -34,7 +34,7 @@ executions::ExecutionRecordPtr new_record(const mcp::RequestContext& context, co
 
 struct EndedExecution {
   Result<mcp::ToolResult> result;
-  Ran ran = Ran::no;
+  ProgramRan ran = ProgramRan::no;
 };
 
 // The execution gives back its place and its turn before its error is recorded.
@@ -112,7 +112,7 @@ Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestConte
   requester->trace = recording.trace();
   calls::CallContext caller{*std::move(requester), context, record.id, &record.handle, std::move(run)};
   EndedExecution ended = co_await run_execution(environment, std::move(caller), recording, books, std::move(arguments));
-  if (named) named->keeps_answer = ended.result || ended.ran == Ran::maybe || recording.has_begun();
+  if (named) named->keeps_answer = ended.result || ended.ran == ProgramRan::maybe || recording.has_begun();
   if (ended.result) {
     if (background) background->end(*ended.result, record.outcome);
     co_return *std::move(ended.result);
@@ -120,8 +120,9 @@ Task<mcp::ToolResult> execute(ExecuteEnvironment& environment, mcp::RequestConte
   const Error& error = ended.result.error();
   recording.refuse(error);
   mcp::ToolResult refused = make_refusal(recording.has_begun() ? recording.id() : std::string(), error, ended.ran);
-  const bool jailer_gone = ended.ran == Ran::no && environment.host.jailer.is_gone();  // and the daemon ends with it
-  const bool is_kept = named && named->keeps_answer;  // asked again, it would be the same answer
+  const bool jailer_gone =
+      ended.ran == ProgramRan::no && environment.host.jailer.is_gone();  // and the daemon ends with it
+  const bool is_kept = named && named->keeps_answer;                     // asked again, it would be the same answer
   if ((jailer_gone && !is_kept) || (!recording.has_begun() && environment.admission.is_closed()))
     refused.meta = mcp::not_run_while_draining().meta;
   if (background) background->end(refused, record.outcome);

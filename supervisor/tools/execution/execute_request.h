@@ -21,10 +21,10 @@ struct ExecuteRequest {
   jail::Request jail;
   std::vector<policies::Clamp> clamped;  // limits that were asked for and are more than the policy allows
 };
-// Takes the code out of `arguments`. `tenant` must outlive the request, whose workspace it borrows.
+// Takes the code out of `arguments`. `tenant` must outlive the request, which borrows its workspace.
 Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const policies::Policy& policy, Json& arguments);
 
-// Errors: a session is reset and none is named; the name is none; the language keeps no variables.
+// Errors: a session is reset and has no name; the name is malformed; the language keeps no variables.
 Result<> check_session_arguments(const Json& arguments);
 // Errors, naming the argument: a stateless execution has no session, no background and no proposal.
 Result<> check_stateless_arguments(const Json& arguments);

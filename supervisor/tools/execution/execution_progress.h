@@ -1,4 +1,4 @@
-// ExecutionProgress: tells the client that asked for it what its execution does: what it waits for, the last line that
+// ExecutionProgress: reports to the client that asked for it what its execution does: why it waits, the last line that
 // the program printed, or that it still runs.
 #pragma once
 #include <string>
@@ -12,7 +12,7 @@ namespace tools {
 
 class ExecutionProgress {
  public:
-  // Both must outlive it. Without a progress token of the client nothing is sent; a token may still come, with a
+  // Both must outlive it. Without a progress token of the client no message is sent; a token may still come, with a
   // request that is repeated.
   ExecutionProgress(mcp::RequestContext& context, const executions::ExecutionRecord& execution)
       : context_(context), execution_(execution) {}

@@ -12,7 +12,7 @@ namespace {
 
 // The shares of a branch of the answer, however many branches there are.
 constexpr uint64_t kMinResultBytes = 1024, kMinOutputBytes = 128;
-// Of the orders of branches that run at one time. The daemon has a copy of the variables for each.
+// The orders of branches that run at one time: the daemon has a copy of the variables for each.
 constexpr size_t kMaxOrderBytes = 64 << 20;
 constexpr size_t kMaxBranchLinks = 5;
 // What a session needs to write its values, beside the values.
@@ -301,7 +301,7 @@ Task<FanOut::EndedBranch> FanOut::end_of_branch(size_t index, executions::Admiss
   auto result = co_await execution->run_branch(std::move(order));
   EndedBranch ended;
   ended.succeeded = execution->succeeded();
-  const Ran ran = execution->ran();
+  const ProgramRan ran = execution->ran();
   execution.reset();
   if (!result) {
     branch.refuse(result.error());

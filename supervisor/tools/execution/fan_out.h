@@ -35,7 +35,7 @@ class FanOut {
 
   Task<Result<mcp::ToolResult>> run(Json arguments);
   // Whether a program may have begun. Asked after an error.
-  Ran ran() const { return running_ + done_ == 0 ? Ran::no : Ran::maybe; }
+  ProgramRan ran() const { return running_ + done_ == 0 ? ProgramRan::no : ProgramRan::maybe; }
 
  private:
   // Why no more branch begins.

@@ -167,7 +167,7 @@ Task<mcp::ToolResult> kept_answer(ExecuteEnvironment& environment, JsonWork::Own
   } else {
     result = tl::unexpected<Error>(std::move(text).error());
   }
-  if (!result) co_return make_refusal(execution, result.error(), Ran::maybe);
+  if (!result) co_return make_refusal(execution, result.error(), ProgramRan::maybe);
   result->meta[kKeptKey] = "true";
   co_return *std::move(result);
 }
@@ -250,7 +250,7 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
     const Error gone{Code::denied, 0,
                      fmt::format("execution '{}' was asked for before, and its answer is no longer kept", *chosen),
                      "check its effects; to run the program again, choose a new id", kIdRule};
-    mcp::ToolResult refused = make_refusal(id, gone, Ran::maybe);
+    mcp::ToolResult refused = make_refusal(id, gone, ProgramRan::maybe);
     entry.end(refused);
     co_return refused;
   }

@@ -130,7 +130,7 @@ mcp::ToolDefinition read_workspace_file_definition() {
 }
 
 Result<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, const Json& arguments) {
-  const Doing doing(LoopWork::workspace, &tenant.name());
+  const NamedWork named_work(LoopWork::workspace, &tenant.name());
   TRY(FileOrder order, read_file_order(tenant, arguments));
   const size_t limit = order.limit.value_or(kUsualBytes);
   TRY(tenants::FileRange range, read(tenant, order, order.offset, limit));

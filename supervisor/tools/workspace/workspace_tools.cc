@@ -98,7 +98,7 @@ Result<std::string> whole(Result<tenants::FileRange> range) {
 }
 
 Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
-  const Doing doing(LoopWork::workspace, &tenant.name());
+  const NamedWork named_work(LoopWork::workspace, &tenant.name());
   TRY(auto kept, parse_kept_output(uri));
   if (kept) return whole(tenant.executions().read(kept->execution, kept->stream, 0, kMaxResourceBytes));
   if (uri.starts_with(kSessionScheme)) return tenant.sessions().read(uri.substr(kSessionScheme.size()));

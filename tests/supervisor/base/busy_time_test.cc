@@ -15,13 +15,13 @@ Monotonic::time_point now;  // of the clock that these tests set
 struct BusyTimeScene {
   BusyTimeScene() : time([] { return now; }) {
     now = Monotonic::time_point(1000h);
-    Doing::of_this_thread = &time;
+    NamedWork::of_this_thread = &time;
   }
-  ~BusyTimeScene() { Doing::of_this_thread = nullptr; }
+  ~BusyTimeScene() { NamedWork::of_this_thread = nullptr; }
   // A turn with nothing but this.
   void turn(LoopWork work, BusyTime::Span takes, const std::string& whom = "somebody") {
     {
-      const Doing doing(work, &whom);
+      const NamedWork named_work(work, &whom);
       now += takes;
     }
     time.end_turn();
@@ -35,12 +35,12 @@ TEST_CASE("a turn is as long as all that was done between two waits", "[busy]") 
   BusyTimeScene scene;
   const std::string one = "one";
   {
-    const Doing doing(LoopWork::client_message, &one);
+    const NamedWork named_work(LoopWork::client_message, &one);
     now += 20ms;
   }
   now += 5ms;  // between two callbacks
   {
-    const Doing doing(LoopWork::bus);
+    const NamedWork named_work(LoopWork::bus);
     now += 10ms;
   }
   CHECK(scene.time.longest().busy == 0ms);  // it has not ended
@@ -60,10 +60,10 @@ TEST_CASE("work within other work is its own, and for the same tenant unless it 
   BusyTimeScene scene;
   const std::string one = "one", two = "two";
   {
-    const Doing outer(LoopWork::client_message, &one);
+    const NamedWork outer(LoopWork::client_message, &one);
     now += 3ms;
     {
-      const Doing inner(LoopWork::arguments);
+      const NamedWork inner(LoopWork::arguments);
       now += 30ms;
     }
     now += 3ms;
@@ -73,8 +73,8 @@ TEST_CASE("work within other work is its own, and for the same tenant unless it 
   CHECK(scene.time.longest().worked == 30ms);
   CHECK(scene.time.longest().whom == "one");
   {
-    const Doing outer(LoopWork::client_message, &one);
-    const Doing inner(LoopWork::arguments, &two);
+    const NamedWork outer(LoopWork::client_message, &one);
+    const NamedWork inner(LoopWork::arguments, &two);
     now += 40ms;
   }
   scene.time.end_turn();
@@ -85,11 +85,11 @@ TEST_CASE("many short pieces of one kind are what caused a turn, and nobody in p
   BusyTimeScene scene;
   const std::string whom[] = {"one", "two", "three"};
   {
-    const Doing doing(LoopWork::search, &whom[0]);
+    const NamedWork named_work(LoopWork::search, &whom[0]);
     now += 12ms;
   }
   for (const std::string& one : whom) {
-    const Doing doing(LoopWork::answer, &one);
+    const NamedWork named_work(LoopWork::answer, &one);
     now += 10ms;
   }
   scene.time.end_turn();
@@ -131,7 +131,7 @@ TEST_CASE("what was before forget() does not count, nor does the turn under way"
   BusyTimeScene scene;
   scene.turn(LoopWork::search, 50ms);
   {
-    const Doing doing(LoopWork::policies);
+    const NamedWork named_work(LoopWork::policies);
     now += 30ms;
     scene.time.forget();
     now += 30ms;
@@ -145,9 +145,9 @@ TEST_CASE("what was before forget() does not count, nor does the turn under way"
 TEST_CASE("names that do not end in the order in which they began cost the turn its names and nothing more", "[busy]") {
   BusyTimeScene scene;
   std::optional<std::string> gone = "gone";
-  std::optional<Doing> held;
+  std::optional<NamedWork> held;
   {
-    const Doing doing(LoopWork::search);
+    const NamedWork named_work(LoopWork::search);
     now += 2ms;
     held.emplace(LoopWork::answer, &*gone);  // as in a coroutine that is suspended
     now += 2ms;
@@ -155,7 +155,7 @@ TEST_CASE("names that do not end in the order in which they began cost the turn 
   held.reset();
   gone.reset();
   {
-    const Doing doing(LoopWork::bus);
+    const NamedWork named_work(LoopWork::bus);
     now += 20ms;
   }
   scene.time.end_turn();
@@ -169,7 +169,7 @@ TEST_CASE("a loop counts its turns by itself, whatever calls it, and no other th
   Loop loop;
   const std::string whom = "a tenant";
   loop.defer([&] {
-    const Doing doing(LoopWork::search, &whom);
+    const NamedWork named_work(LoopWork::search, &whom);
     for (const auto until = Monotonic::now() + 2ms; Monotonic::now() < until;) {
     }
     loop.defer([&] { loop.stop(); });
@@ -181,8 +181,8 @@ TEST_CASE("a loop counts its turns by itself, whatever calls it, and no other th
   CHECK(longest.work == LoopWork::search);
   CHECK(longest.whom == "a tenant");
 
-  Doing outside(LoopWork::jail, &whom);  // no loop runs: nothing happens
-  CHECK(Doing::of_this_thread == nullptr);
+  NamedWork outside(LoopWork::jail, &whom);  // no loop runs: nothing happens
+  CHECK(NamedWork::of_this_thread == nullptr);
 }
 
 TEST_CASE("every work has a name for metrics and a text for people, all different", "[busy]") {

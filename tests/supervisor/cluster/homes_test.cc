@@ -21,8 +21,10 @@ struct Holder {
   HeldHomes homes{lease, "n1"};
 
   bool renew(HomesTime now) { return lease.confirm(lease.begin_renewal(now), now); }
-  void take(uint64_t epoch) { homes.confirm(kReports, {"n1", epoch}, lease.period(), true); }
-  void read(const HomeRecord& record) { homes.confirm(kReports, record, lease.period(), false); }
+  void take(uint64_t epoch) { homes.confirm(kReports, {"n1", epoch}, lease.period(), HeldHomes::RecordSource::taken); }
+  void read(const HomeRecord& record) {
+    homes.confirm(kReports, record, lease.period(), HeldHomes::RecordSource::read);
+  }
   HomeState state(HomesTime now) const { return homes.state(kReports, now); }
 };
 
@@ -88,9 +90,9 @@ TEST_CASE("a record that was asked for before the fence confirms nothing after i
   holder.take(1);
   const uint64_t before = holder.lease.period();
   REQUIRE(holder.renew(kBegin + 22s));
-  holder.homes.confirm(kReports, {"n1", 1}, before, false);
+  holder.homes.confirm(kReports, {"n1", 1}, before, HeldHomes::RecordSource::read);
   CHECK(holder.state(kBegin + 22s) == HomeState::fenced);
-  holder.homes.confirm(kReports, {"n2", 2}, before, false);
+  holder.homes.confirm(kReports, {"n2", 2}, before, HeldHomes::RecordSource::read);
   CHECK(holder.state(kBegin + 22s) == HomeState::lost);
 }
 
@@ -99,7 +101,7 @@ TEST_CASE("a new start of the daemon has the homes that the record says", "[clus
   REQUIRE(holder.renew(kBegin));
   holder.read({"n1", 9});
   CHECK(holder.state(kBegin) == HomeState::usable);
-  holder.homes.confirm({"acme", "other"}, {"n2", 3}, 1, false);
+  holder.homes.confirm({"acme", "other"}, {"n2", 3}, 1, HeldHomes::RecordSource::read);
   CHECK(holder.homes.state({"acme", "other"}, kBegin) == HomeState::unknown);
   holder.homes.forget_if([](const TenantId& id) { return id == kReports; });
   CHECK(holder.state(kBegin) == HomeState::unknown);

@@ -9,7 +9,7 @@ using moves::ArrivalPlaces;
 
 TEST_CASE("a node has some of the places, and all nodes have a few together", "[cluster]") {
   ArrivalPlaces places;
-  std::vector<std::unique_ptr<ArrivalPlaces::Place>> taken;
+  std::vector<std::unique_ptr<ArrivalPlaces::TakenPlace>> taken;
   const auto enter = [&](const char* node) {
     auto place = places.enter(node);
     if (place) taken.push_back(*std::move(place));

@@ -140,8 +140,8 @@ TEST_CASE("search_tools that finds nothing says what to do", "[discovery]") {
   CatalogClient client;
   auto [arguments, part] = GENERATE(table<Json, std::string>({
       {Json{{"query", "kubernetes"}}, "no tool has: kubernetes"},
-      {Json{{"query", "widget"}, {"category", "nowhere"}}, "no such category"},
-      {Json{{"query", "widget"}, {"server", "nowhere"}}, "no such server"},
+      {Json{{"query", "widget"}, {"category", "nowhere"}}, "unknown category"},
+      {Json{{"query", "widget"}, {"server", "nowhere"}}, "unknown server"},
       {Json{{"query", "widget"}, {"category", "memory"}}, "23 fit without"},
       {Json{{"query", "\xD0\xBF\xD0\xBE\xD0\xB8\xD1\x81\xD0\xBA"}}, "English"},
   }));

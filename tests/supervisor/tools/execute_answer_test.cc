@@ -52,7 +52,7 @@ TEST_CASE("a branch's element has only keys that say something", "[answer]") {
   s.report.out.text = "line";
   CHECK(s.json()["output"] == Json({"line"}));
   const Error refused{Code::denied, 0, "no", "do this", "a.rule"};
-  const auto result = tools::make_refusal("", refused, tools::Ran::no, tools::AnswerForm::branch);
+  const auto result = tools::make_refusal("", refused, tools::ProgramRan::no, tools::AnswerForm::branch);
   element = Json::parse(std::get<mcp::Text>(result.content.at(0)).text);
   CHECK(element ==
         Json{{"error", "no"}, {"code", "denied"}, {"rule", "a.rule"}, {"remedy", "do this"}, {"outcome", "denied"}});
@@ -130,22 +130,22 @@ TEST_CASE("processes that were left running are a note", "[answer]") {
 }
 
 TEST_CASE("a refusal says by its code whether the program may have run", "[answer]") {
-  auto refusal = [](Code code, tools::Ran ran, const std::string& id = {}) {
+  auto refusal = [](Code code, tools::ProgramRan ran, const std::string& id = {}) {
     const mcp::ToolResult result = tools::make_refusal(id, Error{code, 0, "no", "wait", "rule"}, ran);
     CHECK(result.is_error);
     return Json::parse(std::get<mcp::Text>(result.content.at(0)).text);
   };
-  const Json denied = refusal(Code::denied, tools::Ran::no);
+  const Json denied = refusal(Code::denied, tools::ProgramRan::no);
   CHECK(denied["outcome"] == "denied");
   CHECK(denied["code"] == "denied");
   CHECK(denied["rule"] == "rule");
   CHECK(denied["remedy"] == "wait");
   CHECK_FALSE(denied.contains("may_have_run"));
   CHECK_FALSE(denied.contains("execution_id"));
-  CHECK(refusal(Code::unavailable, tools::Ran::no)["may_have_run"] == false);
-  const Json maybe = refusal(Code::unavailable, tools::Ran::maybe, "e1");
+  CHECK(refusal(Code::unavailable, tools::ProgramRan::no)["may_have_run"] == false);
+  const Json maybe = refusal(Code::unavailable, tools::ProgramRan::maybe, "e1");
   CHECK(maybe["may_have_run"] == true);
   CHECK(maybe["outcome"] == "internal");
   CHECK(maybe["execution_id"] == "e1");
-  CHECK(refusal(Code::exhausted, tools::Ran::maybe)["outcome"] == "internal");
+  CHECK(refusal(Code::exhausted, tools::ProgramRan::maybe)["outcome"] == "internal");
 }

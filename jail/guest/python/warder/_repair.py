@@ -248,4 +248,4 @@ def _without_entities(code):
     if "&" not in code:
         return code, None
     import html
-    return html.unescape(code), "the code had entities such as &lt;, which were replaced by their characters"
+    return html.unescape(code), "the code had entities like &lt;, which were replaced by their characters"

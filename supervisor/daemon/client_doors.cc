@@ -1,0 +1,184 @@
+#include "supervisor/daemon/client_doors.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include "supervisor/base/log.h"
+#include "supervisor/mcp/task_calls.h"
+#include "supervisor/systemd/peer_unit.h"
+
+namespace {
+
+// Closes a stored connection that this daemon does not serve. The client reads the end of the stream; the service
+// manager then drops the descriptors.
+void end(const StoredConnection& connection) {
+  if (connection.socket) ::shutdown(connection.socket.get(), SHUT_RDWR);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<mcp::ConnectionUser>> ClientDoors::admit(const mcp::Principal& principal) {
+  const Prepared& prepared = of_.prepared;
+  // In the daemon's own user namespace all other users have the overflow id, so the daemon cannot distinguish them.
+  // A token is no user: its maker is the daemon's user.
+  const bool is_peer = principal.peer().has_value();
+  if (is_peer && !prepared.identity.root && principal.uid() != prepared.identity.uid)
+    return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared.identity.uid),
+                "connect as that user, or connect to a daemon that root started");
+  std::optional<std::string> unit;
+  if (is_peer && prepared.policies.asks_for_units()) unit = unit_of(principal.pid(), principal.uid());
+  TRY(auto member, of_.registry.admit(principal, std::move(unit)));
+  of_.expected_jails.expect(*member->policy);
+  of_.members.add(member);
+  return member;
+}
+
+Result<> ClientDoors::listen() {
+  CHECKED(listen_for_http());
+  mcp::Listener::Keep keep;
+  FdStore* const store = of_.fd_store;
+  if (store) keep = [store](int socket, int record) { return store->keep(socket, record); };
+  for (auto& socket : std::exchange(of_.prepared.passed.sockets, {})) {
+    TRY(auto listener, mcp::Listener::open(
+                           of_.loop, of_.server, std::move(socket), mcp::ListenerLimits{},
+                           [this](const mcp::Principal& principal) { return admit(principal); }, keep));
+    listener->set_http([this](Fd client_socket, std::string_view bytes, mcp::Conversation::Client client) {
+      http_->serve_peer(std::move(client_socket), bytes, std::move(client));
+    });
+    listeners_.push_back(std::move(listener));
+  }
+  return {};
+}
+
+void ClientDoors::adopt_connections() {
+  FdStore* const store = of_.fd_store;
+  size_t whole = 0;
+  for (auto& connection : std::exchange(of_.prepared.passed.connections, {})) {
+    if (!store) {
+      end(connection);
+    } else if (!connection.socket || !connection.record) {  // the client left meanwhile
+      end(connection);
+      store->forget(connection.name)();
+    } else {
+      auto forget = store->forget(connection.name);
+      main_listener().adopt(std::move(connection.socket), std::move(connection.record), std::move(forget));
+      whole++;
+    }
+  }
+  if (whole > 0) log_notice("the connections of {} clients continue after the restart", whole);
+  // Every list may have changed over the restart.
+  for (const mcp::Changed what : of_.server.told()) of_.server.lists_changed(what);
+}
+
+Result<> ClientDoors::listen_for_http() {
+  const HttpOptions& options = of_.prepared.options.http;
+  http_.emplace(
+      of_.loop, of_.server, [this](const mcp::Principal& principal) { return admit(principal); },
+      streamable_http::HttpSettings{.hosts = options.hosts, .origins = options.origins});
+  adopt_tokens();
+  const size_t tokens = tokens_in_force_->tokens().count();
+  for (Fd& socket : std::exchange(of_.prepared.passed.http, {})) {
+    TRY(auto listener, streamable_http::HttpListener::open(of_.loop, *http_, std::move(socket), tokens_in_force_));
+    log_notice("MCP over HTTP: listening on {}; {}", listener->address(),
+               tokens > 0 ? fmt::format("{} tokens are in force", tokens)
+                          : "there is no token, so every request is refused; warder token add makes one");
+    http_listeners_.push_back(std::move(listener));
+  }
+  return {};
+}
+
+// The bearers of a token that was removed, that has expired, or that was replaced by another of its name, are
+// disconnected: their event streams and sessions end, too. So are all subjects of JWTs, if the rules for JWTs are
+// others, and a subject whose newest JWT was signed with a key that is gone: clients with a good JWT come again.
+// HttpEndpoint ends those that expire later.
+void ClientDoors::adopt_tokens() {
+  const credentials::TokenTable before = tokens_in_force_->tokens();
+  const credentials::JwtSettings &old_jwt = tokens_in_force_->jwt(), &new_jwt = of_.prepared.options.jwt;
+  const bool has_other_rules = old_jwt.issuer != new_jwt.issuer || old_jwt.audience != new_jwt.audience ||
+                               old_jwt.tenant_claim != new_jwt.tenant_claim;
+  tokens_in_force_->set_jwt(of_.prepared.options.jwt);
+  tokens_in_force_->set_tokens(credentials::TokenTable(of_.prepared.tokens()));
+  if (http_)
+    for (const auto& token : tokens_in_force_->tokens().all())
+      http_->set_good_until(mcp::Principal::of_token(token.name).name(), token.expires);
+  for (const auto& token : of_.prepared.credential_tokens) {
+    const auto* used = tokens_in_force_->tokens().named(token.name);
+    if (!used || used->hash != token.hash)
+      log_warning(
+          "token '{}' of the credential warder.tokens is not used: the configuration has a token of this name, "
+          "or with this secret",
+          token.name);
+  }
+  const credentials::TokenTable& now = tokens_in_force_->tokens();
+  disconnect_if([&](const std::shared_ptr<mcp::ConnectionUser>& user) {
+    const mcp::Principal& principal = tenants::member_of(user).principal;
+    if (principal.kind() == mcp::Principal::Kind::subject)
+      return has_other_rules || !http_ || !credentials::has_key(new_jwt.keys, http_->key_of(principal.name()));
+    if (principal.kind() != mcp::Principal::Kind::token) return false;
+    const auto *old = before.named(principal.token()), *kept = now.named(principal.token());
+    return !kept || !old || old->hash != kept->hash || kept->is_expired(credentials::wall_now());
+  });
+}
+
+void ClientDoors::disconnect_if(const Chosen& chosen) {
+  for (auto& listener : listeners_) listener->close_if(chosen);
+  if (http_) http_->close_if(chosen);
+  of_.server.task_calls()->cancel_of(chosen);
+}
+
+void ClientDoors::disconnect_tenant(const std::string& tenant) {
+  disconnect_if([&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
+    return tenants::member_of(user).tenant->account() == tenant;
+  });
+}
+
+void ClientDoors::refuse_calls() {
+  for (auto& listener : listeners_) {
+    listener->stop();
+    listener->pause();
+  }
+  for (auto& listener : http_listeners_) listener->stop();
+  if (http_) http_->pause();
+}
+
+void ClientDoors::close() {
+  for (auto& listener : listeners_) listener->leave();
+  listeners_.clear();  // closing a connection cancels its calls
+  if (of_.server.task_calls()) of_.server.task_calls()->cancel_of({});
+  http_listeners_.clear();
+  http_.reset();
+}
+
+metrics::HttpNumbers ClientDoors::http_numbers() const {
+  constexpr std::chrono::hours kSoon{7 * 24};
+  metrics::HttpNumbers numbers;
+  if (http_) {
+    numbers.connections = http_->connections();
+    numbers.sessions = http_->sessions();
+    numbers.event_streams = http_->event_streams();
+  }
+  for (size_t i = 0; i < streamable_http::kDenialReasons; i++) {
+    const auto reason = static_cast<streamable_http::DenialReason>(i);
+    numbers.refused.emplace_back(streamable_http::denial_name(reason),
+                                 http_ ? http_->failed_attempts().count(reason) : 0);
+  }
+  const auto now = credentials::wall_now();
+  for (const auto& token : tokens_in_force_->tokens().all())
+    (token.is_expired(now)           ? numbers.tokens_expired
+     : token.is_expired(now + kSoon) ? numbers.tokens_expire_soon
+                                     : numbers.tokens_good)++;
+  return numbers;
+}
+
+doctor::HttpUse ClientDoors::http_use() const {
+  const metrics::HttpNumbers numbers = http_numbers();
+  doctor::HttpUse use;
+  for (const auto& listener : http_listeners_) use.addresses.push_back(listener->address());
+  use.connections = numbers.connections, use.sessions = numbers.sessions;
+  for (const auto& [reason, count] : numbers.refused) use.refused += count;
+  use.tokens_good = numbers.tokens_good, use.tokens_expire_soon = numbers.tokens_expire_soon;
+  use.tokens_expired = numbers.tokens_expired;
+  use.has_jwt = tokens_in_force_->jwt().is_set();
+  use.has_jwt_keys = !tokens_in_force_->jwt().keys.empty();
+  return use;
+}

@@ -1,0 +1,208 @@
+#include "supervisor/daemon/cluster_parts.h"
+
+#include "supervisor/base/log.h"
+
+namespace {
+
+constexpr std::chrono::seconds kHomePatience{60};  // for a lease of the cluster, after the start
+
+template <class Page>
+Task<Result<Page>> without_cluster() {
+  co_return fail(Code::unavailable,
+                 "this machine is in no cluster: the configuration of warderd has no key \"cluster\"",
+                 "make one with warder cluster init, or join one: warder cluster join");
+}
+
+}  // namespace
+
+// The admission outlives this object, and is connected to it by join().
+ClusterParts::~ClusterParts() { of_.admission.on_change({}); }
+
+Result<> ClusterParts::join() {
+  const ClusterOptions& options = of_.prepared.options.cluster;
+  if (options.socket.empty()) return {};
+  membership_ =
+      std::make_unique<cluster::Membership>(of_.loop, of_.host.json, of_.host.shares, options.socket, of_.server,
+                                            [this](cluster::LeaseEnd end) { end_shared_work(end); });
+  of_.server.set_interceptor(membership_->router());
+  TRY(moves_,
+      moves::Moves::open({.loop = of_.loop,
+                          .cluster = *membership_,
+                          .registry = of_.registry,
+                          .policies = of_.prepared.policies,
+                          .executions = of_.executions,
+                          .sessions = of_.sessions,
+                          .proposals = of_.proposals,
+                          .tasks = of_.tasks,
+                          .named = of_.named,
+                          .workflows = of_.workflows.disk(),
+                          .vault_keys = [this](const std::string& tenant) { return of_.prepared.key.of_vault(tenant); },
+                          .close = [this](const tenants::TenantId& id) { of_.tenant_data.close(id); }}));
+  const ClusterQueries::Parts looked_at{.loop = of_.loop,
+                                        .link = membership_->link(),
+                                        .executions = of_.executions,
+                                        .policies = of_.prepared.policies,
+                                        .members = of_.members};
+  queries_ = std::make_unique<ClusterQueries>(looked_at);
+  membership_->link().tell_load_of([this] {
+    return cluster::NodeLoad{of_.admission.running(), static_cast<uint32_t>(of_.admission.waiting()),
+                             of_.admission.max_in_all(), of_.controls.draining()};
+  });
+  of_.admission.on_change([this] { membership_->link().load_changed(); });
+  cluster::RuleFollower::Uses uses;
+  uses.reload = of_.controls.reload;
+  uses.is_in_doubt = [this] {
+    return of_.prepared.configuration.source != configuration::ConfigurationInForce::Source::files;
+  };
+  uses.catalog_changed = of_.catalog_changed;
+  uses.skills_changed = [this] { adopt_skills(); };
+  return membership_->take_rules({options.socket, options.trust, of_.prepared.options.state}, std::move(uses));
+}
+
+Result<> ClusterParts::listen() {
+  for (auto& socket : std::exchange(of_.prepared.passed.node, {}))
+    if (membership_)
+      CHECKED(membership_->listen(
+          std::move(socket), of_.prepared.node_users, of_.doors.main_listener(),
+          {[this](const cluster::QueryOrder& order, cluster::ClusterQueryKind kind) {
+             return queries_->answer(order, kind);
+           },
+           [this](AsyncFd from, cluster::Push push) { moves_->receiver().take(std::move(from), std::move(push)); }}));
+  return {};
+}
+
+void ClusterParts::stop_listening() {
+  if (membership_) membership_->stop_listening();
+}
+
+void ClusterParts::disconnect() {
+  if (queries_) queries_->cancel();
+  stop_listening();
+}
+
+void ClusterParts::adopt_skills() {
+  const skills::Shared& skills = rules()->shared_skills();
+  for (const std::string& name : of_.skills.set_cluster_skills(skills))
+    log_notice("cluster: the cluster's skill '{}' is not used: Warder ships a skill of this name", name);
+  if (skills.size() > 0) log_notice("cluster: skills of the cluster: {}", skills.size());
+  const auto everyone = [](const std::shared_ptr<mcp::ConnectionUser>&) { return true; };
+  of_.server.lists_changed(mcp::Changed::resources, everyone);
+  of_.server.lists_changed(mcp::Changed::prompts, everyone);
+}
+
+// Programs of shared workspaces must end before another node may take the workspaces over: those of clients, those in
+// the background (tasks, resumed workflows), and those that a session has left running.
+void ClusterParts::end_shared_work(cluster::LeaseEnd end) {
+  const bool ends_all = end == cluster::LeaseEnd::runs;
+  const auto is_shared = [](const policies::Policy& policy) { return policy.cluster.is_home_shared; };
+  if (ends_all)
+    of_.doors.disconnect_if(
+        [&](const std::shared_ptr<mcp::ConnectionUser>& user) { return is_shared(*tenants::member_of(user).policy); });
+  for (const auto& execution : of_.executions.all()) {
+    const bool is_waiting = execution->stage == executions::Stage::waiting;
+    const bool has_ended = execution->stage == executions::Stage::ended;
+    if (!has_ended && (ends_all || is_waiting) && is_shared(*execution->policy))
+      (void)of_.executions.cancel(*execution);
+  }
+  if (ends_all) of_.sessions.end_under(is_shared, "this node has lost its lease of the cluster");
+}
+
+bus::ClusterServices ClusterParts::services() {
+  bus::ClusterServices services;
+  services.standing = [this] { return membership_ ? membership_->link().standing() : cluster::Standing::no_cluster; };
+  services.self = [this] { return membership_ ? membership_->link().node() : std::string(); };
+  services.nodes_after = [this](std::string after) {
+    return membership_ ? membership_->link().nodes_after(std::move(after)) : without_cluster<cluster::NodePage>();
+  };
+  services.homes = [this](cluster::HomeQuestion question) {
+    return membership_ ? membership_->link().homes(std::move(question)) : without_cluster<cluster::HomePage>();
+  };
+  services.executions = [this] {
+    return queries_ ? queries_->executions_of_all() : without_cluster<ClusterQueries::ClusterExecutionsPtr>();
+  };
+  using Text = std::string;
+  services.set_drained = [this](bool is_drained) {
+    return moves_ ? moves_->set_drained(is_drained) : without_cluster<std::vector<Text>>();
+  };
+  services.move = [this](Text workspace, Text node) {
+    return moves_ ? moves_->move(std::move(workspace), std::move(node)) : without_cluster<Text>();
+  };
+  services.park = [this](Text workspace, Text folder) {
+    return moves_ ? moves_->park(std::move(workspace), std::move(folder)) : without_cluster<Text>();
+  };
+  services.restore = [this](Text file) { return restore_home(std::move(file)); };
+  return services;
+}
+
+Task<Result<bus::RestoredHome>> ClusterParts::restore_home(std::string file) {
+  if (!moves_) co_return co_await without_cluster<bus::RestoredHome>();
+  CO_TRY(const cluster::SnapshotLabel label, co_await moves_->receiver().restore(std::move(file)));
+  bus::RestoredHome restored{tenants::TenantId{label.account, label.workspace}.text(), label.node, label.made_ms};
+  co_return restored;
+}
+
+Task<Result<>> ClusterParts::wait_for_home(std::string tenant, std::shared_ptr<const policies::Policy> policy) {
+  if (!policy->cluster.is_home_shared || !membership_) co_return Result<>{};
+  CO_TRY(const tenants::TenantId id, tenants::TenantId::parse(tenant));
+  const auto until = Monotonic::now() + kHomePatience;
+  for (;;) {
+    const auto home = co_await membership_->link().home_of(id);
+    if (home && !home->is_here) co_return fail(Code::unavailable, "the workspace is at node " + home->node + " now");
+    if (home && membership_->link().may_start() && !membership_->gate().is_held(id)) co_return Result<>{};
+    if (Monotonic::now() > until) co_return fail(Code::unavailable, "this node has no lease of its cluster");
+    co_await sleep_for(of_.loop, std::chrono::seconds(1));
+  }
+}
+
+// All series exist without a cluster, too.
+metrics::ClusterNumbers ClusterParts::numbers() const {
+  constexpr std::pair<cluster::Standing, const char*> kStandings[] = {
+      {cluster::Standing::no_cluster, "none"},
+      {cluster::Standing::no_warder_node, "no_warder_node"},
+      {cluster::Standing::fenced, "fenced"},
+      {cluster::Standing::member, "member"}};
+  metrics::ClusterNumbers numbers;
+  const auto standing = membership_ ? membership_->link().standing() : cluster::Standing::no_cluster;
+  for (const auto& [one, name] : kStandings) numbers.states.emplace_back(name, one == standing ? 1 : 0);
+  const cluster::NodeNumbers of_node = membership_ ? membership_->link().numbers() : cluster::NodeNumbers{};
+  const cluster::RoutingCounts requests = membership_ ? membership_->router().counts() : cluster::RoutingCounts{};
+  if (membership_) {
+    numbers.fenced_us = static_cast<uint64_t>(membership_->link().fenced_time().count());
+    numbers.bus_silent_us = static_cast<uint64_t>(of_node.bus_silent.count());
+  }
+  for (size_t i = 0; i < cluster::kNodeStates; i++)
+    numbers.nodes.emplace_back(cluster::name_of(static_cast<cluster::NodeState>(i)), of_node.nodes[i]);
+  numbers.homes = of_node.homes;
+  numbers.connections = of_node.connections;
+  numbers.sent = {{"answered", requests.answered},
+                  {"unreachable", requests.unreachable},
+                  {"lost", requests.lost},
+                  {"busy", requests.busy_there},
+                  {"homeless", requests.homeless}};
+  numbers.received = {{"served", requests.served},
+                      {"fenced", requests.fenced},
+                      {"moved", requests.moved},
+                      {"busy", requests.busy_here}};
+  numbers.orders = {{"opened", of_node.opened},
+                    {"refused_there", of_node.refused_there},
+                    {"unreachable", of_node.unreachable},
+                    {"opened_here", of_node.opened_here},
+                    {"refused_here", of_node.refused_here}};
+  numbers.refused.assign(of_node.refused.begin(), of_node.refused.end());
+  numbers.hop_bounds.assign(requests.hops.kBounds.begin(), requests.hops.kBounds.end());
+  numbers.hops.assign(requests.hops.counts.begin(), requests.hops.counts.end());
+  numbers.hops_us = requests.hops.sum_us;
+  return numbers;
+}
+
+Task<doctor::Findings> ClusterParts::examine() {
+  if (!queries_) co_return doctor::Findings{};
+  auto findings = co_await queries_->examine();
+  co_return findings;
+}
+
+Task<Result<>> ClusterParts::leave(std::string tenant) {
+  if (!queries_ || queries_->shared_policies().empty()) co_return Result<>{};
+  auto left = co_await membership_->link().forget_homes(std::move(tenant));
+  co_return left;
+}

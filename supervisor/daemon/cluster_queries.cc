@@ -1,0 +1,154 @@
+#include "supervisor/daemon/cluster_queries.h"
+
+#include "supervisor/base/version.h"
+#include "supervisor/cluster/link/cluster_query.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kAnswerUsed = 1s;
+constexpr auto kExamineLimit = 2s;
+constexpr size_t kMaxPoliciesShown = 1000;
+
+std::optional<uint64_t> microseconds(const std::optional<double>& ms) {
+  return ms && *ms >= 0 ? std::optional(static_cast<uint64_t>(*ms * 1000)) : std::nullopt;
+}
+
+cluster::FarExecution far_execution(const executions::ExecutionRecord& record) {
+  const jail::LiveUsage usage = record.now();
+  cluster::FarExecution execution;
+  execution.id = record.id;
+  execution.tenant = record.tenant.account;
+  execution.language = record.language;
+  execution.workspace = record.workspace;
+  execution.state = executions::stage_name(record.stage);
+  execution.policy = record.policy->name;
+  execution.principal = record.principal;
+  execution.is_background = record.background;
+  execution.is_shared = record.policy->cluster.is_home_shared;
+  const int64_t age_ms = std::max<int64_t>(journal::now_ms() - record.asked_ms, 0);
+  execution.age_us = static_cast<uint64_t>(age_ms) * 1000;
+  execution.wall_us = microseconds(usage.wall_ms);
+  execution.cpu_us = microseconds(usage.cpu_ms);
+  if (usage.memory_bytes > 0) execution.memory_bytes = usage.memory_bytes;
+  return execution;
+}
+
+}  // namespace
+
+// `order`: the query of another node, which sees some tenants only; nullptr: a query of this node.
+std::vector<cluster::FarExecution> ClusterQueries::shown_executions(const cluster::QueryOrder* order,
+                                                                    uint64_t& left_out) const {
+  std::vector<cluster::FarExecution> shown;
+  for (const auto& record : of_.executions.all()) {
+    if (record->stage == executions::Stage::ended || (order && !order->sees(record->tenant.account))) continue;
+    if (shown.size() == cluster::kMaxQueryRows)
+      left_out++;
+    else
+      shown.push_back(far_execution(*record));
+  }
+  return shown;
+}
+
+std::vector<cluster::FarPolicy> ClusterQueries::shared_policies() const {
+  std::vector<cluster::FarPolicy> shared;
+  for (const auto& name : of_.policies.names()) {
+    const auto policy = of_.policies.find(name);
+    if (!policy || !policy->cluster.is_home_shared || shared.size() == kMaxPoliciesShown) continue;
+    shared.push_back({name, policy->hash, kWarderVersion, of_.members.user_accounts_with(name)});
+  }
+  return shared;
+}
+
+cluster::NodeListener::Rows ClusterQueries::answer(const cluster::QueryOrder& order,
+                                                   cluster::ClusterQueryKind kind) const {
+  cluster::NodeListener::Rows rows;
+  if (kind == cluster::ClusterQueryKind::executions) {
+    for (const auto& execution : shown_executions(&order, rows.left_out))
+      rows.rows.push_back(cluster::write_far_execution(execution));
+  } else {
+    for (const auto& policy : shared_policies()) rows.rows.push_back(cluster::write_far_policy(policy));
+  }
+  return rows;
+}
+
+Task<Result<ClusterQueries::ClusterExecutionsPtr>> ClusterQueries::executions_of_all() {
+  if (last_query_.found && Monotonic::now() - last_query_.at < kAnswerUsed) co_return last_query_.found;
+  OneShot<Result<ClusterExecutionsPtr>> looked(of_.loop, fail(Code::unavailable, "the daemon is ending"));
+  last_query_.waiting.push_back(looked.resolver());
+  if (last_query_.waiting.size() == 1) tasks_.spawn(query_executions());
+  auto found = co_await looked;
+  co_return found;
+}
+
+// The task continues when the caller that began it has gone.
+Task<> ClusterQueries::query_executions() {
+  auto found = std::make_shared<bus::ClusterExecutions>();
+  cluster::ClusterQuery query;
+  query.take = [&found](const std::string& node, const std::vector<Json>& rows) -> Result<> {
+    std::vector<cluster::FarExecution> read;
+    for (const Json& row : rows) {
+      TRY(auto execution, cluster::read_far_execution(row));
+      read.push_back(std::move(execution));
+    }
+    for (auto& execution : read) found->executions.emplace_back(node, std::move(execution));
+    return {};
+  };
+  auto looked = co_await cluster::query_all_nodes(of_.loop, of_.link, std::move(query));
+  const auto waiting = std::exchange(last_query_.waiting, {});
+  if (!looked) {
+    for (const auto& one : waiting) one.resolve(tl::unexpected<Error>(looked.error()));
+    co_return;
+  }
+  found->unanswered = std::move(looked->unanswered);
+  found->left_out = looked->left_out;
+  for (auto& execution : shown_executions(nullptr, found->left_out))
+    found->executions.emplace_back(of_.link.node(), std::move(execution));
+  last_query_.found = found;
+  last_query_.at = Monotonic::now();
+  for (const auto& one : waiting) one.resolve(ClusterExecutionsPtr(found));
+}
+
+Task<doctor::Findings> ClusterQueries::examine() {
+  const cluster::NodeNumbers numbers = of_.link.numbers();
+  doctor::ClusterSeen seen;
+  seen.standing = cluster::name_of(of_.link.standing());
+  seen.self = of_.link.node();
+  seen.bus = numbers.bus;
+  seen.bus_silent_s = static_cast<uint64_t>(std::chrono::floor<std::chrono::seconds>(numbers.bus_silent).count());
+  seen.trust_serial = numbers.trust_serial;
+  seen.trust_trouble = numbers.trust_trouble;
+  for (const char* fault : {"expired", "from_the_future"})
+    if (const auto counted = numbers.refused.find(fault); counted != numbers.refused.end())
+      seen.refused_for_time += counted->second;
+  const auto add = [&seen](const std::string& node, const cluster::FarPolicy& policy) {
+    seen.policies.push_back({node, policy.name, policy.hash, policy.user_accounts});
+  };
+  cluster::ClusterQuery query;
+  query.kind = cluster::ClusterQueryKind::policies;
+  query.limit = kExamineLimit;
+  query.take = [&add](const std::string& node, const std::vector<Json>& rows) -> Result<> {
+    std::vector<cluster::FarPolicy> read;
+    for (const Json& row : rows) {
+      TRY(auto policy, cluster::read_far_policy(row));
+      read.push_back(std::move(policy));
+    }
+    for (const auto& policy : read) add(node, policy);
+    return {};
+  };
+  auto looked = co_await cluster::query_all_nodes(of_.loop, of_.link, std::move(query));
+  for (const auto& policy : shared_policies()) add(seen.self, policy);
+  if (!looked) co_return doctor::judge_cluster(seen);
+  for (const auto& node : looked->nodes) {
+    if (node.state == cluster::NodeState::removed)
+      seen.left_homes.emplace_back(node.name, node.homes);
+    else
+      seen.nodes++;
+    if (node.state == cluster::NodeState::silent) seen.silent.push_back(node.name);
+    if (!node.version.empty()) seen.versions.emplace_back(node.name, node.version);
+  }
+  for (const auto& node : looked->unanswered)
+    if (std::find(seen.silent.begin(), seen.silent.end(), node) == seen.silent.end()) seen.unanswered.push_back(node);
+  co_return doctor::judge_cluster(seen);
+}
