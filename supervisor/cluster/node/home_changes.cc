@@ -65,7 +65,8 @@ Task<Result<HomeRecord>> HomeDirectory::change(tenants::TenantId id, HomeRecord 
     }
     set_record(key, present);
     note_name(key, id);
-    held_.confirm(id, present, period, present == next);
+    held_.confirm(id, present, period,
+                  present == next ? HeldHomes::RecordSource::taken : HeldHomes::RecordSource::read);
     moved_();
     co_return present;
   }

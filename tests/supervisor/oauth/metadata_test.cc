@@ -4,7 +4,7 @@
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
-using oauth::Plain;
+using oauth::PlainHttp;
 
 TEST_CASE("a protected resource is the server, or a path above it", "[oauth]") {
   auto [resource, fits] = GENERATE(table<std::string, bool>({
@@ -36,7 +36,7 @@ TEST_CASE("a remote server names no authorization server at this machine", "[oau
 TEST_CASE("an authorization server says who it is, and has a token endpoint", "[oauth]") {
   Json document{{"issuer", "https://a.example"}, {"token_endpoint", "https://b.example/token"}};
   const auto read = [&document](const char* issuer) {
-    return oauth::read_authorization_server(dump_json(document), issuer, Plain::never, oauth::NamedBy::server);
+    return oauth::read_authorization_server(dump_json(document), issuer, PlainHttp::never, oauth::NamedBy::server);
   };
   auto server = read("https://a.example");
   REQUIRE(server);
@@ -64,7 +64,7 @@ TEST_CASE("an authorization server says who it is, and has a token endpoint", "[
   for (const char* key : {"authorization_endpoint", "registration_endpoint"}) {  // of an honest server
     document[key] = "https://b.example/x";
     CHECK_FALSE(read("https://a.example"));
-    CHECK(oauth::read_authorization_server(dump_json(document), "https://a.example", Plain::never,
+    CHECK(oauth::read_authorization_server(dump_json(document), "https://a.example", PlainHttp::never,
                                            oauth::NamedBy::administrator));
     document[key] = "https://a.example/x";
     CHECK(read("https://a.example"));
@@ -72,5 +72,5 @@ TEST_CASE("an authorization server says who it is, and has a token endpoint", "[
   document["token_endpoint"] = 7;
   CHECK_FALSE(read("https://a.example"));
   for (const char* text : {"", "[]", "null", "{", "\"x\""})
-    CHECK_FALSE(oauth::read_authorization_server(text, "https://a.example", Plain::never, oauth::NamedBy::server));
+    CHECK_FALSE(oauth::read_authorization_server(text, "https://a.example", PlainHttp::never, oauth::NamedBy::server));
 }

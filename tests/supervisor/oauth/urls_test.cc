@@ -2,7 +2,7 @@
 
 #include "tests/catch.h"
 
-using oauth::Plain;
+using oauth::PlainHttp;
 
 TEST_CASE("an endpoint is https, or http to this machine where that is allowed", "[oauth]") {
   auto [url, never, loopback] = GENERATE(table<std::string, bool, bool>({
@@ -27,8 +27,8 @@ TEST_CASE("an endpoint is https, or http to this machine where that is allowed",
       {"", false, false},
   }));
   CAPTURE(url);
-  CHECK(oauth::check_endpoint(url, Plain::never).has_value() == never);
-  CHECK(oauth::check_endpoint(url, Plain::loopback).has_value() == loopback);
+  CHECK(oauth::check_endpoint(url, PlainHttp::never).has_value() == never);
+  CHECK(oauth::check_endpoint(url, PlainHttp::loopback).has_value() == loopback);
 }
 
 TEST_CASE("a token is for its resource and for what is below it", "[oauth]") {
