@@ -34,7 +34,7 @@ std::string_view fault_of(std::string_view line, bool is_continued) {
     rest = trimmed(rest.substr(word.size()));
     const bool is_hash = word.starts_with("--hash=");
     if (word.starts_with('-') && !is_hash) return "it has an option other than --hash";
-    if (is_first && is_continued && !is_hash) return "its next line is not --hash";
+    if (is_first && is_continued && !is_hash) return "it has a part other than --hash";
   }
   return {};
 }
