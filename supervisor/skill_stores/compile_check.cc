@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "jail/execution.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
@@ -51,7 +50,8 @@ std::string text_in(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? printable(found->get<std::string>(), kMaxSaid) : "";
 }
 
-// Reads the result of the check from the jail's report, which is not trusted.
+}  // namespace
+
 Result<> read_verdict(const jail::Report& report) {
   if (report.outcome != jail::Outcome::ok || !report.value || !report.value->is_object())
     return fail(Code::invalid,
@@ -67,8 +67,6 @@ Result<> read_verdict(const jail::Report& report) {
   what += message;
   return fail(Code::invalid, std::move(what), text.empty() ? "" : fmt::format("see: {}", text), "skills.compile");
 }
-
-}  // namespace
 
 Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, const tenants::Requester& user,
                            const skills::Draft& draft) {
