@@ -24,6 +24,8 @@ Result<LoopbackAddress> parse_loopback(std::string_view text);
 // A listening socket. Errors: unavailable: the port is in use; and those of socket(2), bind(2), listen(2).
 Result<Fd> listen_on(const LoopbackAddress& address);
 
+// Whether the descriptor is a listening TCP socket.
+bool is_listening_tcp(int fd);
 // Whether the TCP socket is bound to a loopback address.
 bool is_loopback_socket(int fd);
 // "0.0.0.0:9460", for messages.

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "supervisor/base/ascii.h"
+
 Result<std::string> decode_percent(std::string_view text) {
-  auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-  };
   std::string plain;
   for (size_t i = 0; i < text.size(); i++) {
     if (text[i] != '%') {
@@ -15,8 +12,8 @@ Result<std::string> decode_percent(std::string_view text) {
       continue;
     }
     bool whole = i + 2 < text.size();
-    int high = whole ? digit(text[i + 1]) : -1;
-    int low = whole ? digit(text[i + 2]) : -1;
+    int high = whole ? hex_digit(text[i + 1]) : -1;
+    int low = whole ? hex_digit(text[i + 2]) : -1;
     if (high < 0 || low < 0)
       return fail(Code::invalid, "the URI has a '%' without two hexadecimal digits", "write '%' as %25");
     plain += static_cast<char>(high * 16 + low);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/calls/upstream_call.h"
 #include "supervisor/executions/context_ledger.h"
 #include "supervisor/executions/session_log.h"
@@ -18,11 +19,6 @@ namespace {
 constexpr size_t kMaxDiffShown = 4000;  // bytes; the resource has the whole diff
 // Keys of a request's _meta for the session's log: the purpose of the call, and of the session.
 constexpr char kTaskKey[] = "org.warder/task", kSessionKey[] = "org.warder/session-description";
-
-std::string text_of_meta(const Json& meta, const char* key) {
-  const auto text = meta.is_object() ? meta.find(key) : meta.end();
-  return text != meta.end() && text->is_string() ? text->get<std::string>() : std::string();
-}
 
 std::string told_of_lost(const Error& error) { return "the staged changes were lost: " + error.what; }
 
@@ -367,7 +363,7 @@ Task<> CodeExecution::take_proposal(executions::WorkspaceEffects& effects, jail:
 
 void CodeExecution::log_session(const jail::Report& report, const ExecuteAnswer& answer) const {
   const Json& meta = caller_.client.meta;
-  const std::string task = text_of_meta(meta, kTaskKey), session = text_of_meta(meta, kSessionKey);
+  const std::string task = text_member(meta, kTaskKey), session = text_member(meta, kSessionKey);
   const executions::SessionLogEntry entry{session_.name, recording_.id(), task,           session,
                                           session_.code, report,          answer.changes, answer.result};
   executions::log_session_task(*caller_.tenant, entry);

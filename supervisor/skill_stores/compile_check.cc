@@ -6,6 +6,7 @@
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/executions/jail_spec.h"
@@ -45,10 +46,7 @@ try {
 }
 )";
 
-std::string text_in(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? printable(found->get<std::string>(), kMaxSaid) : "";
-}
+std::string shown_text(const Json& object, const char* key) { return printable(text_member(object, key), kMaxSaid); }
 
 }  // namespace
 
@@ -59,7 +57,7 @@ Result<> read_verdict(const jail::Report& report) {
                             printable(report.message.empty() ? report.error : report.message, kMaxSaid)),
                 "make the skill smaller, or nest its code less deeply");
   const Json& verdict = *report.value;
-  const std::string message = text_in(verdict, "message"), text = text_in(verdict, "text");
+  const std::string message = shown_text(verdict, "message"), text = shown_text(verdict, "text");
   if (message.empty()) return {};
   std::string what = "the skill does not compile: ";
   if (auto line = verdict.find("line"); line != verdict.end() && line->is_number_unsigned())

@@ -127,8 +127,8 @@ class Registry {
   // `removed` is called with the id of each removed named workspace, so that the daemon deletes its other data.
   void on_removed(std::function<void(const TenantId& id)> removed) { removed_ = std::move(removed); }
 
-  // The removal of a whole tenant (removed_tenants.h). From begin_removal() to end_removal() no client gets the tenant. Errors:
-  // unavailable: its removal is under way.
+  // The removal of a whole tenant (removed_tenants.h). From begin_removal() to end_removal() no client gets the tenant.
+  // Errors: unavailable: its removal is under way.
   Result<> begin_removal(const std::string& account);
   void end_removal(const std::string& account) { removing_.erase(account); }
   bool is_removing(const std::string& account) const { return removing_.contains(account); }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "supervisor/base/fields.h"
+#include "supervisor/base/indented_json.h"
 #include "supervisor/base/json.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/policies/policy_documents.h"
@@ -130,7 +131,7 @@ Result<int> import_policy(const ParsedCommand& given) {
   if (!rails) return tl::unexpected<Error>(std::move(rails).error().within(path));
   const std::string file = path.substr(path.rfind('/') + 1);
   const Json base = merged(documents_of(policy_folders(given), rails->strict ? "guardrails-strict" : "guardrails"));
-  cli::print_text(stdout, policy_of(*rails, file, base).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  cli::print_text(stdout, indented_json(policy_of(*rails, file, base)));
   cli::print_text(
       stderr,
       "warder policy import: save this below /etc/warder/policies, for example as imported.json; name it in "

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "supervisor/base/fd.h"
+#include "supervisor/base/system_time.h"
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/top/top_draw.h"
@@ -28,11 +29,6 @@ constexpr uint64_t kHistoryUsec = 600'000'000;
 constexpr uint32_t kHistoryStep = 10;  // seconds
 constexpr uint32_t kOutputRead = 64 << 10;
 
-uint64_t now_usec() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
-}
-
 // TopSource: the daemon, for reading and for acting. Reading never makes polkit ask for a password.
 class TopSource {
  public:
@@ -48,10 +44,10 @@ class TopSource {
   Result<> fill(TopModel& model) {
     TRY(Json manager, reader_.properties(kPath, kManager));
     TRY(Json objects, reader_.call(kPath, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects"));
-    model.take(std::move(manager), executions_in(objects), tenants_in(objects), now_usec());
+    model.take(std::move(manager), executions_in(objects), tenants_in(objects), system_now_usec());
     if (read_history_ && std::chrono::steady_clock::now() - *read_history_ < kHistoryEvery) return {};
     read_history_ = std::chrono::steady_clock::now();
-    const uint64_t from = now_usec() - kHistoryUsec;
+    const uint64_t from = system_now_usec() - kHistoryUsec;
     if (auto history = reader_.call(kPath, kManager, "ReadTimeline", {"ttu", {from, uint64_t{0}, kHistoryStep}}))
       model.take_timeline(*history);
     model.take_servers(reader_.call(kPath, kManager, "ListServers").value_or(Json()));
