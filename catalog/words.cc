@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "supervisor/base/ascii.h"
+
 namespace catalog {
 namespace {
 
@@ -17,7 +19,6 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return is_lower(c) || is_upper(c) || static_cast<unsigned char>(c) >= 0x80; }
 bool is_word(char c) { return is_letter(c) || is_digit(c); }
 bool is_joint(char c) { return c == '_' || c == '-'; }
-char lower(char c) { return is_upper(c) ? static_cast<char>(c + 32) : c; }
 
 enum class Script : uint8_t { separator, spaced, unspaced };
 
@@ -202,7 +203,7 @@ bool WordReader::next(Word& word) {
     run_.remove_prefix(part.size());
     parts_++;
     word.text.clear();
-    for (char c : part) word.text += lower(c);
+    for (char c : part) word.text += lower_case(c);
     if (joined_.size() <= kMaxWordBytes) joined_ += word.text;
     word.form = Word::Form::part;
     if (part.size() <= kMaxWordBytes) return true;
@@ -240,7 +241,7 @@ void fold(std::string_view name, std::string& into) {
   into.resize(name.size());
   size_t size = 0;
   for (char c : name)
-    if (is_word(c)) into[size++] = lower(c);
+    if (is_word(c)) into[size++] = lower_case(c);
   if (size > 0) {
     into.resize(size);
   } else {

@@ -1,6 +1,6 @@
 // Execution: one program in one jail, from its code to its outcome. It does not know MCP; a tenant is only a name here.
 // The programs of one session (session.h) run in the same jail, one after the other.
-// Used by: supervisor/tools/execution/code_execution.cc, jail/session.cc, jail/self_test.cc. Destroying the task
+// Used by: supervisor/runs/code_execution.cc, jail/session.cc, jail/self_test.cc. Destroying the task
 // cancels the execution: its jail is killed.
 #pragma once
 #include <functional>

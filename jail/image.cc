@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 
 namespace jail {
@@ -12,11 +13,6 @@ constexpr size_t kMaxImages = 8;
 constexpr std::string_view kMimes[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
 constexpr char kBase64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
-std::string image_text(const Json& image, const char* key) {
-  auto found = image.find(key);
-  return found != image.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 }  // namespace
 
 std::optional<std::vector<GuestImage>> read_images(const Json& message) {
@@ -25,7 +21,7 @@ std::optional<std::vector<GuestImage>> read_images(const Json& message) {
   if (list == message.end() || !list->is_array()) return images;
   for (const auto& image : *list) {
     if (images.size() == kMaxImages || !image.is_object()) break;
-    GuestImage read{image_text(image, "mime"), image_text(image, "data")};
+    GuestImage read{text_member(image, "mime"), text_member(image, "data")};
     const bool known = std::find(std::begin(kMimes), std::end(kMimes), read.mime) != std::end(kMimes);
     if (!known || read.base64.empty() || read.base64.find_first_not_of(kBase64) != std::string::npos)
       return std::nullopt;

@@ -10,6 +10,7 @@
 #include "skills/name.h"
 #include "supervisor/base/directory_stream.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/path.h"
 
 namespace skills {
@@ -90,12 +91,6 @@ Result<std::string> read_bytes(int directory, std::string_view path) {
   return read_whole(file.get(), kMaxSkillBytes);
 }
 
-// The text at `key`; empty if there is no text.
-std::string text_at(const Json& fields, const char* key) {
-  auto found = fields.find(key);
-  return found != fields.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 // A file whose name another machine gave: not below too many folders, and not below another file.
 Result<> check_path(const std::string& path, const FileContents& all) {
   int depth = 0;
@@ -116,18 +111,18 @@ Result<> understand(Skill& skill) {
   const Json& fields = skill.front_matter;
   auto metadata = fields.find("metadata");
   const Json& more = metadata != fields.end() && metadata->is_object() ? *metadata : none;
-  if (text_at(fields, "name") != skill.slug)
+  if (text_member(fields, "name") != skill.slug)
     return fail(Code::invalid,
                 fmt::format("the name in SKILL.md is not the name of its folder, which is {}", skill.slug));
-  skill.description = text_at(fields, "description");
+  skill.description = text_member(fields, "description");
   if (skill.description.empty() || skill.description.size() > 4 * kMaxDescriptionBytes)
     return fail(Code::invalid, "SKILL.md has no description of 1 to 1024 characters");
-  skill.name = text_at(more, "import");
+  skill.name = text_member(more, "import");
   if (skill.name.empty()) skill.name = name_of(skill.slug);
   if (!check_name(skill.name) || slug_of(skill.name) != skill.slug)
     return fail(Code::invalid, fmt::format("SKILL.md: metadata.import is not a form of {}", skill.slug));
   if (skill.description == standard_description(skill.name)) skill.description.clear();
-  skill.created = text_at(more, "created").substr(0, 64);
+  skill.created = text_member(more, "created").substr(0, 64);
   for (SkillLanguage language : {SkillLanguage::python, SkillLanguage::javascript}) {
     std::string path = fmt::format("scripts/{}.{}", skill.name, language_ending(language));
     if (!skill.code_file.empty() || !skill.find_file(path)) continue;

@@ -66,12 +66,6 @@ std::string alnum_of(std::string_view text) {
   return all;
 }
 
-std::string lower_case(std::string_view text) {
-  std::string all(text);
-  for (char& c : all) c = lower(c);
-  return all;
-}
-
 bool says(std::string_view where, Words words) {
   constexpr size_t kShort = 4;
   const std::string folded = lower_case(where);

@@ -7,6 +7,8 @@
 
 #include "policies/pii/shapes.h"
 
+#include "supervisor/base/ascii.h"
+
 namespace policies {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -16,7 +18,6 @@ inline bool is_alnum(char c) { return is_digit(c) || is_letter(c); }
 inline bool is_word(char c) { return is_alnum(c) || c == '_'; }
 inline bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 inline bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
-inline char lower(char c) { return is_upper(c) ? static_cast<char>(c + 32) : c; }
 inline char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
 
 inline std::string_view inside(std::string_view text, PiiSpan span) {
@@ -34,7 +35,6 @@ bool goes_on(std::string_view text, PiiSpan span);
 std::string digits_of(std::string_view text);
 // Only the letters, in capitals, and the digits.
 std::string alnum_of(std::string_view text);
-std::string lower_case(std::string_view text);
 
 using Words = std::initializer_list<std::string_view>;  // in lower case, of ASCII or of UTF-8
 

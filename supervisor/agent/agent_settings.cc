@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "supervisor/base/environment.h"
 #include "supervisor/base/loopback.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/trimmed.h"
@@ -16,11 +17,6 @@ namespace agent {
 namespace {
 
 constexpr size_t kMaxSecretBytes = 8 << 10;
-
-std::string environment(const char* name) {
-  const char* value = ::getenv(name);
-  return value ? value : "";
-}
 
 // The number of a flag, or `otherwise` if the flag is not given.
 Result<double> amount(const std::string& text, const char* flag, cli::AmountRange range, double otherwise) {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <map>
 
-#include "supervisor/agent/json_parts.h"
 #include "supervisor/agent/model_format.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 
 namespace agent {
 namespace {
@@ -18,14 +18,14 @@ class AnthropicReader : public ReplyReader {
   Result<> read_event(std::string_view data) override {
     auto event = parse_json(data);
     if (!event) return fail(Code::unavailable, "an event of the reply is not JSON");
-    const std::string type = text_part(*event, "type");
+    const std::string type = text_member(*event, "type");
     if (type == "error") return fail(Code::unavailable, "the model's server reports: " + error_text(*event));
-    if (type == "message_start") read_usage(part_of(part_of(*event, "message"), "usage"));
-    if (type == "content_block_start") return begin_block(place_of(*event), part_of(*event, "content_block"));
-    if (type == "content_block_delta") read_delta(place_of(*event), part_of(*event, "delta"));
+    if (type == "message_start") read_usage(member(member(*event, "message"), "usage"));
+    if (type == "content_block_start") return begin_block(place_of(*event), member(*event, "content_block"));
+    if (type == "content_block_delta") read_delta(place_of(*event), member(*event, "delta"));
     if (type == "message_delta") {
-      note_stop(text_part(part_of(*event, "delta"), "stop_reason"));
-      read_usage(part_of(*event, "usage"));
+      note_stop(text_member(member(*event, "delta"), "stop_reason"));
+      read_usage(member(*event, "usage"));
     }
     if (type == "message_stop") whole_ = true;
     return {};
@@ -34,46 +34,46 @@ class AnthropicReader : public ReplyReader {
   Result<> read_body(std::string_view body) override {
     auto reply = parse_json(body);
     if (!reply) return fail(Code::unavailable, "the reply is not JSON");
-    if (text_part(*reply, "type") == "error")
+    if (text_member(*reply, "type") == "error")
       return fail(Code::unavailable, "the model's server reports: " + error_text(*reply));
-    const Json& content = part_of(*reply, "content");
+    const Json& content = member(*reply, "content");
     if (!content.is_array()) return fail(Code::unavailable, "the reply has no content");
     for (size_t place = 0; place < content.size(); place++) CHECKED(begin_block(place, content[place]));
-    note_stop(text_part(*reply, "stop_reason"));
-    read_usage(part_of(*reply, "usage"));
+    note_stop(text_member(*reply, "stop_reason"));
+    read_usage(member(*reply, "usage"));
     whole_ = true;
     return {};
   }
 
  private:
-  static uint64_t place_of(const Json& event) { return count_part(event, "index"); }
+  static uint64_t place_of(const Json& event) { return number_member(event, "index"); }
 
   Result<> begin_block(uint64_t place, const Json& block) {
-    const std::string type = text_part(block, "type");
-    if (type == "text") reply_.text += text_part(block, "text");
+    const std::string type = text_member(block, "type");
+    if (type == "text") reply_.text += text_member(block, "text");
     if (type != "tool_use") return {};
-    TRY(ToolRequest * request, begin_request(text_part(block, "id"), text_part(block, "name")));
+    TRY(ToolRequest * request, begin_request(text_member(block, "id"), text_member(block, "name")));
     // In a stream, the input of the beginning is {} and the arguments follow.
-    if (const Json& input = part_of(block, "input"); input.is_object() && !input.empty())
+    if (const Json& input = member(block, "input"); input.is_object() && !input.empty())
       request->arguments = dump_json(input);
     places_[place] = reply_.requests.size() - 1;
     return {};
   }
 
   void read_delta(uint64_t place, const Json& delta) {
-    const std::string type = text_part(delta, "type");
-    if (type == "text_delta") reply_.text += text_part(delta, "text");
+    const std::string type = text_member(delta, "type");
+    if (type == "text_delta") reply_.text += text_member(delta, "text");
     const auto known = places_.find(place);
     if (type == "input_json_delta" && known != places_.end())
-      reply_.requests[known->second].arguments += text_part(delta, "partial_json");
+      reply_.requests[known->second].arguments += text_member(delta, "partial_json");
   }
 
   void read_usage(const Json& usage) {
     if (!usage.is_object()) return;
-    const uint64_t in = count_part(usage, "input_tokens") + count_part(usage, "cache_creation_input_tokens") +
-                        count_part(usage, "cache_read_input_tokens");
+    const uint64_t in = number_member(usage, "input_tokens") + number_member(usage, "cache_creation_input_tokens") +
+                        number_member(usage, "cache_read_input_tokens");
     if (in > 0) reply_.usage.in = in;
-    reply_.usage.out = std::max(reply_.usage.out, count_part(usage, "output_tokens"));
+    reply_.usage.out = std::max(reply_.usage.out, number_member(usage, "output_tokens"));
     reply_.usage.is_known = true;
   }
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
-#include "supervisor/agent/json_parts.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 
@@ -40,38 +40,38 @@ std::string told_text(const std::string& text) {
 
 std::string joined_content(const Json& result) {
   std::string text;
-  const Json& content = part_of(result, "content");
+  const Json& content = member(result, "content");
   if (!content.is_array()) return dump_json(result);
   for (const Json& block : content) {
-    const std::string type = text_part(block, "type");
+    const std::string type = text_member(block, "type");
     if (type == "resource_link") continue;  // the answer's text names the files, too
     if (!text.empty()) text += '\n';
-    text += type == "text" ? text_part(block, "text") : fmt::format("[{} is not shown here]", printable(type, 32));
+    text += type == "text" ? text_member(block, "text") : fmt::format("[{} is not shown here]", printable(type, 32));
   }
   return text;
 }
 
 // The answer of execute_code: the JSON of its first block.
 Json program_answer(const Json& result) {
-  const Json& content = part_of(result, "content");
+  const Json& content = member(result, "content");
   if (!content.is_array() || content.empty()) return {};
-  auto answer = parse_json(text_part(content[0], "text"));
+  auto answer = parse_json(text_member(content[0], "text"));
   return answer ? *std::move(answer) : Json();
 }
 
 std::string printed_lines(const Json& answer) {
   std::string printed;
-  if (const Json& output = part_of(answer, "output"); output.is_array())
+  if (const Json& output = member(answer, "output"); output.is_array())
     for (const Json& line : output)
       if (line.is_string() && printed.size() < kMaxPrintedBytes) printed += line.get<std::string>() + '\n';
   return cut_text(printed, kMaxPrintedBytes);
 }
 
 Error error_of_answer(const Json& error) {
-  const std::string message = text_part(error, "message");
-  const std::string code = text_part(part_of(error, "data"), "code");
+  const std::string message = text_member(error, "message");
+  const std::string code = text_member(member(error, "data"), "code");
   const Code kind = code == "denied" ? Code::denied : code == "unavailable" ? Code::unavailable : Code::invalid;
-  return {kind, 0, message, text_part(part_of(error, "data"), "remedy"), {}};
+  return {kind, 0, message, text_member(member(error, "data"), "remedy"), {}};
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ Task<std::vector<std::string>> DaemonTools::close() {
     Json params = {{"name", kExecute}, {"arguments", arguments}, {"_meta", meta({})}};
     const auto ended = co_await request("tools/call", std::move(params));
     if (!ended) break;
-    const std::string proposal = text_part(part_of(program_answer(*ended), "proposal"), "id");
+    const std::string proposal = text_member(member(program_answer(*ended), "proposal"), "id");
     if (!proposal.empty()) proposals.push_back(proposal);
   }
   co_return proposals;
@@ -150,9 +150,8 @@ Task<Result<Json>> DaemonTools::request(const char* method, Json params) {
     disconnect();
     co_return tl::unexpected(std::move(answer).error());
   }
-  if (const Json& error = part_of(*answer, "error"); error.is_object())
-    co_return tl::unexpected(error_of_answer(error));
-  Json result = part_of(*answer, "result");
+  if (const Json& error = member(*answer, "error"); error.is_object()) co_return tl::unexpected(error_of_answer(error));
+  Json result = member(*answer, "result");
   co_return result;
 }
 
@@ -176,8 +175,8 @@ Task<Result<Json>> DaemonTools::answer_to(int64_t id) {
       if (line->oversized) co_return fail(Code::internal, "the answer of warderd is longer than 16 MiB");
       auto message = parse_json(line->text);
       if (!message) co_return tl::unexpected(std::move(message).error().within("answer of warderd"));
-      const Json& answered = part_of(*message, "id");
-      const bool is_refusal = answered.is_null() && part_of(*message, "error").is_object();
+      const Json& answered = member(*message, "id");
+      const bool is_refusal = answered.is_null() && member(*message, "error").is_object();
       if (answered == Json(id) || is_refusal) co_return *std::move(message);
     }
   }
@@ -189,11 +188,11 @@ Task<Result<std::vector<ShownTool>>> DaemonTools::open() {
   CO_TRY(const Json list, co_await request("tools/list", params));
   // A workspace that the policy does not allow is refused here, not in each call of the model.
   if (!place_.workspace.empty()) CO_CHECKED(co_await request("resources/list", std::move(params)));
-  if (const Json& tools = part_of(list, "tools"); tools.is_array()) {
+  if (const Json& tools = member(list, "tools"); tools.is_array()) {
     for (const Json& tool : tools) {
-      const std::string name = text_part(tool, "name");
+      const std::string name = text_member(tool, "name");
       if (!is_shown_tool(name)) continue;
-      ShownTool one{name, text_part(tool, "description"), part_of(tool, "inputSchema")};
+      ShownTool one{name, text_member(tool, "description"), member(tool, "inputSchema")};
       if (name == kExecute && one.schema.contains("properties"))
         for (const char* own : kOwnArguments) one.schema["properties"].erase(own);
       names_.push_back(name);
@@ -211,7 +210,7 @@ Task<Result<std::vector<ShownTool>>> DaemonTools::open() {
 void DaemonTools::place_in_session(const std::string& tool, Json& arguments) {
   if (tool != kExecute) return;
   for (const char* own : kOwnArguments) arguments.erase(own);
-  const Json& given = part_of(arguments, "language");
+  const Json& given = member(arguments, "language");
   const std::string language = given.is_string() ? given.get<std::string>() : "python";
   if (language == "python") {
     arguments["session"] = place_.session;
@@ -249,7 +248,7 @@ Task<DaemonTools::Answer> DaemonTools::call(const ToolRequest& asked, unsigned t
   const std::string text = joined_content(*result);
   if (asked.name == kExecute) answer.printed = printed_lines(program_answer(*result));
   answer.told.text = told_text(text);
-  answer.told.is_error = part_of(*result, "isError") == Json(true);
+  answer.told.is_error = member(*result, "isError") == Json(true);
   co_return answer;
 }
 

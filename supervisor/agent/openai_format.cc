@@ -1,15 +1,15 @@
 // Chat Completions, as OpenAI and most other servers of models have it (vLLM, llama.cpp, Ollama, gateways).
 #include <map>
 
-#include "supervisor/agent/json_parts.h"
 #include "supervisor/agent/model_format.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 
 namespace agent {
 
 std::string error_text(const Json& body) {
-  const Json& error = part_of(body, "error");
-  return error.is_string() ? error.get<std::string>() : text_part(error, "message");
+  const Json& error = member(body, "error");
+  return error.is_string() ? error.get<std::string>() : text_member(error, "message");
 }
 
 Json arguments_object(const ToolRequest& request) {
@@ -42,13 +42,13 @@ class OpenAiReader : public ReplyReader {
     if (const std::string wrong = error_text(*event); !wrong.empty())
       return fail(Code::unavailable, "the model's server reports: " + wrong);
     read_usage(*event);
-    const Json& choices = part_of(*event, "choices");
+    const Json& choices = member(*event, "choices");
     if (!choices.is_array() || choices.empty()) return {};
-    const Json& delta = part_of(choices[0], "delta");
-    reply_.text += text_part(delta, "content");
-    if (const Json& calls = part_of(delta, "tool_calls"); calls.is_array())
+    const Json& delta = member(choices[0], "delta");
+    reply_.text += text_member(delta, "content");
+    if (const Json& calls = member(delta, "tool_calls"); calls.is_array())
       for (const Json& call : calls) CHECKED(read_part(call));
-    note_finish(text_part(choices[0], "finish_reason"));
+    note_finish(text_member(choices[0], "finish_reason"));
     return {};
   }
 
@@ -57,23 +57,23 @@ class OpenAiReader : public ReplyReader {
     if (!reply) return fail(Code::unavailable, "the reply is not JSON");
     if (const std::string wrong = error_text(*reply); !wrong.empty())
       return fail(Code::unavailable, "the model's server reports: " + wrong);
-    const Json& choices = part_of(*reply, "choices");
+    const Json& choices = member(*reply, "choices");
     if (!choices.is_array() || choices.empty()) return fail(Code::unavailable, "the reply has no choices");
     read_usage(*reply);
-    const Json& message = part_of(choices[0], "message");
-    reply_.text = text_part(message, "content");
-    if (const Json& calls = part_of(message, "tool_calls"); calls.is_array())
+    const Json& message = member(choices[0], "message");
+    reply_.text = text_member(message, "content");
+    if (const Json& calls = member(message, "tool_calls"); calls.is_array())
       for (const Json& call : calls) CHECKED(read_part(call));
-    note_finish(text_part(choices[0], "finish_reason"));
+    note_finish(text_member(choices[0], "finish_reason"));
     whole_ = true;
     return {};
   }
 
  private:
   void read_usage(const Json& of) {
-    const Json& usage = part_of(of, "usage");
+    const Json& usage = member(of, "usage");
     if (!usage.is_object()) return;
-    reply_.usage = {count_part(usage, "prompt_tokens"), count_part(usage, "completion_tokens"), true};
+    reply_.usage = {number_member(usage, "prompt_tokens"), number_member(usage, "completion_tokens"), true};
   }
 
   // A server may end its stream without [DONE].
@@ -85,9 +85,9 @@ class OpenAiReader : public ReplyReader {
 
   // A call comes in parts: `index` says of which call. Some servers leave it out and send each call whole.
   Result<> read_part(const Json& part) {
-    const Json& function = part_of(part, "function");
-    const std::string id = text_part(part, "id"), name = text_part(function, "name");
-    const Json& given = part_of(part, "index");
+    const Json& function = member(part, "function");
+    const std::string id = text_member(part, "id"), name = text_member(function, "name");
+    const Json& given = member(part, "index");
     const bool is_indexed = given.is_number_unsigned();
     const uint64_t index = is_indexed ? given.get<uint64_t>() : reply_.requests.size();
     auto known = places_.find(index);
@@ -95,7 +95,7 @@ class OpenAiReader : public ReplyReader {
       CHECKED(begin_request(id, name));
       known = places_.emplace(index, reply_.requests.size() - 1).first;
     }
-    reply_.requests[known->second].arguments += text_part(function, "arguments");
+    reply_.requests[known->second].arguments += text_member(function, "arguments");
     return {};
   }
 

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "supervisor/agent/json_parts.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/random.h"
 
@@ -139,22 +139,22 @@ Result<> AgentTranscript::continue_with(const std::string& further) {
 }
 
 Result<> AgentTranscript::read_line(const Json& line) {
-  const std::string kind = text_part(line, "kind");
+  const std::string kind = text_member(line, "kind");
   if (kind == "begin") {
-    workspace_ = text_part(line, "workspace");
-    task_ = text_part(line, "task");
+    workspace_ = text_member(line, "workspace");
+    task_ = text_member(line, "task");
   } else if (kind == "user") {
-    messages_.push_back({ChatMessage::Kind::user, text_part(line, "text"), {}, {}});
+    messages_.push_back({ChatMessage::Kind::user, text_member(line, "text"), {}, {}});
   } else if (kind == "model") {
-    ChatMessage message{ChatMessage::Kind::model, text_part(line, "text"), {}, {}};
-    for (const Json& one : part_of(line, "requests"))
-      message.requests.push_back({text_part(one, "id"), text_part(one, "name"), text_part(one, "arguments")});
+    ChatMessage message{ChatMessage::Kind::model, text_member(line, "text"), {}, {}};
+    for (const Json& one : member(line, "requests"))
+      message.requests.push_back({text_member(one, "id"), text_member(one, "name"), text_member(one, "arguments")});
     messages_.push_back(std::move(message));
   } else if (kind == "tools") {
     ChatMessage message{ChatMessage::Kind::tools, {}, {}, {}};
-    for (const Json& one : part_of(line, "answers"))
-      message.answers.push_back({text_part(one, "id"), text_part(one, "name"), text_part(one, "text"),
-                                 part_of(one, "is_error") == Json(true)});
+    for (const Json& one : member(line, "answers"))
+      message.answers.push_back({text_member(one, "id"), text_member(one, "name"), text_member(one, "text"),
+                                 member(one, "is_error") == Json(true)});
     messages_.push_back(std::move(message));
   } else if (kind != "end") {
     return fail(Code::invalid, "no kind of line is called '" + kind.substr(0, 32) + "'");

@@ -90,6 +90,15 @@ Result<Fd> listen_on(const LoopbackAddress& address) {
   return socket;
 }
 
+bool is_listening_tcp(int fd) {
+  int domain = 0, listens = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0 || (domain != AF_INET && domain != AF_INET6))
+    return false;
+  size = sizeof listens;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 1;
+}
+
 bool is_loopback_socket(int fd) {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;

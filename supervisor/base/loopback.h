@@ -1,5 +1,5 @@
 // Loopback addresses: TCP sockets that only this machine reaches, 127.0.0.0/8 and ::1.
-// Source: --metrics, and sockets that systemd passes. Used by: options.cc, main.cc, supervisor/systemd/,
+// Source: --metrics, and sockets that systemd passes. Used by: configuration/reader.cc, main.cc, supervisor/systemd/,
 // supervisor/daemon/metrics_sockets.cc. Errors: invalid, naming the address and the remedy.
 #pragma once
 #include <cstdint>
@@ -24,6 +24,8 @@ Result<LoopbackAddress> parse_loopback(std::string_view text);
 // A listening socket. Errors: unavailable: the port is in use; and those of socket(2), bind(2), listen(2).
 Result<Fd> listen_on(const LoopbackAddress& address);
 
+// Whether the descriptor is a listening TCP socket.
+bool is_listening_tcp(int fd);
 // Whether the TCP socket is bound to a loopback address.
 bool is_loopback_socket(int fd);
 // "0.0.0.0:9460", for messages.

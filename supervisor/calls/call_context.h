@@ -1,5 +1,5 @@
 // CallContext: on whose behalf an upstream server's tool is called: a requester, directly or through the code of an
-// execution. Source: the handler of the request; tools/execution/code_execution.cc for code.
+// execution. Source: the handler of the request; runs/code_execution.cc for code.
 // Used by: upstream_call.cc and the files that it calls; guest_calls.h for all calls of jailed code. No errors.
 #pragma once
 #include <functional>

@@ -1,6 +1,6 @@
 // GuestCalls: the named calls that jailed code can make to the daemon, and their handlers.
 // Source: the guest protocol's `call`. It is hostile, like all input from a jail: a handler must check its arguments
-// completely. Used by: supervisor/tools (adds handlers), execute_code.cc. Errors: not_found for a name without a
+// completely. Used by: supervisor/tools (adds handlers), code_execution.cc. Errors: not_found for a name without a
 // handler; those of the handlers.
 #pragma once
 #include <cstdint>

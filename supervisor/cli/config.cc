@@ -1,5 +1,6 @@
 #include "supervisor/cli/config.h"
 
+#include "supervisor/base/indented_json.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 
@@ -10,8 +11,6 @@ namespace {
 constexpr int kCallSeconds = 600;
 
 Json command(const std::string& program, const Json& args) { return {{"command", program}, {"args", args}}; }
-
-std::string pretty(const Json& entry) { return entry.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 std::string toml(const std::string& program, const Json& args) {  // a JSON string is a TOML basic string
   return "[mcp_servers.warder]\ncommand = " + dump_json(Json(program)) + "\nargs = " + dump_json(args) +
@@ -81,18 +80,18 @@ Result<ConfigEntry> client_config(std::string_view client, const std::string& pr
   } else if (client == "vscode") {
     Json typed = {{"type", "stdio"}};
     typed.update(entry);
-    out.text = pretty({{"servers", {{"warder", std::move(typed)}}}});
+    out.text = indented_json({{"servers", {{"warder", std::move(typed)}}}});
   } else if (client == "zed") {
     entry["timeout"] = kCallSeconds;
-    out.text = pretty({{"context_servers", {{"warder", std::move(entry)}}}});
+    out.text = indented_json({{"context_servers", {{"warder", std::move(entry)}}}});
   } else if (client == "opencode") {
     args.insert(args.begin(), program);
     Json local = {{"type", "local"}, {"command", std::move(args)}, {"enabled", true}};
-    out.text = pretty({{"mcp", {{"warder", std::move(local)}}}});
+    out.text = indented_json({{"mcp", {{"warder", std::move(local)}}}});
   } else if (client == "amp") {
-    out.text = pretty({{"amp.mcpServers", {{"warder", std::move(entry)}}}});
+    out.text = indented_json({{"amp.mcpServers", {{"warder", std::move(entry)}}}});
   } else if (client == "generic") {
-    out.text = pretty(entry);
+    out.text = indented_json(entry);
   } else {
     if (client == "claude-code" || client == "inspector" || client == "cursor") {
       Json typed = {{"type", "stdio"}};
@@ -101,7 +100,7 @@ Result<ConfigEntry> client_config(std::string_view client, const std::string& pr
     }
     if (client == "gemini") entry["timeout"] = kCallSeconds * 1000;
     if (client == "cline") entry["timeout"] = kCallSeconds;
-    out.text = pretty({{"mcpServers", {{"warder", std::move(entry)}}}});
+    out.text = indented_json({{"mcpServers", {{"warder", std::move(entry)}}}});
   }
   return out;
 }
@@ -119,22 +118,22 @@ Result<ConfigEntry> http_client_config(std::string_view client, const std::strin
   };
   const std::string variable = "; the variable WARDER_TOKEN has the token: warder token add NAME makes one";
   if (client == "claude-code")
-    return ConfigEntry{pretty({{"mcpServers", {{"warder", with_token("http", "${WARDER_TOKEN}")}}}}),
+    return ConfigEntry{indented_json({{"mcpServers", {{"warder", with_token("http", "${WARDER_TOKEN}")}}}}),
                        "paste into .mcp.json of the project" + variable};
   if (client == "cursor")
-    return ConfigEntry{pretty({{"mcpServers", {{"warder", with_token(nullptr, "${env:WARDER_TOKEN}")}}}}),
+    return ConfigEntry{indented_json({{"mcpServers", {{"warder", with_token(nullptr, "${env:WARDER_TOKEN}")}}}}),
                        "paste into ~/.cursor/mcp.json, or .cursor/mcp.json of the project" + variable};
   if (client == "vscode") {
     const Json input = {{"type", "promptString"},
                         {"id", "warder-token"},
                         {"description", "The token of Warder (warder token add)"},
                         {"password", true}};
-    return ConfigEntry{pretty({{"inputs", Json::array({input})},
-                               {"servers", {{"warder", with_token("http", "${input:warder-token}")}}}}),
+    return ConfigEntry{indented_json({{"inputs", Json::array({input})},
+                                      {"servers", {{"warder", with_token("http", "${input:warder-token}")}}}}),
                        "paste into .vscode/mcp.json of the workspace; VS Code asks for the token once, and stores it"};
   }
   if (client == "inspector" || client == "generic")
-    return ConfigEntry{pretty({{"mcpServers", {{"warder", with_token("streamable-http", "TOKEN")}}}}),
+    return ConfigEntry{indented_json({{"mcpServers", {{"warder", with_token("streamable-http", "TOKEN")}}}}),
                        "put the token of warder token add in the place of TOKEN, in a file that only you can read"};
   return fail(Code::invalid, "the entry of '" + std::string(client) + "' for HTTP is not known",
               "known for HTTP: claude-code, vscode, cursor, inspector, generic; or leave out --http");

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/cli/request.h"
 #include "supervisor/cli/terminal.h"
@@ -12,19 +13,14 @@ namespace {
 
 constexpr int64_t kRequestId = 1;
 
-const Json* member(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-std::string text_of(const Json& object, const char* key) {
-  const Json* value = member(object, key);
-  return value && value->is_string() ? value->get<std::string>() : std::string();
+// nullptr, too, for null.
+const Json* present_member(const Json& object, const char* key) {
+  const Json* found = find_member(object, key);
+  return found && !found->is_null() ? found : nullptr;
 }
 
 std::optional<int> number_of(const Json& object, const char* key) {
-  const Json* value = member(object, key);
+  const Json* value = present_member(object, key);
   if (!value || !value->is_number_integer()) return std::nullopt;
   return value->get<int>();
 }
@@ -36,60 +32,60 @@ void print_line(std::FILE* to, std::string text) {
 
 // "memory_bytes: 3.9 GiB was asked for; the policy gives at most 128 MiB, which only an administrator can raise"
 std::string clamp_text(const Json& one) {
-  return text_of(one, "name") + ": " + text_of(one, "asked") + " was asked for, " + text_of(one, "given") +
+  return text_member(one, "name") + ": " + text_member(one, "asked") + " was asked for, " + text_member(one, "given") +
          " is given: the limit of the policy, which only an administrator can change";
 }
 
 std::string cut_text(const Json& answer, const std::string& stream, const Json& sizes) {
-  const Json* bytes = member(sizes, "bytes");
+  const Json* bytes = present_member(sizes, "bytes");
   const bool known = bytes && bytes->is_number_unsigned();
   const std::string of = known ? " of " + std::to_string(bytes->get<uint64_t>()) + " bytes" : "";
   return "only a part of " + stream + of + " is shown; all of it: warder logs --" + stream + " " +
-         text_of(answer, "execution_id");
+         text_member(answer, "execution_id");
 }
 
 void print_answer(const Json& answer) {
-  if (const Json* output = member(answer, "output"); output && output->is_array()) {
+  if (const Json* output = present_member(answer, "output"); output && output->is_array()) {
     for (const auto& line : *output)
       if (line.is_string()) print_line(stdout, line.get<std::string>());
   }
-  if (const Json* result = member(answer, "result"))
+  if (const Json* result = present_member(answer, "result"))
     print_line(stdout, result->is_string() ? result->get<std::string>() : dump_json(*result));
-  if (const auto text = text_of(answer, "stderr"); !text.empty()) print_line(stderr, text);
-  if (const Json* lines = member(answer, "stderr"); lines && lines->is_array()) {
+  if (const auto text = text_member(answer, "stderr"); !text.empty()) print_line(stderr, text);
+  if (const Json* lines = present_member(answer, "stderr"); lines && lines->is_array()) {
     for (const auto& line : *lines)
       if (line.is_string()) print_line(stderr, line.get<std::string>());
   }
-  const auto traceback = text_of(answer, "traceback"), error = text_of(answer, "error");
+  const auto traceback = text_member(answer, "traceback"), error = text_member(answer, "error");
   if (!traceback.empty()) {
     print_line(stderr, traceback);
   } else if (!error.empty()) {
     print_line(stderr, "warder run: " + error);
   }
-  if (const auto remedy = text_of(answer, "remedy"); !remedy.empty()) print_line(stderr, "  " + remedy);
-  if (const Json* clamped = member(answer, "clamped"); clamped && clamped->is_array())
+  if (const auto remedy = text_member(answer, "remedy"); !remedy.empty()) print_line(stderr, "  " + remedy);
+  if (const Json* clamped = present_member(answer, "clamped"); clamped && clamped->is_array())
     for (const auto& one : *clamped) print_line(stderr, "warder run: " + clamp_text(one));
-  if (const Json* cut = member(answer, "truncated"); cut && cut->is_object())
+  if (const Json* cut = present_member(answer, "truncated"); cut && cut->is_object())
     for (const auto& [stream, sizes] : cut->items())
       print_line(stderr, "warder run: " + cut_text(answer, stream, sizes));
 }
 
 void mention_images(const Json& result) {
-  const Json* content = member(result, "content");
+  const Json* content = present_member(result, "content");
   if (!content || !content->is_array()) return;
   for (const auto& block : *content)
-    if (text_of(block, "type") == "image")
+    if (text_member(block, "type") == "image")
       print_line(stderr,
-                 "warder run: an image (" + text_of(block, "mimeType") + ") was returned, too; --json prints it");
+                 "warder run: an image (" + text_member(block, "mimeType") + ") was returned, too; --json prints it");
 }
 
 Result<int> report(const Json& message, const RunOptions& options) {
-  if (const Json* error = member(message, "error")) {
-    const Json* data = member(*error, "data");
-    return fail(Code::unavailable, "warderd answered: " + text_of(*error, "message"),
-                data ? text_of(*data, "remedy") : std::string());
+  if (const Json* error = present_member(message, "error")) {
+    const Json* data = present_member(*error, "data");
+    return fail(Code::unavailable, "warderd answered: " + text_member(*error, "message"),
+                data ? text_member(*data, "remedy") : std::string());
   }
-  const Json* result = member(message, "result");
+  const Json* result = present_member(message, "result");
   if (!result) return fail(Code::internal, "warderd answered with neither result nor error");
   const std::string text = text_of_result(*result);
   const auto parsed = parse_json(text);
@@ -97,7 +93,7 @@ Result<int> report(const Json& message, const RunOptions& options) {
 
   if (options.print == RunPrint::json) {
     Json shown = *result;
-    if (!answer.empty() && member(*result, "content")->size() == 1) shown = answer;
+    if (!answer.empty() && present_member(*result, "content")->size() == 1) shown = answer;
     print_line(stdout, dump_json(shown));
   } else if (answer.empty()) {
     print_line(stderr, text);
@@ -106,14 +102,14 @@ Result<int> report(const Json& message, const RunOptions& options) {
     mention_images(*result);
   }
   if (options.receipt == ReceiptPrint::yes) {
-    const Json* meta = member(*result, "_meta");
-    const Json* receipt = meta ? member(*meta, "org.warder/receipt") : nullptr;
+    const Json* meta = present_member(*result, "_meta");
+    const Json* receipt = meta ? present_member(*meta, "org.warder/receipt") : nullptr;
     print_line(stderr, receipt ? receipt->dump(2, ' ', false, Json::error_handler_t::replace)
                                : std::string("warder run: warderd sent no receipt"));
   }
   std::fflush(stdout);
   if (!answer.empty()) return exit_status(answer);
-  const Json* failed = member(*result, "isError");
+  const Json* failed = present_member(*result, "isError");
   return failed && *failed == true ? kExitError : 0;
 }
 
@@ -145,7 +141,7 @@ std::string run_request(const RunOptions& options, int64_t id) {
 }
 
 int exit_status(const Json& answer) {
-  const std::string outcome = text_of(answer, "outcome");
+  const std::string outcome = text_member(answer, "outcome");
   if (outcome == "ok") return 0;
   if (outcome == "exit") return number_of(answer, "exit_status").value_or(kExitError) & 0xff;
   if (outcome == "signal") {
@@ -156,7 +152,7 @@ int exit_status(const Json& answer) {
   if (outcome == "memory") return kExitMemory;
   if (outcome == "cancelled") return kExitCancelled;
   if (outcome == "internal") return kExitUnavailable;
-  const Json* success = member(answer, "success");
+  const Json* success = present_member(answer, "success");
   return outcome.empty() && success && *success == true ? 0 : kExitError;
 }
 
@@ -168,9 +164,9 @@ void end_workflow(const SocketPath& socket, const std::string& workflow) {
   const Json call = {{"name", "delete_workspace_file"}, {"arguments", arguments}};
   auto message = ask_daemon(socket, request_text("tools/call", call, kRequestId), kRequestId);
   if (!message || !*message) return print_line(stderr, "warder run: the steps of the workflow were not deleted");
-  const Json* result = member(**message, "result");
+  const Json* result = present_member(**message, "result");
   const auto answer = parse_json(result ? text_of_result(*result) : std::string());
-  if (answer && answer->is_object() && text_of(*answer, "code") == "not_found")
+  if (answer && answer->is_object() && text_member(*answer, "code") == "not_found")
     print_line(stderr, "warder run: the program did not use a workflow named '" + workflow + "'");
 }
 

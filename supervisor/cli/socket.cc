@@ -9,13 +9,10 @@
 #include <cstring>
 #include <filesystem>
 
+#include "supervisor/base/environment.h"
+
 namespace cli {
 namespace {
-
-std::string environment(const char* name) {
-  const char* value = ::getenv(name);
-  return value ? value : "";
-}
 
 std::string absolute(const std::string& path) {
   std::error_code ignored;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "policies/store.h"
+#include "supervisor/base/environment.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/loopback.h"
@@ -18,11 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kCatalogFolder[] = "/etc/warder/catalog";  // read if it exists and no other folder is named
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 // Default paths: root serves all users of the machine, an ordinary user only that user (file-hierarchy(7), XDG base
 // directories).

@@ -11,6 +11,7 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/path.h"
 #include "supervisor/credentials/libcrypto.h"
@@ -101,13 +102,8 @@ class LibcryptoKey : public JsonWebKey {
   EVP_PKEY* key_;
 };
 
-std::string text_of(const Json& key, const char* name) {
-  const auto found = key.find(name);
-  return found != key.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 Result<std::string> bytes_of(const Json& key, const char* name, const std::string& path) {
-  auto bytes = from_base64url(text_of(key, name));
+  auto bytes = from_base64url(text_member(key, name));
   if (!bytes || bytes->empty()) return fail(Code::invalid, fmt::format("{}.{}: not base64url", path, name));
   return bytes;
 }
@@ -143,10 +139,10 @@ Result<std::shared_ptr<const JsonWebKey>> read_rsa_key(const Json& key, std::str
 // nullptr: a key for other programs.
 Result<std::shared_ptr<const JsonWebKey>> read_key(const Json& key, const std::string& path) {
   if (!key.is_object()) return fail(Code::invalid, path + ": not an object");
-  std::string id = text_of(key, "kid");
+  std::string id = text_member(key, "kid");
   if (id.size() > kMaxKeyId) return fail(Code::invalid, path + ".kid: longer than 256 bytes");
-  const std::string type = text_of(key, "kty"), curve = text_of(key, "crv"), use = text_of(key, "use");
-  const std::string algorithm = text_of(key, "alg");
+  const std::string type = text_member(key, "kty"), curve = text_member(key, "crv"), use = text_member(key, "use");
+  const std::string algorithm = text_member(key, "alg");
   const auto is_for = [&](Algorithm one) { return algorithm.empty() || algorithm == algorithm_name(one); };
   if (!use.empty() && use != "sig") return nullptr;
   if (type == "OKP" && curve == "Ed25519" && is_for(Algorithm::eddsa)) {

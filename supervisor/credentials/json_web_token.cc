@@ -6,6 +6,7 @@
 #include <set>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/loopback.h"
 
@@ -44,11 +45,6 @@ struct KeyCounter : nlohmann::json_sax<Json> {
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
 };
 
-const Json* find(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
 bool is_text(const Json* value, std::string_view text) {
   return value && value->is_string() && value->get_ref<const std::string&>() == text;
 }
@@ -64,19 +60,19 @@ std::optional<Json> read_part(std::string_view part) {
 // The key that the header means; nullptr, and a sentence: there is none, or the header is not taken.
 const JsonWebKey* key_for(const Json& header, const JsonWebKeys& keys, std::string_view& why) {
   for (const char* key : {"crit", "b64", "zip", "enc", "jwk", "jku", "x5u", "x5c"}) {
-    if (!find(header, key)) continue;
+    if (!find_member(header, key)) continue;
     why = "its header has a field that is not taken";
     return nullptr;
   }
-  const Json* type = find(header, "typ");
+  const Json* type = find_member(header, "typ");
   if (type && !is_text(type, "JWT") && !is_text(type, "at+jwt") && !is_text(type, "application/at+jwt")) {
     why = "its type is not JWT or at+jwt";
     return nullptr;
   }
-  const Json* id = find(header, "kid");
+  const Json* id = find_member(header, "kid");
   const JsonWebKey* chosen = nullptr;
   for (const auto& key : keys) {
-    if (!is_text(find(header, "alg"), algorithm_name(key->algorithm()))) continue;
+    if (!is_text(find_member(header, "alg"), algorithm_name(key->algorithm()))) continue;
     if (id && !is_text(id, key->id())) continue;
     if (chosen) {
       why = "several keys fit, and its header names none";
@@ -106,19 +102,19 @@ std::optional<double> time_of(const Json* value) {
 std::string_view problem_of_times(const Json& claims, WallTime now) {
   const auto seconds = static_cast<double>(now.time_since_epoch().count());
   const auto skew = static_cast<double>(kClockSkew.count());
-  const auto expires = time_of(find(claims, "exp"));
+  const auto expires = time_of(find_member(claims, "exp"));
   if (!expires) return "it has no time of expiry";
   if (seconds >= *expires + skew) return "it has expired";
   for (const char* key : {"nbf", "iat"}) {
-    if (!find(claims, key)) continue;
-    const auto begins = time_of(find(claims, key));
+    if (!find_member(claims, key)) continue;
+    const auto begins = time_of(find_member(claims, key));
     if (!begins || *begins > seconds + skew) return "it is not valid yet";
   }
   return {};
 }
 
 std::string claim_of(const Json& claims, const std::string& name) {
-  const Json* value = name.empty() ? nullptr : find(claims, name.c_str());
+  const Json* value = name.empty() ? nullptr : find_member(claims, name);
   if (!value || !value->is_string()) return {};
   const auto& text = value->get_ref<const std::string&>();
   const bool fits =
@@ -177,12 +173,13 @@ tl::expected<JwtClaims, std::string_view> verify_jwt(const JwtSettings& settings
   if (!signature || !key->verifies(text.substr(0, second), *signature)) return Refused("its signature is wrong");
   const auto claims = read_part(text.substr(first + 1, second - first - 1));
   if (!claims) return Refused("its claims are not an object of JSON with each key once");
-  if (!is_text(find(*claims, "iss"), settings.issuer)) return Refused("it is of another issuer");
-  if (!is_for(find(*claims, "aud"), settings.audience)) return Refused("it is for another audience");
+  if (!is_text(find_member(*claims, "iss"), settings.issuer)) return Refused("it is of another issuer");
+  if (!is_for(find_member(*claims, "aud"), settings.audience)) return Refused("it is for another audience");
   if (const auto problem = problem_of_times(*claims, now); !problem.empty()) return Refused(problem);
-  const Json* subject = find(*claims, "sub");
+  const Json* subject = find_member(*claims, "sub");
   if (!subject || !subject->is_string()) return Refused("it has no subject");
-  const auto expires = static_cast<int64_t>(*time_of(find(*claims, "exp")));  // problem_of_times() has looked at it
+  const auto expires =
+      static_cast<int64_t>(*time_of(find_member(*claims, "exp")));  // problem_of_times() has looked at it
   JwtClaims read{subject->get<std::string>(), claim_of(*claims, settings.tenant_claim),
                  WallTime(std::chrono::seconds(expires)) + kClockSkew, key->fingerprint()};
   const bool is_printable =

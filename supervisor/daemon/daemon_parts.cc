@@ -10,6 +10,7 @@
 #include "supervisor/daemon/message_ids.h"
 #include "supervisor/daemon/workspace_quotas.h"
 #include "supervisor/proposals/interrupted_commits.h"
+#include "supervisor/runs/named_execution.h"
 
 namespace {
 
@@ -141,7 +142,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       task_rows_(journal_, journal::TaskTable::tasks),
       task_store_(loop, task_rows_),
       named_rows_(journal_, journal::TaskTable::named_executions),
-      named_(loop, named_rows_, tools::named_limits()),
+      named_(loop, named_rows_, runs::named_limits()),
       tenant_data_({.loop = loop,
                     .registry = registry_,
                     .expected_jails = expected_jails_,

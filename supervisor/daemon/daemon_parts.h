@@ -36,11 +36,11 @@
 #include "supervisor/journal/workflow_rows.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/proposals/proposal_stores.h"
+#include "supervisor/runs/execute_environment.h"
 #include "supervisor/systemd/fd_store.h"
 #include "supervisor/tasks/task_store.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog/call_tool.h"
-#include "supervisor/tools/execution/execute_code.h"
 #include "supervisor/tools/pii/pii_tools.h"
 #include "supervisor/tools/skills/skill_tools.h"
 #include "supervisor/tools/workspace/resource_changes.h"
@@ -155,7 +155,7 @@ class DaemonParts {
   journal::TaskRows named_rows_;
   tasks::TaskStore named_;  // executions with ids that their clients chose
   TenantData tenant_data_;
-  tools::ExecuteEnvironment execute_;
+  runs::ExecuteEnvironment execute_;
   mcp::Server server_;
   tools::ResourceChanges changes_;  // outlives the connections that subscribed
   ClientDoors doors_;

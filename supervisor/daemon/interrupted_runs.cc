@@ -5,9 +5,9 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
+#include "supervisor/runs/execute_answer.h"
+#include "supervisor/runs/resumed_execution.h"
 #include "supervisor/tenants/tenant_id.h"
-#include "supervisor/tools/execution/execute_answer.h"
-#include "supervisor/tools/execution/resumed_execution.h"
 
 std::map<std::string, std::string> InterruptedRuns::adopt(std::vector<std::string> executions) {
   std::map<std::string, std::string> new_ids;
@@ -23,7 +23,7 @@ void InterruptedRuns::resume() {
 }
 
 Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const workflows::StoredRun& run) {
-  TRY(tools::StoredCaller caller, tools::read_stored_caller(run.caller));
+  TRY(runs::StoredCaller caller, runs::read_stored_caller(run.caller));
   const mcp::Principal& principal = caller.principal;
   if (principal.kind() == mcp::Principal::Kind::token) {
     const auto* token = of_.tokens.tokens().named(principal.token());
@@ -55,7 +55,7 @@ Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const work
 Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
   auto found = co_await of_.workflows.disk().find_run(ids.before);
   if (!found || !*found) co_return;
-  tools::ResumedExecution again{**std::move(found), nullptr, {}};
+  runs::ResumedExecution again{**std::move(found), nullptr, {}};
   workflows::StoredRun& run = again.run;
   auto arguments = parse_json(run.arguments);
   auto member = admit_again(run);
@@ -72,7 +72,7 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
                  run.workflow.name, ids.now, run.resumes, (*member)->policy->workflows.resume);
       again.member = *std::move(member);
       again.arguments = *std::move(arguments);
-      co_await tools::resume_execution(of_.execute, std::move(again));
+      co_await runs::resume_execution(of_.execute, std::move(again));
       co_return;
     }
     member = tl::unexpected<Error>(std::move(counted).error());
@@ -83,10 +83,10 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
   tasks::NewTask refused;
   refused.kind = tasks::TaskKind::background;
   refused.id = ids.now;
-  auto caller = tools::read_stored_caller(run.caller);
+  auto caller = runs::read_stored_caller(run.caller);
   refused.owner = {run.workflow.tenant, caller ? caller->principal.name() : std::string()};
   auto begun = co_await of_.tasks.begin(std::move(refused));
   if (!begun) co_return;
-  const mcp::ToolResult answer = tools::make_refusal(ids.now, why);
+  const mcp::ToolResult answer = runs::make_refusal(ids.now, why);
   of_.tasks.end(ids.now, tasks::TaskState::completed, std::get<mcp::Text>(answer.content.front()).text);
 }

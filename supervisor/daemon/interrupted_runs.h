@@ -10,8 +10,8 @@
 
 #include "supervisor/daemon/cluster_parts.h"
 #include "supervisor/privileges.h"
+#include "supervisor/runs/execute.h"
 #include "supervisor/streamable_http/authenticator.h"
-#include "supervisor/tools/execution/execute_code.h"
 
 class InterruptedRuns {
  public:
@@ -22,7 +22,7 @@ class InterruptedRuns {
     tenants::Registry& registry;
     tasks::TaskStore& tasks;
     workflows::WorkflowStore& workflows;
-    tools::ExecuteEnvironment& execute;
+    runs::ExecuteEnvironment& execute;
     ClusterParts& cluster;
   };
   explicit InterruptedRuns(const Parts& parts) : of_(parts), tasks_(parts.loop) {}

@@ -14,7 +14,7 @@
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/egress/egress_link.h"
 #include "supervisor/journal/journal.h"
-#include "supervisor/tenants/workspace_index.h"
+#include "supervisor/tenants/index/workspace_index.h"
 #include "supervisor/traces/exporter.h"
 
 class SelfExamination {

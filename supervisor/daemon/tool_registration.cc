@@ -3,12 +3,13 @@
 #include "supervisor/daemon/daemon_parts.h"
 #include "supervisor/mcp/task_calls.h"
 #include "supervisor/privacy/pii_response_filter.h"
+#include "supervisor/runs/background.h"
+#include "supervisor/runs/named_execution.h"
 #include "supervisor/tools/call_audit.h"
 #include "supervisor/tools/catalog/catalog_resources.h"
-#include "supervisor/tools/execution/background.h"
+#include "supervisor/tools/execution/execute_code.h"
 #include "supervisor/tools/execution/get_execution_stats.h"
 #include "supervisor/tools/execution/layer_question.h"
-#include "supervisor/tools/execution/named_execution.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/execution/shown_limits.h"
 #include "supervisor/tools/nearest_tool.h"
@@ -59,11 +60,11 @@ void DaemonParts::adopt_tasks() {
   const size_t interrupted = task_store_.load(journal_.take_tasks(), [&](const tasks::StoredTask& task) {
     if (task.kind != tasks::TaskKind::background) return mcp::interrupted_result(task.id, server_.identity());
     const auto again = resumed.find(task.id);
-    return tools::interrupted_answer(task.id, again == resumed.end() ? std::string() : again->second);
+    return runs::interrupted_answer(task.id, again == resumed.end() ? std::string() : again->second);
   });
   if (interrupted > 0) log_notice("tasks: {} were interrupted when the daemon last ended", interrupted);
-  static_cast<void>(named_.load(journal_.take_named(),
-                                [](const tasks::StoredTask& one) { return tools::interrupted_named(one.id); }));
+  static_cast<void>(
+      named_.load(journal_.take_named(), [](const tasks::StoredTask& one) { return runs::interrupted_named(one.id); }));
   mcp::TaskRules rules;
   rules.promote_after = prepared_.options.promote_after;
   rules.owner_of = [](const mcp::RequestContext& context) {

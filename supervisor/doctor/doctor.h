@@ -70,7 +70,7 @@ Finding judge_jail_network(const std::string& seen, const std::string& unseen_wh
 Finding judge_journal(const std::string& trouble, std::string_view durability);
 // `problem`: why the disk of the state folder takes no writes; empty: it takes them.
 Finding judge_state_disk(const std::string& problem, std::string remedy, const std::string& folder);
-struct WorkspaceIndexes {  // supervisor/tenants/workspace_index.h
+struct WorkspaceIndexes {  // supervisor/tenants/index/workspace_index.h
   uint64_t followed = 0, without = 0;
   std::string without_why;  // of one workspace
   uint64_t watches = 0, walks = 0;

@@ -1,8 +1,9 @@
 // Admission: limits how many executions run at once, for each connection, for each tenant and in all; others wait.
 // Each connection has its own line, first come, first served. Tenants take turns, and so do the connections of one
 // tenant: after a place it is the last to get another. So 1,000 calls of one tenant do not hold up another's one call.
-// Source: the policy's limits; the constructor's limit for all. Used by: execute_code.cc, tenant_skills.h.
-// Errors: exhausted, with the numbers and rule "admission.queued_executions"; denied after withdraw(); that of close().
+// Source: the policy's limits; the constructor's limit for all. Used by: code_execution.cc, fan_out.cc,
+// tenant_skills.h. Errors: exhausted, with the numbers and rule "admission.queued_executions"; denied after withdraw();
+// that of close().
 #pragma once
 #include <deque>
 #include <functional>

@@ -1,6 +1,6 @@
 // Context ledger: measures text, in bytes and estimated tokens, that came into a model's context or stayed out.
-// Source: the catalog, the workspace and the answer of an execution. Used by: execute_code.cc, which writes the numbers
-// into the journal at each execution's end. No errors: unreadable files are left out.
+// Source: the catalog, the workspace and the answer of an execution. Used by: code_execution.cc, which writes the
+// numbers into the journal at each execution's end. No errors: unreadable files are left out.
 #pragma once
 #include <cstdint>
 

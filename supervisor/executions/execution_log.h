@@ -1,6 +1,6 @@
 // Execution log: one line in the log when an execution starts, ends or is refused. Each line has fields, so that
 // `journalctl WARDER_EXECUTION_ID=...` shows all lines of one execution. The lines are written in a later turn of the
-// loop, so the answer does not wait for them. Used by: execute_code.cc, execution_registry.cc. No errors.
+// loop, so the answer does not wait for them. Used by: execution_recording.cc, execution_registry.cc. No errors.
 #pragma once
 #include <memory>
 

@@ -1,7 +1,7 @@
 // ExecutionRegistry: a record of each execution that waits, runs, or ended lately (in the last 60 s, at most 100), and
 // sums over all executions since the daemon started. All data is in memory: an entry costs some microseconds.
-// Source: execute_code.cc, one entry for each call. Used by: supervisor/bus (reads, cancels), supervisor/metrics.
-// Errors: only cancel() can fail. An execution that is not known any more is nullptr.
+// Source: execution_recording.cc, one entry for each call. Used by: supervisor/bus (reads, cancels),
+// supervisor/metrics. Errors: only cancel() can fail. An execution that is not known any more is nullptr.
 #pragma once
 #include <array>
 #include <chrono>

@@ -1,6 +1,6 @@
 // ExecutionSpan: one call of execute_code as a span of its caller's trace. Source: the execution's record.
-// Used by: execute_code.cc, which makes the span before the ExecutionRegistry::Entry. So the span ends after the entry,
-// when the record has its outcome, also for a cancelled call. No errors.
+// Used by: execution_recording.h, which makes the span before the ExecutionRegistry::Entry. So the span ends after the
+// entry, when the record has its outcome, also for a cancelled call. No errors.
 #pragma once
 #include <optional>
 

@@ -1,4 +1,4 @@
-// make_spec(): the jail that a policy gives to its executions. Used by: execute_code.cc, compile_check.cc,
+// make_spec(): the jail that a policy gives to its executions. Used by: execute_request.cc, compile_check.cc,
 // supervisor/daemon/self_examination.cc. No errors.
 #pragma once
 #include "jail/execution.h"

@@ -1,13 +1,13 @@
 // Session log: the record of a session's calls for later readers, one task for each call.
 // Source: calls of execute_code with a `session`. Stored by tenants/sessions.h, read as session:///<name>.
-// Used by: execute_code.cc, sessions.cc. No errors: a log that cannot be written is a warning in the daemon's log, and
-// the call is answered.
+// Used by: code_execution.cc, sessions.cc. No errors: a log that cannot be written is a warning in the daemon's log,
+// and the call is answered.
 #pragma once
 #include <string>
 #include <string_view>
 
 #include "jail/execution.h"
-#include "supervisor/tenants/changes.h"
+#include "supervisor/tenants/index/changes.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace executions {

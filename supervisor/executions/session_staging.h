@@ -2,7 +2,7 @@
 // A session's jail keeps its mount from program to program, so a proposal exists only when the session is over. What
 // other programs change in the workspace meanwhile may stay unseen in the session (overlayfs.rst, "Changes to
 // underlying filesystems"); where both changed a file, it is in conflict. Source: sessions.h makes one for each staged
-// session. Used by: workspace_guard.h, tools/execution/code_execution.cc. Errors: those of ProposalStore; exhausted,
+// session. Used by: workspace_guard.h, runs/code_execution.cc. Errors: those of ProposalStore; exhausted,
 // with the rule, where the changes are more than the quota allows.
 #pragma once
 #include <memory>

@@ -7,9 +7,9 @@
 // log of the session stays (tenants/sessions.h).
 // The changes of a session with a staged workspace become one proposal at its end, once its jail is gone: in the answer
 // of the call that ends it, or named in the refusal. Until then calls to this name wait.
-// Source: the `session` argument of execute_code. Used by: execute_code.cc, get_execution_stats.h, supervisor/daemon/.
-// Errors: invalid (name, language, memory), denied (policy, withdraw()), exhausted (too many sessions or waiting
-// calls), not_found (the session ended); all but withdraw() have a remedy.
+// Source: the `session` argument of execute_code. Used by: code_execution.cc, get_execution_stats.h,
+// supervisor/daemon/. Errors: invalid (name, language, memory), denied (policy, withdraw()), exhausted (too many
+// sessions or waiting calls), not_found (the session ended); all but withdraw() have a remedy.
 #pragma once
 #include <chrono>
 #include <deque>

@@ -8,7 +8,7 @@
 // the quota allows, or cannot be counted, no program runs until files are deleted. The kernel's project quota, where
 // there is one, applies as well (tenants/project.h). A staged program writes into its staging folder: the files there
 // are counted, and finish() makes a proposal of them (staged_workspace.h); of a session's, when the session is over
-// (session_staging.h). Used by: tools/execution/code_execution.h. Errors: exhausted, with the rule, the numbers and the
+// (session_staging.h). Used by: runs/code_execution.h. Errors: exhausted, with the rule, the numbers and the
 // remedy.
 #pragma once
 #include <memory>

@@ -5,6 +5,8 @@
 #include <boost/beast/http/basic_parser.hpp>
 #include <limits>
 
+#include "supervisor/base/ascii.h"
+
 namespace http {
 namespace {
 
@@ -15,21 +17,6 @@ constexpr size_t kMaxLengthDigits = 15;  // of Content-Length
 constexpr size_t kMaxHostBytes = 255;
 constexpr size_t kMaxSizeDigits = 15;  // of a chunk's size
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-std::string lower_case(std::string_view text) {
-  std::string changed(text);
-  std::transform(changed.begin(), changed.end(), changed.begin(), lower);
-  return changed;
-}
-
-// -1: no hexadecimal digit.
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char l = lower(c);
-  return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
-}
-
 bool is_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -37,7 +24,7 @@ bool is_digits(std::string_view text) {
 // The characters of a host name, an address and a port.
 bool is_host(std::string_view text) {
   return text.size() <= kMaxHostBytes && std::all_of(text.begin(), text.end(), [](char c) {
-           const char l = lower(c);
+           const char l = lower_case(c);
            return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') ||
                   std::string_view("-._:[]").find(c) != std::string_view::npos;
          });

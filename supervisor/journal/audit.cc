@@ -88,7 +88,7 @@ DELETE FROM audit_ends WHERE which='before';
 )";
 
 // For audit_entries.h: the entries of one execution. The shape is JSON without spaces, in which a quote within a text
-// has a backslash before it, so the key is found at its own place only. Ids have 17 characters (execute_code.cc). The
+// has a backslash before it, so the key is found at its own place only. Ids have 17 characters (runs/execute.cc). The
 // shape is sealed, and the column is computed from it.
 constexpr char kAuditExecutions[] = R"(
 ALTER TABLE audit ADD COLUMN execution TEXT GENERATED ALWAYS AS (

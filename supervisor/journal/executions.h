@@ -1,6 +1,6 @@
 // Executions: the journal's rows of executions, from begin to end, and the totals of each tenant, which outlive the
 // rows.
-// Source: supervisor/tools/execution/execute_code.cc, through journal.h. All functions run on the writer's thread.
+// Source: supervisor/executions/execution_recording.cc, through journal.h. All functions run on the writer's thread.
 // Errors: those of Database.
 #pragma once
 #include <cstdint>

@@ -41,7 +41,7 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
       socket_(std::move(socket)),
       kept_(std::move(accepted.kept)),
       serve_http_(std::move(accepted.serve_http)),
-      on_end_(std::make_shared<std::function<void()>>(std::move(on_end))),
+      ending_(loop, std::move(on_end)),
       outbox_(
           loop, socket_, limits.outbox, [this] { on_room(); }, [this] { end(); }),
       input_(limits.line_bytes, accepted.account) {
@@ -55,7 +55,7 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
 }
 
 Connection::~Connection() {
-  ended_ = true;
+  ending_.withdraw();
   outbox_.close();
   account().connections--;
   conversation_.reset();
@@ -207,7 +207,7 @@ void Connection::on_input_end() {
   settle();
   if (hung_up(socket_.get())) return end();
   end_when_done();
-  if (ended_) return;
+  if (ending_.has_begun()) return;
   // The client has only ended its output and waits for answers, as `printf ... | nc -U` does.
   hangup_ = HangupWatch::start(loop_, socket_.get(), [this] { end(); });
   if (!hangup_) end();
@@ -217,14 +217,6 @@ void Connection::end_when_done() {
   if (input_ended_ && conversation_->calls() == 0 && outbox_.empty()) end();
 }
 
-void Connection::end() {
-  if (std::exchange(ended_, true)) return;
-  loop_.defer([waiting = std::weak_ptr(on_end_)] {
-    const auto alive = waiting.lock();
-    if (!alive) return;
-    const auto on_end = std::move(*alive);  // destroys the connection
-    on_end();
-  });
-}
+void Connection::end() { ending_.begin(); }
 
 }  // namespace mcp

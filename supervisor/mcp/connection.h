@@ -14,6 +14,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/connection_input.h"
 #include "supervisor/mcp/conversation.h"
+#include "supervisor/mcp/deferred_end.h"
 #include "supervisor/mcp/hangup_watch.h"
 #include "supervisor/mcp/outbox.h"
 #include "supervisor/mcp/record.h"
@@ -81,7 +82,7 @@ class Connection : private Sink {
   // Output: the sink of the conversation.
   void answer(const RequestId* id, std::string line, std::optional<ErrorCode> error) override;
   void tell(const RequestId* about, std::string line, Delivery delivery) override;
-  bool full() const override { return ended_ || outbox_.full(); }
+  bool full() const override { return ending_.has_begun() || outbox_.full(); }
   bool is_over_limit() const override { return outbox_.is_over_limit(); }
   void wait_for_room(const std::shared_ptr<Event>& room) override { outbox_.wait_for_room(room); }
   void settings_changed() override;
@@ -104,15 +105,14 @@ class Connection : private Sink {
   Server& server_;
   AsyncFd socket_;
   std::optional<KeptConnection> kept_;
-  std::shared_ptr<const ServeHttp> serve_http_;    // until the first byte has come
-  std::shared_ptr<std::function<void()>> on_end_;  // shared with the callback that calls it, which may be late
+  std::shared_ptr<const ServeHttp> serve_http_;  // until the first byte has come
+  DeferredEnd ending_;
   Outbox outbox_;
   ConnectionInput input_;
   std::optional<Conversation> conversation_;  // empty only in the destructor
   std::optional<Server::Busy> writing_;       // while the outbox is not empty
   std::shared_ptr<Event> room_;               // while read() waits for the outbox, or for the user's other answers
   bool input_ended_ = false;
-  bool ended_ = false;
   Deadline refusal_;
   std::unique_ptr<HangupWatch> hangup_;
   std::optional<Task<>> reader_;

@@ -175,4 +175,14 @@ void append_tool_result(std::string& members, const ToolResult& result, Version 
   }
 }
 
+std::vector<ResourceContents> json_contents(std::string uri, std::string text) {
+  ResourceContents contents;
+  contents.mime_type = "application/json";
+  contents.data = std::move(text);
+  contents.uri = std::move(uri);
+  std::vector<ResourceContents> one;
+  one.push_back(std::move(contents));
+  return one;
+}
+
 }  // namespace mcp

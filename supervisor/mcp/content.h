@@ -41,6 +41,8 @@ struct ResourceContents {
   Kind kind = Kind::text;
   std::string data;
 };
+// The contents of a resource that is JSON text.
+std::vector<ResourceContents> json_contents(std::string uri, std::string text);
 using Block = std::variant<Text, Image, Audio, ResourceLink, ResourceContents>;
 
 // The answer to tools/call. `is_error`: the tool could not do its task, and `content` says why, in words for the model.

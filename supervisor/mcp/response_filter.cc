@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/registry.h"
@@ -30,11 +31,6 @@ Result<> redact_base64(ResponseFilter& texts, std::string& encoded) {
   TRY(const std::string cleaned, texts.redact(*bytes));
   if (cleaned != *bytes) encoded = to_base64(cleaned);
   return {};
-}
-
-int hex_digit(char c) {
-  const auto at = std::string_view("0123456789abcdef").find(static_cast<char>(c >= 'A' && c <= 'F' ? c + 32 : c));
-  return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
 std::string without_percents(std::string_view uri) {

@@ -3,15 +3,11 @@
 #include <utility>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 
 namespace mcp {
 namespace {
-
-std::string text_member(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 std::optional<ResourceContents> read_contents(const Json& block) {
   const auto found = block.find("resource");

@@ -1,6 +1,6 @@
 // The result of a tool as text, for a file of the journal, and read back; also the result that another node sent. The
 // text has the parts of a result on the wire, in the newest form.
-// Used by: supervisor/tools/execution/named_execution.cc, supervisor/cluster/. Errors: invalid, it has another form.
+// Used by: supervisor/runs/named_execution.cc, supervisor/cluster/. Errors: invalid, it has another form.
 #pragma once
 #include <string>
 #include <string_view>

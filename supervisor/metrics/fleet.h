@@ -37,7 +37,7 @@ struct PoolNumbers {
   uint64_t starting = 0, min = 0, max = 0;
 };
 
-struct IndexNumbers {  // of workspaces (tenants/workspace_index.h)
+struct IndexNumbers {  // of workspaces (tenants/index/workspace_index.h)
   uint64_t indexes = 0, without = 0, files = 0, watches = 0, walks = 0;
 };
 

@@ -3,7 +3,7 @@
 //   claims the home -> its data here is deleted, and its requests go to the other node
 // What the other node says is never believed: at the end the home's record is changed or read by fence_home(), which
 // decides. While the cluster does not answer, the requests wait.
-// Used by: node_drain.h, supervisor/daemon/. Errors: denied, unavailable: the workspace stays, and works; the text says
+// Used by: moves.h, supervisor/daemon/. Errors: denied, unavailable: the workspace stays, and works; the text says
 // where it is, if it is elsewhere.
 #pragma once
 #include <map>

@@ -3,11 +3,10 @@
 // completed:
 //   leaving.<id>       a workspace that this node sends away: its name and the epoch of its home
 //   arriving.<id>/     one that comes: `packed`, the unpacked `tree`, `records.jsonl`; `complete`, written last, with
-//   the
-//                      order. Without `complete` it is removed at the start
+//                      the order. Without `complete` it is removed at the start
 //   trash.<id>/        folders that are being deleted
-// All functions but begin() belong on a worker thread. Used by: home_mover.h, home_receiver.h,
-// move_recovery.h. Errors: those of the file system and of ../cluster/snapshot/.
+// All functions but begin() belong on a worker thread. Used by: home_mover.h, home_receiver.h. Errors: those of the
+// file system and of ../cluster/snapshot/.
 #pragma once
 #include <functional>
 #include <memory>

@@ -7,6 +7,7 @@
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/link/first_line.h"
 #include "supervisor/cluster/link/node_messages.h"
@@ -16,11 +17,7 @@ namespace {
 
 constexpr int64_t kMaxOffered = int64_t{1} << 50;  // bytes
 
-std::string shown_text(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? printable(found->get_ref<const std::string&>(), 300)
-                                                     : std::string();
-}
+std::string shown_text(const Json& object, const char* key) { return printable(text_member(object, key), 300); }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/oauth/settings.h"
@@ -21,11 +22,6 @@ Result<Json> read_document(std::string_view text) {
   return document;
 }
 
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::vector<std::string> texts_in(const Json& object, const char* key) {
   std::vector<std::string> all;
   const auto found = object.find(key);
@@ -36,7 +32,7 @@ std::vector<std::string> texts_in(const Json& object, const char* key) {
 }
 
 Result<std::string> endpoint_in(const Json& object, const char* key, PlainHttp plain) {
-  std::string url = text_in(object, key);
+  std::string url = text_member(object, key);
   if (url.empty()) return url;
   auto fits = check_endpoint(url, plain);
   if (!fits) return fail(Code::denied, fmt::format("its metadata has a wrong {}: {}", key, fits.error().what));
@@ -53,7 +49,7 @@ bool flag_in(const Json& object, const char* key) {
 Result<ProtectedResource> read_protected_resource(std::string_view text, std::string_view server_url) {
   TRY(const Json document, read_document(text));
   ProtectedResource all;
-  all.resource = text_in(document, "resource");
+  all.resource = text_member(document, "resource");
   const PlainHttp plain = plain_for(server_url);
   const bool fits = check_endpoint(all.resource, plain).has_value() && all.resource.find('?') == std::string::npos &&
                     is_resource_of(all.resource, server_url);
@@ -87,7 +83,7 @@ Result<AuthorizationServer> read_authorization_server(std::string_view text, std
                                                       NamedBy named_by) {
   TRY(const Json document, read_document(text));
   AuthorizationServer all;
-  all.issuer = text_in(document, "issuer");
+  all.issuer = text_member(document, "issuer");
   if (all.issuer != issuer)
     return fail(Code::denied, fmt::format("its metadata is of another issuer: '{}'", printable(all.issuer, 200)),
                 "the metadata of an authorization server must name the issuer that it was asked for");

@@ -6,6 +6,7 @@
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/oauth/challenge.h"
@@ -35,22 +36,17 @@ bool is_bearer_type(std::string_view type) {
                     [](unsigned char a, char b) { return std::tolower(a) == b; });
 }
 
-std::string member_text(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 // The reply says why; only the fields of RFC 6749 are shown, never the body.
 Error refusal(const http::HttpReply& reply, std::string_view what) {
   const auto document = parse_json(reply.body, kReplyDepth);
   Error error{Code::unavailable, 0, fmt::format("{}: HTTP status {}", what, reply.head.status), "", ""};
   if (!document || !document->is_object()) return error;
-  const std::string code = member_text(*document, "error");
+  const std::string code = text_member(*document, "error");
   if (code.empty() || !is_visible_text(code)) return error;
   error.code = Code::denied;
   error.rule = printable(code, 64);
   error.what = fmt::format("{}: {}", what, error.rule);
-  if (const std::string why = member_text(*document, "error_description"); !why.empty())
+  if (const std::string why = text_member(*document, "error_description"); !why.empty())
     error.what += " (" + printable(why, kShownDescription) + ")";
   return error;
 }
@@ -76,13 +72,13 @@ Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::s
   if (reply.head.status != 200) return tl::unexpected<Error>(refusal(reply, "no token"));
   const auto document = parse_json(reply.body, kReplyDepth);
   if (!document || !document->is_object()) return fail(Code::denied, "its token reply is not a JSON object");
-  if (!is_bearer_type(member_text(*document, "token_type")))
+  if (!is_bearer_type(text_member(*document, "token_type")))
     return fail(Code::denied, "its token is not of the type Bearer");
-  std::string access = member_text(*document, "access_token"), refresh = member_text(*document, "refresh_token");
+  std::string access = text_member(*document, "access_token"), refresh = text_member(*document, "refresh_token");
   if (!is_bearer(access)) return fail(Code::denied, "its token reply has no usable access_token");
   if (!is_visible_text(refresh)) return fail(Code::denied, "its token reply has no usable refresh_token");
   TRY(const int64_t life, life_of(*document));
-  std::vector<std::string> scopes = split_scopes(member_text(*document, "scope"));
+  std::vector<std::string> scopes = split_scopes(text_member(*document, "scope"));
   if (!asked.empty())
     for (const auto& one : scopes)
       if (std::find(asked.begin(), asked.end(), one) == asked.end())
@@ -110,11 +106,11 @@ Result<ClientIdentity> read_registration(const http::HttpReply& reply) {
   const auto document = parse_json(reply.body, kReplyDepth);
   if (!document || !document->is_object()) return fail(Code::denied, "its registration is not a JSON object");
   ClientIdentity client;
-  client.id = member_text(*document, "client_id");
-  client.secret = member_text(*document, "client_secret");
+  client.id = text_member(*document, "client_id");
+  client.secret = text_member(*document, "client_secret");
   if (client.id.empty() || !is_visible_text(client.id) || !is_visible_text(client.secret))
     return fail(Code::denied, "its registration has no usable client_id");
-  client.method = member_text(*document, "token_endpoint_auth_method");
+  client.method = text_member(*document, "token_endpoint_auth_method");
   if (client.method.empty()) client.method = client.secret.empty() ? "none" : "client_secret_basic";
   const bool wants_secret = client.method == "client_secret_basic" || client.method == "client_secret_post";
   if (!wants_secret && client.method != "none")

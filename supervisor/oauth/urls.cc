@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/loopback.h"
 #include "supervisor/http/client.h"
 
@@ -10,12 +11,6 @@ namespace oauth {
 namespace {
 
 constexpr size_t kMaxFields = 64;
-
-std::string lower(std::string_view text) {
-  std::string all(text);
-  std::transform(all.begin(), all.end(), all.begin(), [](unsigned char c) { return std::tolower(c); });
-  return all;
-}
 
 void escape(std::string& to, std::string_view text) {
   constexpr char kDigits[] = "0123456789ABCDEF";
@@ -53,7 +48,7 @@ Result<> check_endpoint(std::string_view url, PlainHttp plain) {
   if (url.find('#') != url.npos) return fail(Code::invalid, "the URL has a fragment");
   if (place.secure) return {};
   const bool is_v6 = place.host.find(':') != std::string::npos;
-  const std::string host = is_v6 ? "[" + place.host + "]" : lower(place.host);
+  const std::string host = is_v6 ? "[" + place.host + "]" : lower_case(place.host);
   if (plain == PlainHttp::loopback && is_loopback_host(host)) return {};
   return fail(Code::invalid, "the URL is not https");
 }
@@ -66,7 +61,7 @@ std::string origin_of(std::string_view url) {
   const auto place = http::parse_url(url);
   if (!place) return {};
   const bool is_v6 = place->host.find(':') != std::string::npos;
-  const std::string host = lower(place->host);
+  const std::string host = lower_case(place->host);
   return (place->secure ? "https://" : "http://") + (is_v6 ? "[" + host + "]" : host) + ":" + place->port;
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -52,11 +53,6 @@ Result<Json> read_object_beneath(const std::string& folder, const std::string& n
   return value;
 }
 
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 // Takes name, version and integrity, and checks that npm has checked every package.
 Result<> read_lock(FetchedPackage& fetched) {
   TRY(const Json lock, read_object_beneath(fetched.root, "package-lock.json"));
@@ -65,13 +61,13 @@ Result<> read_lock(FetchedPackage& fetched) {
   for (const auto& [path, entry] : all.items()) {
     if (path.empty() || !entry.is_object()) continue;
     fetched.dependencies++;
-    const std::string integrity = text_of(entry, "integrity");
+    const std::string integrity = text_member(entry, "integrity");
     if (!integrity.starts_with("sha512-") && !integrity.starts_with("sha1-") && entry.value("inBundle", Json()) != true)
       return fail(Code::invalid, fmt::format("{} has no hash: it comes from git or from a URL", printable(path, 200)),
                   "install it by hand, and then the folder: warder servers install FOLDER");
     if (path == fetched.package) {
       fetched.integrity = integrity;
-      fetched.version = text_of(entry, "version");
+      fetched.version = text_member(entry, "version");
     }
   }
   if (fetched.version.empty() || !is_version(fetched.version))
@@ -82,8 +78,8 @@ Result<> read_lock(FetchedPackage& fetched) {
 
 Result<> read_manifest(FetchedPackage& fetched) {
   TRY(const Json manifest, read_object_beneath(fetched.root, fetched.package + "/package.json"));
-  fetched.name = text_of(manifest, "name");
-  fetched.version = text_of(manifest, "version");
+  fetched.name = text_member(manifest, "name");
+  fetched.version = text_member(manifest, "version");
   if (!is_name(fetched.name) || !is_version(fetched.version) || fetched.version.empty())
     return fail(Code::invalid, "package.json has no valid name and version");
   const Json needed = manifest.value("dependencies", Json::object());
@@ -102,11 +98,11 @@ std::string program_of(const Json& manifest, const std::string& name) {
   const auto bin = manifest.find("bin");
   if (bin != manifest.end() && bin->is_string()) return bin->get<std::string>();
   if (bin != manifest.end() && bin->is_object() && !bin->empty()) {
-    const std::string own = text_of(*bin, name.substr(name.rfind('/') + 1).c_str());
+    const std::string own = text_member(*bin, name.substr(name.rfind('/') + 1));
     if (!own.empty()) return own;
     if (bin->begin().value().is_string()) return bin->begin().value().get<std::string>();
   }
-  return text_of(manifest, "main");
+  return text_member(manifest, "main");
 }
 
 std::string first_that_exists(std::initializer_list<const char*> paths) {

@@ -10,7 +10,7 @@
 
 #include "supervisor/base/result.h"
 #include "supervisor/proposals/tree_access.h"
-#include "supervisor/tenants/walk.h"
+#include "supervisor/tenants/index/walk.h"
 
 namespace proposals {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "supervisor/proposals/upper_layer.h"
-#include "supervisor/tenants/changes.h"
+#include "supervisor/tenants/index/changes.h"
 
 namespace proposals {
 

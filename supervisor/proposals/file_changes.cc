@@ -3,8 +3,8 @@
 #include <map>
 
 #include "supervisor/base/json.h"
-#include "supervisor/tenants/changes.h"
-#include "supervisor/tenants/interpreter_files.h"
+#include "supervisor/tenants/index/changes.h"
+#include "supervisor/tenants/index/interpreter_files.h"
 
 namespace proposals {
 namespace {

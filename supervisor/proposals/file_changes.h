@@ -1,6 +1,6 @@
 // StagedFiles: the files that steps create, modify and delete, with their sizes, as answers list them. The contents of
 // new, replaced and removed folders are listed, too. Files that interpreters make for themselves are not
-// (tenants/interpreter_files.h): no proposal has them.
+// (tenants/index/interpreter_files.h): no proposal has them.
 // Source: the steps, the folder of their new entries and the folder of their old ones. Used by: proposal_folder.cc,
 // text_diff.cc. Errors: those of base/path.h; exhausted, folders with too many entries.
 #pragma once

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "supervisor/base/result.h"
-#include "supervisor/tenants/walk.h"
+#include "supervisor/tenants/index/walk.h"
 
 namespace proposals {
 

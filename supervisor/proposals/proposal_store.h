@@ -23,7 +23,7 @@
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/proposals/proposal.h"
 #include "supervisor/proposals/proposal_folder.h"
-#include "supervisor/tenants/changes.h"
+#include "supervisor/tenants/index/changes.h"
 
 namespace proposals {
 

@@ -12,7 +12,7 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/result.h"
-#include "supervisor/tenants/walk.h"
+#include "supervisor/tenants/index/walk.h"
 
 namespace proposals {
 

@@ -8,7 +8,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/proposals/overlay_marks.h"
-#include "supervisor/tenants/interpreter_files.h"
+#include "supervisor/tenants/index/interpreter_files.h"
 #include "supervisor/tenants/quota.h"
 
 namespace proposals {

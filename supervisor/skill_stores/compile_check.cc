@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "jail/execution.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/executions/jail_spec.h"
@@ -46,12 +46,10 @@ try {
 }
 )";
 
-std::string text_in(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? printable(found->get<std::string>(), kMaxSaid) : "";
-}
+std::string shown_text(const Json& object, const char* key) { return printable(text_member(object, key), kMaxSaid); }
 
-// Reads the result of the check from the jail's report, which is not trusted.
+}  // namespace
+
 Result<> read_verdict(const jail::Report& report) {
   if (report.outcome != jail::Outcome::ok || !report.value || !report.value->is_object())
     return fail(Code::invalid,
@@ -59,7 +57,7 @@ Result<> read_verdict(const jail::Report& report) {
                             printable(report.message.empty() ? report.error : report.message, kMaxSaid)),
                 "make the skill smaller, or nest its code less deeply");
   const Json& verdict = *report.value;
-  const std::string message = text_in(verdict, "message"), text = text_in(verdict, "text");
+  const std::string message = shown_text(verdict, "message"), text = shown_text(verdict, "text");
   if (message.empty()) return {};
   std::string what = "the skill does not compile: ";
   if (auto line = verdict.find("line"); line != verdict.end() && line->is_number_unsigned())
@@ -67,8 +65,6 @@ Result<> read_verdict(const jail::Report& report) {
   what += message;
   return fail(Code::invalid, std::move(what), text.empty() ? "" : fmt::format("see: {}", text), "skills.compile");
 }
-
-}  // namespace
 
 Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, const tenants::Requester& user,
                            const skills::Draft& draft) {

@@ -1,6 +1,7 @@
 // check_skill(): compiles the code of a skill in a jail of its tenant, and does not run it. A jail, because a compiler
 // is a large program, and the code is not trusted. Used by: tenant_skills.cc.
 #pragma once
+#include "jail/execution.h"
 #include "supervisor/skill_stores/tenant_skills.h"
 
 namespace skill_stores {
@@ -9,5 +10,8 @@ namespace skill_stores {
 // ended without a result; denied: the policy does not allow the language; those of jail::execute().
 Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, const tenants::Requester& user,
                            const skills::Draft& draft);
+
+// The end of a check, from the report of its jail, which is not trusted. Errors: invalid, as above.
+Result<> read_verdict(const jail::Report& report);
 
 }  // namespace skill_stores

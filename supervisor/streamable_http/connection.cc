@@ -46,7 +46,7 @@ HttpConnection::HttpConnection(Loop& loop, mcp::Server& server, Host& host, Asyn
       own_address_(std::move(accepted.own_address)),
       client_address_(std::move(accepted.client_address)),
       share_(server.loop_shares().of("HTTP clients without a principal")),
-      on_end_(std::make_shared<std::function<void()>>(std::move(on_end))),
+      ending_(loop, std::move(on_end)),
       outbox_(
           loop, socket_, limits.outbox, [this] { on_room(); }, [this] { end(); }),
       parser_(limits.request),
@@ -56,7 +56,7 @@ HttpConnection::HttpConnection(Loop& loop, mcp::Server& server, Host& host, Asyn
 }
 
 HttpConnection::~HttpConnection() {
-  ended_ = true;
+  ending_.withdraw();
   self_.reset();
   responder_.reset();
   reply_.reset();
@@ -82,7 +82,7 @@ void HttpConnection::set_client(mcp::Conversation::Client client) {
 }
 
 Task<> HttpConnection::read() {
-  while (!ended_) {
+  while (!ending_.has_begun()) {
     co_await socket_.readable();
     const std::shared_ptr<LoopShare> share = share_;
     if (share->is_used_up()) co_await share->turn();
@@ -110,7 +110,7 @@ void HttpConnection::handle_input() {
   const NamedWork named_work(LoopWork::client_message);
   const mcp::Outbox::Cork cork(outbox_);
   size_t taken = 0;
-  while (!reply_ && !closing_ && !delayed_ && !ended_) {
+  while (!reply_ && !closing_ && !delayed_ && !ending_.has_begun()) {
     const size_t now = parser_.feed(std::string_view(input_).substr(taken));
     taken += now;
     if (!handle_progress(now)) break;
@@ -223,7 +223,7 @@ void HttpConnection::refuse_later(Host::Refusal refusal) {
 
 // Answers without a responder. The connection ends after it, unless the request is whole.
 void HttpConnection::refuse(HttpAnswer answer) {
-  if (reply_ || closing_ || ended_) return;
+  if (reply_ || closing_ || ending_.has_begun()) return;
   ServerReply::Form form{false, false, true};
   if (parser_.state() == http::RequestParser::State::whole) {
     const http::IncomingRequest request = parser_.take();
@@ -276,14 +276,6 @@ void HttpConnection::on_room() {
   if (closing_ && outbox_.empty()) close_when_written();
 }
 
-void HttpConnection::end() {
-  if (std::exchange(ended_, true)) return;
-  loop_.defer([waiting = std::weak_ptr(on_end_)] {
-    const auto alive = waiting.lock();
-    if (!alive) return;
-    const auto on_end = std::move(*alive);  // destroys the connection
-    on_end();
-  });
-}
+void HttpConnection::end() { ending_.begin(); }
 
 }  // namespace streamable_http

@@ -15,6 +15,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/http/request_parser.h"
 #include "supervisor/mcp/conversation.h"
+#include "supervisor/mcp/deferred_end.h"
 #include "supervisor/mcp/outbox.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/streamable_http/authenticator.h"
@@ -92,7 +93,7 @@ class HttpConnection {
   void set_client(mcp::Conversation::Client client);
   // Whether no reply is open: the connection waits for its client.
   bool is_waiting() const { return !reply_ && !closing_; }  // also while a refusal waits
-  bool is_ending() const { return ended_; }
+  bool is_ending() const { return ending_.has_begun(); }
   // Whether the open reply is a stream of events.
   bool is_streaming() const { return reply_ && reply_->has_begun() && !reply_->has_ended(); }
   // Whether a part of a request was read, and no reply is open.
@@ -133,17 +134,16 @@ class HttpConnection {
   const std::string own_address_, client_address_;
   std::optional<mcp::Conversation::Client> client_;
   std::shared_ptr<LoopShare> share_;  // of the principal; before it is known, of all unknown clients together
-  std::shared_ptr<std::function<void()>> on_end_;  // shared with the callback that calls it, which may be late
+  mcp::DeferredEnd ending_;
   mcp::Outbox outbox_;
   http::RequestParser parser_;
   std::string input_;   // bytes that the parser did not take
   size_t charged_ = 0;  // bytes of the request that are charged to the account
   std::shared_ptr<mcp::Account> charged_to_;
-  bool reading_ = false;   // a part of a request was read
-  bool has_head_ = false;  // host_.check() has looked at the head of that request
-  bool closes_ = false;    // no request follows the one that is being answered
-  bool closing_ = false;   // the last reply was made; what comes is dropped
-  bool ended_ = false;
+  bool reading_ = false;                  // a part of a request was read
+  bool has_head_ = false;                 // host_.check() has looked at the head of that request
+  bool closes_ = false;                   // no request follows the one that is being answered
+  bool closing_ = false;                  // the last reply was made; what comes is dropped
   size_t dropped_ = 0;                    // bytes, while closing
   std::optional<Host::Refusal> delayed_;  // is sent later; what comes meanwhile is dropped
   Deadline patience_, body_;

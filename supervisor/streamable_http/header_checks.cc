@@ -3,8 +3,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/trimmed.h"
 #include "supervisor/mcp/protocol.h"
@@ -20,15 +22,9 @@ constexpr std::pair<std::string_view, const char*> kNamedBy[] = {
     {"tools/call", "name"},  {"prompts/get", "name"},    {"resources/read", "uri"},
     {"tasks/get", "taskId"}, {"tasks/update", "taskId"}, {"tasks/cancel", "taskId"}};
 
-const Json* member(const Json& object, std::string_view key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
 const Json* meta_of(const Json& message) {
-  const Json* params = member(message, "params");
-  return params ? member(*params, "_meta") : nullptr;
+  const Json* params = find_member(message, "params");
+  return params ? find_member(*params, "_meta") : nullptr;
 }
 
 // Whether the header occurs once and means `expected`.
@@ -36,13 +32,6 @@ bool says(const http::IncomingRequest& request, std::string_view header, std::st
   const std::string* value = request.field(header);
   const auto text = value ? decode_header(*value) : std::nullopt;
   return text && *text == expected;
-}
-
-std::string lowered(std::string_view text) {
-  std::string changed(text);
-  for (char& c : changed)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  return changed;
 }
 
 // A number is compared by its value: "3.0" says 3.
@@ -58,12 +47,12 @@ bool says_number(const http::IncomingRequest& request, std::string_view header, 
 // Compares the arguments with the headers that the schema names for them. `arguments`: nullptr: absent.
 std::optional<std::string> find_wrong_param(const http::IncomingRequest& request, const Json& schema,
                                             const Json* arguments, int depth) {
-  const Json* properties = member(schema, "properties");
+  const Json* properties = find_member(schema, "properties");
   if (!properties || !properties->is_object() || depth > kMaxSchemaDepth) return {};
   for (const auto& [key, property] : properties->items()) {
-    const Json* value = arguments ? member(*arguments, key) : nullptr;
-    if (const Json* name = member(property, "x-mcp-header"); name && name->is_string()) {
-      const std::string header = "mcp-param-" + lowered(name->get_ref<const std::string&>());
+    const Json* value = arguments ? find_member(*arguments, key) : nullptr;
+    if (const Json* name = find_member(property, "x-mcp-header"); name && name->is_string()) {
+      const std::string header = "mcp-param-" + lower_case(name->get_ref<const std::string&>());
       bool agrees = false;
       if (!value || value->is_null()) {
         agrees = request.count(header) == 0;
@@ -93,8 +82,8 @@ std::optional<std::string> decode_header(std::string_view value) {
 }
 
 bool is_modern(const http::IncomingRequest& request, const Json& message) {
-  if (const Json* meta = meta_of(message);
-      meta && (member(*meta, mcp::meta_key::kProtocolVersion) || member(*meta, mcp::meta_key::kClientCapabilities)))
+  if (const Json* meta = meta_of(message); meta && (find_member(*meta, mcp::meta_key::kProtocolVersion) ||
+                                                    find_member(*meta, mcp::meta_key::kClientCapabilities)))
     return true;
   const std::string* version = request.field("mcp-protocol-version");
   const auto known = version ? mcp::version_named(*version) : std::nullopt;
@@ -104,22 +93,22 @@ bool is_modern(const http::IncomingRequest& request, const Json& message) {
 std::optional<std::string> find_mismatch(const http::IncomingRequest& request, const Json& message,
                                          const mcp::Server& server) {
   const Json* meta = meta_of(message);
-  const Json* version = meta ? member(*meta, mcp::meta_key::kProtocolVersion) : nullptr;
+  const Json* version = meta ? find_member(*meta, mcp::meta_key::kProtocolVersion) : nullptr;
   if (version && version->is_string() && !says(request, "mcp-protocol-version", version->get_ref<const std::string&>()))
     return "MCP-Protocol-Version";
-  const Json* method = member(message, "method");
+  const Json* method = find_member(message, "method");
   if (!method || !method->is_string()) return {};  // no request: the conversation refuses it
   const auto& called = method->get_ref<const std::string&>();
   if (!says(request, "mcp-method", called)) return "Mcp-Method";
-  const Json* params = member(message, "params");
+  const Json* params = find_member(message, "params");
   if (!params) return {};
   for (const auto& [named, key] : kNamedBy) {
-    const Json* name = named == called ? member(*params, key) : nullptr;
+    const Json* name = named == called ? find_member(*params, key) : nullptr;
     if (name && name->is_string() && !says(request, "mcp-name", name->get_ref<const std::string&>())) return "Mcp-Name";
   }
-  const Json* tool = called == "tools/call" ? member(*params, "name") : nullptr;
+  const Json* tool = called == "tools/call" ? find_member(*params, "name") : nullptr;
   const Json* schema = tool && tool->is_string() ? server.input_schema(tool->get_ref<const std::string&>()) : nullptr;
-  return schema ? find_wrong_param(request, *schema, member(*params, "arguments"), 0) : std::nullopt;
+  return schema ? find_wrong_param(request, *schema, find_member(*params, "arguments"), 0) : std::nullopt;
 }
 
 bool accepts(const http::IncomingRequest& request, std::string_view type) {
@@ -128,7 +117,7 @@ bool accepts(const http::IncomingRequest& request, std::string_view type) {
   for (const auto& [name, value] : request.fields) {
     if (name != "accept") continue;
     asked = true;
-    const std::string list = lowered(value);
+    const std::string list = lower_case(value);
     std::string_view rest = list;
     while (!rest.empty()) {
       const size_t comma = rest.find(',');

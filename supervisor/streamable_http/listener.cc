@@ -20,15 +20,6 @@ namespace {
 constexpr int kAcceptsPerTurn = 16;
 constexpr std::chrono::milliseconds kPause{100};  // after accept4(2) failed
 
-bool is_listening_tcp(int fd) {
-  int domain = 0, listens = 0;
-  socklen_t size = sizeof domain;
-  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0 || (domain != AF_INET && domain != AF_INET6))
-    return false;
-  size = sizeof listens;
-  return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 1;
-}
-
 // The address without the port. Of IPv6 the network of 64 bits, because one client has all addresses in it.
 std::string address_text(const sockaddr_storage& from) {
   char text[INET6_ADDRSTRLEN] = "";

@@ -20,11 +20,6 @@ void sort_in(std::vector<StoredConnection>& connections, std::string name, Fd fd
   (sd_is_socket(fd.get(), AF_UNIX, SOCK_STREAM, /* listening */ 0) > 0 ? place->socket : place->record) = std::move(fd);
 }
 
-bool is_listening_tcp(int fd) {
-  return sd_is_socket(fd, AF_INET, SOCK_STREAM, /* listening */ 1) > 0 ||
-         sd_is_socket(fd, AF_INET6, SOCK_STREAM, /* listening */ 1) > 0;
-}
-
 }  // namespace
 
 Result<ServiceManager::SocketUse> ServiceManager::use_of(std::string_view name) {

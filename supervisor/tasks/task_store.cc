@@ -45,11 +45,6 @@ class TaskStore::Beginning {
 TaskStore::TaskStore(Loop& loop, TaskDisk& disk, TaskLimits limits, Clock now)
     : loop_(loop), disk_(disk), limits_(limits), now_(std::move(now)), writing_(loop) {}
 
-int64_t TaskStore::system_now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 size_t TaskStore::load(std::vector<StoredTask> rows, const std::function<std::string(const StoredTask&)>& interrupted) {
   size_t count = 0;
   for (StoredTask& row : rows) {

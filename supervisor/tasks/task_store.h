@@ -21,6 +21,7 @@
 
 #include "supervisor/base/loop.h"
 #include "supervisor/base/result.h"
+#include "supervisor/base/system_time.h"
 #include "supervisor/base/task.h"
 #include "supervisor/tasks/task_state.h"
 
@@ -92,7 +93,6 @@ class TaskStore {
   TaskStore(Loop& loop, TaskDisk& disk, TaskLimits limits = {}, Clock now = system_now_ms);
   TaskStore(const TaskStore&) = delete;
   TaskStore& operator=(const TaskStore&) = delete;
-  static int64_t system_now_ms();
 
   // The rows that an earlier daemon left. A task that has not ended becomes `completed` with the text that
   // `interrupted` returns, as an error. Call it before the first begin(). Returns how many were interrupted.

@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <string_view>
 
 namespace tenants {
 namespace {
-
-constexpr uint64_t kRounding = 64 * 1024;  // bytes; larger than a usual block
 
 uint64_t plus(uint64_t value, int64_t change) {
   if (change >= 0) return value + static_cast<uint64_t>(change);
@@ -36,19 +33,6 @@ constexpr char kFreeUncounted[] =
     "delete files; delete_workspace_file with recursive deletes a folder with its content";
 
 }  // namespace
-
-uint64_t charge_of(const Entry& entry) {
-  if (entry.kind != FileKind::file) return 0;
-  if (entry.allocated < entry.size) return entry.allocated;
-  return entry.allocated - entry.size > kRounding ? entry.allocated : entry.size;
-}
-
-void UsageCount::add(const Entry& entry) {
-  if (entry.kind != FileKind::directory && entry.links > 1 && !linked_.insert(entry.inode).second) return;
-  usage_.bytes += charge_of(entry);
-  usage_.files++;
-  if (entry.kind == FileKind::file) usage_.largest = std::max(usage_.largest, entry.size);
-}
 
 QuotaLimits Quota::remaining() const { return {left(limits_.bytes, bytes()), left(limits_.files, files())}; }
 

@@ -8,6 +8,7 @@
 
 #include "supervisor/base/directory_stream.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 
 namespace tenants {
@@ -27,23 +28,19 @@ std::string cut(const std::string& text) {
   return std::string(head.substr(0, whole_utf8_prefix(head))) + fmt::format("... ({} bytes in all)", text.size());
 }
 
-std::string text_in(const Json& event, const char* key) {
-  const auto found = event.find(key);
-  return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 // Adds one event to the document. Members that the daemon does not write are left out.
 void fold(const Json& event, Json& document, std::set<std::string>& state_files) {
   if (!event.is_object()) return;
-  const std::string kind = text_in(event, "event");
-  if (std::string text = text_in(event, kSessionDescription); !text.empty()) document["description"] = std::move(text);
-  if (kind == "begin" && document["started_at"].is_null()) document["started_at"] = text_in(event, "timestamp");
+  const std::string kind = text_member(event, "event");
+  if (std::string text = text_member(event, kSessionDescription); !text.empty())
+    document["description"] = std::move(text);
+  if (kind == "begin" && document["started_at"].is_null()) document["started_at"] = text_member(event, "timestamp");
   if (kind == "begin") document["ended_at"] = nullptr;  // the session continues
-  if (kind == "end") document["ended_at"] = text_in(event, "timestamp");
+  if (kind == "end") document["ended_at"] = text_member(event, "timestamp");
   if (kind == "task") {
     Json task;
     for (const char* key : {"task_id", "description", "code", "result", "output", "timestamp"})
-      task[key] = text_in(event, key);
+      task[key] = text_member(event, key);
     document["tasks"].push_back(std::move(task));
     if (const auto files = event.find("state_files"); files != event.end() && files->is_array()) {
       for (const Json& file : *files) {
@@ -55,9 +52,9 @@ void fold(const Json& event, Json& document, std::set<std::string>& state_files)
     const auto step = event.find("step");
     const bool counted = step != event.end() && step->is_number_integer();
     document["checkpoint"] = {{"step", counted ? step->get<int64_t>() : 0},
-                              {"last_task", text_in(event, "last_task")},
-                              {"context", text_in(event, "context")},
-                              {"timestamp", text_in(event, "timestamp")}};
+                              {"last_task", text_member(event, "last_task")},
+                              {"context", text_member(event, "context")},
+                              {"timestamp", text_member(event, "timestamp")}};
   }
 }
 

@@ -1,11 +1,11 @@
 #include "supervisor/tenants/tenant.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 
 #include <algorithm>
 #include <limits>
 
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
@@ -222,9 +222,8 @@ std::vector<std::shared_ptr<Member>> Registry::apply_policies() {
 
 Result<std::vector<std::string>> Registry::all_tenants() const {
   TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
-  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
+  const DirectoryStream entries = stream_of(std::move(folder));
   if (!entries) return fail_errno(errno, "list tenants");
-  static_cast<void>(folder.release());  // closedir() closes it
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(entries.get())) {
     if (policies::valid_name(entry->d_name)) names.emplace_back(entry->d_name);

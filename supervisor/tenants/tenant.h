@@ -79,8 +79,9 @@ class Tenant {
   std::optional<QuotaLimits> held_by_kernel_;
 };
 
-// Member: the right of one principal to act for a tenant, in one transport session: today one connection. The policy
-// belongs to the member: two rules may give two users the same tenant under different policies.
+// Member: the right of one principal to act for a tenant: on a Unix socket in one connection, over HTTP in all of its
+// connections and sessions. The policy belongs to the member: two rules may give two users the same tenant under
+// different policies.
 struct Member : mcp::ConnectionUser {
   mcp::Principal principal;
   policies::CallerCredentials credentials;  // of the principal, as the rules of tenants.json judge it
@@ -126,8 +127,8 @@ class Registry {
   // `removed` is called with the id of each removed named workspace, so that the daemon deletes its other data.
   void on_removed(std::function<void(const TenantId& id)> removed) { removed_ = std::move(removed); }
 
-  // The removal of a whole tenant (removal.h). From begin_removal() to end_removal() no client gets the tenant. Errors:
-  // unavailable: its removal is under way.
+  // The removal of a whole tenant (removed_tenants.h). From begin_removal() to end_removal() no client gets the tenant.
+  // Errors: unavailable: its removal is under way.
   Result<> begin_removal(const std::string& account);
   void end_removal(const std::string& account) { removing_.erase(account); }
   bool is_removing(const std::string& account) const { return removing_.contains(account); }

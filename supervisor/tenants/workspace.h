@@ -11,10 +11,10 @@
 
 #include "supervisor/base/loop.h"
 #include "supervisor/base/path.h"
-#include "supervisor/tenants/changes.h"
+#include "supervisor/tenants/index/changes.h"
+#include "supervisor/tenants/index/walk.h"
+#include "supervisor/tenants/index/workspace_index.h"
 #include "supervisor/tenants/quota.h"
-#include "supervisor/tenants/walk.h"
-#include "supervisor/tenants/workspace_index.h"
 
 namespace tenants {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/value_bytes.h"
@@ -33,11 +34,6 @@ Json modern_meta(bool questions) {
   return {{"io.modelcontextprotocol/protocolVersion", kModern},
           {"io.modelcontextprotocol/clientCapabilities", capabilities(questions)},
           {"io.modelcontextprotocol/clientInfo", client_info()}};
-}
-
-std::string text_of(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // Hides the secrets in `text` and parses it. Empty: the text is no JSON, or has too many values. Runs on any thread.
@@ -197,7 +193,7 @@ Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions 
   order.limit = limit;
   CO_TRY(const ServerAnswer answer, co_await request(std::move(order)));
   if (answer.is_error) co_return fail(Code::unavailable, "refuses the connection: " + printable(answer.message, 200));
-  const std::string version = text_of(answer.result, "protocolVersion");
+  const std::string version = text_member(answer.result, "protocolVersion");
   if (std::find(std::begin(kHandshake), std::end(kHandshake), version) == std::end(kHandshake))
     co_return fail(Code::unavailable, fmt::format("speaks unknown protocol version '{}'", printable(version, 40)),
                    "use a server with protocol version 2024-11-05 to 2026-07-28");
@@ -332,7 +328,7 @@ void Client::take_response(Json& message, size_t bytes) {
     if (error->is_object()) {
       const Json code = error->value("code", Json());
       answer.code = code.is_number_integer() ? code.get<int64_t>() : 0;
-      answer.message = text_of(*error, "message");
+      answer.message = text_member(*error, "message");
       answer.data = error->value("data", Json());
     }
     if (answer.message.empty()) answer.message = "it failed";
@@ -359,7 +355,7 @@ void Client::take_request(const Json& message, std::optional<int64_t> of) {
 }
 
 void Client::take_notification(const Json& message) {
-  const std::string method = text_of(message, "method");
+  const std::string method = text_member(message, "method");
   if (method == "notifications/tools/list_changed" && listener_.tools_changed) return listener_.tools_changed();
   auto params = message.find("params");
   if (method == "notifications/cancelled" && params != message.end() && params->is_object())
@@ -371,7 +367,7 @@ void Client::take_notification(const Json& message) {
   auto found = waiting_.find(token.get<int64_t>());
   if (found == waiting_.end() || !found->second->progress) return;
   found->second->progress(value.get<double>(), total.is_number() ? std::optional(total.get<double>()) : std::nullopt,
-                          text_of(*params, "message"));
+                          text_member(*params, "message"));
 }
 
 }  // namespace upstream

@@ -8,7 +8,7 @@ namespace upstream {
 
 SocketTransport::SocketTransport(Loop& loop, AsyncFd socket)
     : socket_(std::move(socket)),
-      lines_(loop, socket_, [this] { finish("does not read its requests"); }),
+      lines_(loop, socket_, [this] { listener_.end("does not read its requests"); }),
       tasks_(loop) {}
 
 SocketTransport::~SocketTransport() {
@@ -23,16 +23,12 @@ void SocketTransport::begin(Listener listener) {
 
 Task<> SocketTransport::read() {
   co_await lines_.read(socket_, listener_);
-  finish("closed the connection");
+  listener_.end("closed the connection");
 }
 
 void SocketTransport::close() {
   lines_.close();
   ::shutdown(socket_.get(), SHUT_WR);  // read() sees the end when the other side closes, too
-}
-
-void SocketTransport::finish(std::string why) {
-  if (auto ended = std::exchange(listener_.ended, {})) ended(Error{Code::unavailable, 0, std::move(why), {}, {}});
 }
 
 }  // namespace upstream

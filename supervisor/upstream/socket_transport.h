@@ -26,7 +26,6 @@ class SocketTransport : public Transport {
 
  private:
   Task<> read();
-  void finish(std::string why);
 
   AsyncFd socket_;
   Listener listener_;

@@ -21,7 +21,7 @@ StdioTransport::StdioTransport(Loop& loop, std::unique_ptr<ServerProcess> proces
     : loop_(loop),
       process_(std::move(process)),
       secrets_(std::move(secrets)),
-      lines_(loop, process_->in(), [this] { finish("does not read its requests"); }),
+      lines_(loop, process_->in(), [this] { listener_.end("does not read its requests"); }),
       tasks_(loop) {}
 
 StdioTransport::~StdioTransport() {
@@ -50,7 +50,7 @@ std::string StdioTransport::last_words() const {
 Task<> StdioTransport::read() {
   co_await lines_.read(process_->out(), listener_);
   co_await sleep_for(loop_, kLastWords);  // the exit status would be a better reason
-  finish("closed its output");
+  listener_.end("closed its output");
 }
 
 Task<> StdioTransport::read_errors() {
@@ -75,11 +75,7 @@ Task<> StdioTransport::watch_end() {
   do {
     co_await sleep_for(loop_, kLastWords / 4);  // to read the last output, which may wait for its turn
   } while (lines_.is_taking() && Monotonic::now() - ended < kLastTurn);
-  finish(std::move(how));
-}
-
-void StdioTransport::finish(std::string why) {
-  if (auto ended = std::exchange(listener_.ended, {})) ended(Error{Code::unavailable, 0, std::move(why), {}, {}});
+  listener_.end(std::move(how));
 }
 
 }  // namespace upstream

@@ -30,7 +30,6 @@ class StdioTransport : public Transport {
   Task<> read();
   Task<> read_errors();
   Task<> watch_end();
-  void finish(std::string why);
 
   Loop& loop_;
   std::unique_ptr<ServerProcess> process_;

@@ -39,6 +39,11 @@ class Transport {
     std::function<void(int64_t id, Error why)> unanswered;  // the request will get no answer
     std::function<void(int64_t id)> not_taken;  // the server forgot the session and did nothing; `ended` follows
     std::function<void(Error why)> ended;       // no more messages will come; called once
+
+    // Calls `ended` with the code unavailable; a second call has no effect.
+    void end(std::string why) {
+      if (auto call = std::exchange(ended, {})) call(Error{Code::unavailable, 0, std::move(why), {}, {}});
+    }
   };
   using Headers = std::vector<std::pair<std::string, std::string>>;
   // The parts of a tools/call request beside its message.

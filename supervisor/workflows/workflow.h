@@ -66,7 +66,7 @@ struct StoredStep {
 struct StoredRun {
   std::string execution;  // its id
   WorkflowId workflow;    // the first one that it used
-  std::string caller;     // JSON text: the client that asked for it (tools/execution/resumed_execution.h)
+  std::string caller;     // JSON text: the client that asked for it (runs/resumed_execution.h)
   std::string arguments;  // JSON text: those of execute_code
   uint32_t resumes = 0;   // how often it was started again before
 };

@@ -150,11 +150,6 @@ Task<Result<>> HeldWorkflow::end_step(Ending ending) {
   co_return Result<>{};
 }
 
-int64_t WorkflowStore::system_now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 Task<Result<std::unique_ptr<HeldWorkflow>>> WorkflowStore::hold(WorkflowId id, std::string execution,
                                                                 WorkflowLimits limits) {
   CO_CHECKED(check_workflow_name(id.name));

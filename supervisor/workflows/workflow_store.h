@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "supervisor/base/system_time.h"
 #include "supervisor/workflows/workflow.h"
 
 namespace workflows {
@@ -102,7 +103,6 @@ class WorkflowStore {
 
   // The disk must outlive the store, and the store every HeldWorkflow.
   explicit WorkflowStore(WorkflowDisk& disk, Clock now = system_now_ms) : disk_(disk), now_(std::move(now)) {}
-  static int64_t system_now_ms();
 
   Task<Result<std::unique_ptr<HeldWorkflow>>> hold(WorkflowId id, std::string execution, WorkflowLimits limits);
   // The execution that holds the workflow; empty: none does.

@@ -11,7 +11,7 @@
 
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/admin/command.h"
-#include "supervisor/cli/admin/policy_store.h"
+#include "supervisor/cli/admin/policies/policy_store.h"
 #include "supervisor/cli/servers/drop_ins.h"
 
 namespace admin {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "supervisor/cli/admin/policy_store.h"
+#include "supervisor/cli/admin/policies/policy_store.h"
 #include "supervisor/cli/admin/values.h"
 #include "supervisor/cli/terminal.h"
 

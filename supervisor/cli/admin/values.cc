@@ -105,12 +105,6 @@ const Json kNothing;
 
 }  // namespace
 
-const Json& member(const Json& of, const char* key) {
-  if (!of.is_object()) return kNothing;
-  const auto found = of.find(key);
-  return found == of.end() ? kNothing : *found;
-}
-
 const Json& element(const Json& of, size_t index) { return of.is_array() && index < of.size() ? of[index] : kNothing; }
 
 uint64_t number(const Json& value) { return value.is_number_unsigned() ? value.get<uint64_t>() : 0; }

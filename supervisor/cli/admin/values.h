@@ -6,11 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 
 namespace admin {
 
-const Json& member(const Json& of, const char* key);  // null if the member is missing
+using ::member;  // null if the member is missing
 const Json& element(const Json& of, size_t index);
 uint64_t number(const Json& value);
 std::string text(const Json& value);

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "supervisor/base/fields.h"
+#include "supervisor/base/indented_json.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/trust/nats_config.h"
@@ -228,7 +229,7 @@ Result<std::string> node_configuration(const ClusterFolder& folder, const NodeNa
                               {"node_key", folder.file("node.key")},
                               {"nats_seed", folder.file("nats.seed")},
                               {"trust", folder.file("trust.record")}};
-  return configuration.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return indented_json(configuration);
 }
 
 Result<std::string> name_flag(const ParsedCommand& given, const char* flag) {

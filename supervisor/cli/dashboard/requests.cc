@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/system_time.h"
 #include "supervisor/cli/terminal.h"
 
 namespace admin {
@@ -58,11 +59,6 @@ void make_unknown_null(Json& value) {
   }
 }
 
-uint64_t page_time_usec() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
-}
-
 // The call for an action. Absent: the action does not exist.
 std::optional<Watch::BusQuestion> question_for(const std::string& action, const std::string& id,
                                                const std::string& reason) {
@@ -110,7 +106,7 @@ Task<DashboardAnswer> DashboardRequests::timeline(std::string query) {
   if (!seconds || !step || *step == 0)
     co_return bad_answer("400 Bad Request", "seconds or step: not a number up to 86400");
   const uint64_t step_usec = *step * 1'000'000;
-  const uint64_t from = page_time_usec() / step_usec * step_usec - *seconds * 1'000'000;
+  const uint64_t from = system_now_usec() / step_usec * step_usec - *seconds * 1'000'000;
   Watch::BusQuestion question;
   question.member = "ReadTimeline";
   question.arguments = {"ttu", {from, uint64_t{0}, static_cast<uint32_t>(*step)}};
@@ -121,7 +117,7 @@ Task<DashboardAnswer> DashboardRequests::timeline(std::string query) {
                          {"rows", element(*answer, 1)},
                          {"answers", element(*answer, 2)},
                          {"from", from / 1000},
-                         {"now", page_time_usec() / 1000}});
+                         {"now", system_now_usec() / 1000}});
 }
 
 Task<DashboardAnswer> DashboardRequests::execution(std::string query) {

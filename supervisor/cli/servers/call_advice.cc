@@ -8,7 +8,7 @@
 #include <set>
 
 #include "supervisor/base/json_value.h"
-#include "supervisor/cli/admin/policy_documents.h"
+#include "supervisor/cli/admin/policies/policy_documents.h"
 #include "supervisor/cli/servers/drop_ins.h"
 #include "supervisor/cli/servers/running_daemon.h"
 

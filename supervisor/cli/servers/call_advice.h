@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/cli/admin/policy_store.h"
+#include "supervisor/cli/admin/policies/policy_store.h"
 
 namespace admin {
 

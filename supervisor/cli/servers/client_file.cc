@@ -11,6 +11,7 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 
@@ -26,11 +27,6 @@ const Json& object_in(const Json& of, const char* key) {
   if (!of.is_object()) return kNoObject;
   const auto found = of.find(key);
   return found != of.end() && found->is_object() ? *found : kNoObject;
-}
-
-std::string text_in(const Json& of, const char* key) {
-  const auto found = of.find(key);
-  return found != of.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // A name that warderd allows, from any text.
@@ -141,16 +137,16 @@ class EntryReader {
   }
 
   void read_url() {
-    const std::string type = text_in(given_, "type");
+    const std::string type = text_member(given_, "type");
     if (type == "sse" || type == "ws")
       obstacle("it speaks " + type + ", and Warder only Streamable HTTP: ask for its newer URL");
-    server_.entry["url"] = expanded(text_in(given_, "url"));
+    server_.entry["url"] = expanded(text_member(given_, "url"));
     read_pairs("headers", "headers");
     server_.notes.push_back("it needs a network of the service: warder servers add NAME URL --open-network");
   }
 
   void read_command() {
-    const std::string command = expanded(text_in(given_, "command"));
+    const std::string command = expanded(text_member(given_, "command"));
     std::vector<std::string> arguments;
     const auto list = given_.find("args");
     if (list != given_.end() && list->is_array())
@@ -173,7 +169,7 @@ class EntryReader {
                            printable(real, 200), shell_word(folder_of(real))));
     }
     for (const auto& word : arguments) judge_path(word);
-    if (const std::string folder = text_in(given_, "cwd"); !folder.empty())
+    if (const std::string folder = text_member(given_, "cwd"); !folder.empty())
       server_.notes.push_back(
           fmt::format("its folder {} was left out: it gets a private folder, /workspace; --folder names "
                       "another",

@@ -14,6 +14,7 @@
 #include "policies/policy.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/fd.h"
+#include "supervisor/base/indented_json.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
@@ -44,8 +45,6 @@ std::optional<gid_t> daemon_group(const Options& options) {
   if (const passwd* entry = ::getpwnam(options.user.c_str())) return entry->pw_gid;
   return options.ids.value_or(jail::IdRange{}).daemon();
 }
-
-std::string indented(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 Result<> replace_text_file(const std::string& path, const std::string& text, mode_t mode, std::optional<gid_t> group) {
   const std::filesystem::path whole(path);
@@ -144,7 +143,7 @@ Result<std::optional<std::string>> ServerDropIns::write(const std::string& name,
   } else if (text.error().code != Code::not_found) {
     return tl::unexpected<Error>(std::move(text).error());
   }
-  auto written = write_text(name, indented(Json{{"servers", {{name, entry}}}}));
+  auto written = write_text(name, indented_json(Json{{"servers", {{name, entry}}}}));
   if (!written) {
     if (::geteuid() != 0 && invocation_.by_root == false && written.error().hint.empty())
       written.error().hint = "call as root for the machine's daemon";

@@ -6,6 +6,7 @@
 
 #include "skills/name.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/cli/request.h"
 #include "supervisor/cli/run.h"
@@ -19,12 +20,6 @@ constexpr char kMakeCode[] =
     "from skills import skill_from_code\n"
     "result = skill_from_code(code, name, language=language, parameters=parameters)";
 constexpr size_t kMaxDescription = 1000;  // bytes
-
-// Json text of an answer's members; empty: missing, or no text.
-std::string text_in(const Json& of, const char* key) {
-  const auto found = of.is_object() ? of.find(key) : of.end();
-  return found != of.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 std::vector<std::string> texts_in(const Json& of, const char* key) {
   std::vector<std::string> all;
@@ -43,8 +38,8 @@ Result<std::optional<Json>> call_tool(const ParsedCommand& given, const char* to
   auto answer = parse_json(cli::text_of_result(*result));
   if (!answer || !answer->is_object()) return fail(Code::internal, std::string(tool) + " answered with no object");
   if (result->value("isError", false)) {
-    const Code code = text_in(*answer, "code") == "not_found" ? Code::not_found : Code::denied;
-    return fail(code, text_in(*answer, "error"), text_in(*answer, "remedy"));
+    const Code code = text_member(*answer, "code") == "not_found" ? Code::not_found : Code::denied;
+    return fail(code, text_member(*answer, "error"), text_member(*answer, "remedy"));
   }
   return std::optional<Json>(*std::move(answer));
 }
@@ -60,8 +55,8 @@ Result<std::optional<Json>> read_code(const ParsedCommand& given, const std::str
   if (!*result) return std::optional<Json>();
   const auto contents = (*result)->find("contents");
   const bool has_text = contents != (*result)->end() && contents->is_array() && !contents->empty();
-  auto told = parse_json(has_text ? text_in(contents->front(), "text") : std::string());
-  if (!told || text_in(*told, "code").empty())
+  auto told = parse_json(has_text ? text_member(contents->front(), "text") : std::string());
+  if (!told || text_member(*told, "code").empty())
     return fail(Code::invalid, "execution '" + execution + "' had no code", "name an execution that ran a program");
   return std::optional<Json>(*std::move(told));
 }
@@ -70,7 +65,7 @@ Result<std::optional<Json>> read_code(const ParsedCommand& given, const std::str
 Result<std::optional<Json>> make_skill(const ParsedCommand& given, const std::string& name, const Json& told) {
   const Json variables = {{"code", told["code"]},
                           {"name", name},
-                          {"language", text_in(told, "language")},
+                          {"language", text_member(told, "language")},
                           {"parameters", given.values("parameter")}};
   const Json arguments = {{"code", kMakeCode}, {"context_vars", variables}};
   auto answer = call_tool(given, "execute_code", arguments);
@@ -82,7 +77,7 @@ Result<std::optional<Json>> make_skill(const ParsedCommand& given, const std::st
   }
   if (!*answer) return std::optional<Json>();
   const auto made = (*answer)->find("result");
-  if (made == (*answer)->end() || text_in(*made, "code").empty())
+  if (made == (*answer)->end() || text_member(*made, "code").empty())
     return fail(Code::internal, "skill_from_code answered with no skill");
   return std::optional<Json>(std::move(*made));
 }
@@ -102,12 +97,12 @@ Result<> check_free(const ParsedCommand& given, const std::string& name) {
                 "choose another --name");
   return fail(Code::denied,
               fmt::format("there is a skill '{}' already, version {}: {}", name, about.value("version", 0),
-                          text_in(about, "description")),
+                          text_member(about, "description")),
               "--replace saves a new version of it; older versions stay");
 }
 
 void print_skill(const Json& skill) {
-  cli::print_text(stdout, text_in(skill, "code"));
+  cli::print_text(stdout, text_member(skill, "code"));
   for (const std::string& note : texts_in(skill, "notes")) cli::print_text(stderr, "warder skill from: " + note + "\n");
 }
 
@@ -126,7 +121,7 @@ Result<int> make_skill_of_execution(const ParsedCommand& given) {
   CHECKED(check_free(given, name));
   TRY(const auto skill, make_skill(given, name, *told));
   if (!skill) return cli::kExitCancelled;
-  if (description.empty()) description = text_in(*skill, "description");
+  if (description.empty()) description = text_member(*skill, "description");
   if (description.empty()) description = "Made of execution " + given.words.front();
   if (!given.json) print_skill(*skill);
   Json shown = *skill;
@@ -137,19 +132,19 @@ Result<int> make_skill_of_execution(const ParsedCommand& given) {
     return 0;
   }
   const Json draft = {{"name", name},
-                      {"code", text_in(*skill, "code")},
+                      {"code", text_member(*skill, "code")},
                       {"description", description},
-                      {"language", text_in(*skill, "language")}};
+                      {"language", text_member(*skill, "language")}};
   TRY(const auto saved, call_tool(given, "save_skill", draft));
   if (!saved) return cli::kExitCancelled;
   shown["version"] = saved->value("version", 0);
-  shown["uri"] = text_in(*saved, "uri");
+  shown["uri"] = text_member(*saved, "uri");
   if (given.json) {
     cli::print_text(stdout, dump_json(shown) + "\n");
     return 0;
   }
   cli::print_text(stderr, fmt::format("saved as version {} of the skill '{}': {}\nuse it in code:\n{}\n",
-                                      saved->value("version", 0), name, description, text_in(*skill, "usage")));
+                                      saved->value("version", 0), name, description, text_member(*skill, "usage")));
   return 0;
 }
 

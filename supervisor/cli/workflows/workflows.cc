@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "supervisor/base/json.h"
-#include "supervisor/cli/admin/yaml_document.h"
+#include "supervisor/cli/admin/policies/yaml_document.h"
 #include "supervisor/cli/amounts.h"
 #include "supervisor/cli/request.h"
 #include "supervisor/cli/run.h"

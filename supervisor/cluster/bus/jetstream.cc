@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/bus/subjects.h"
 
@@ -14,16 +15,6 @@ constexpr int64_t kWrongRevision = 10'071;
 constexpr int64_t kWrongRevisionConstant = 10'164;
 
 }  // namespace
-
-uint64_t jetstream_number(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
-}
-
-std::string jetstream_text(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 Task<Result<JetStreamAnswer>> ask_jetstream(std::shared_ptr<NatsCore> core, OutgoingMessage question,
                                             std::string action, std::chrono::milliseconds limit) {
@@ -39,9 +30,9 @@ Task<Result<JetStreamAnswer>> ask_jetstream(std::shared_ptr<NatsCore> core, Outg
   JetStreamAnswer answer;
   answer.object = *std::move(parsed);
   if (const auto error = answer.object.find("error"); error != answer.object.end() && error->is_object()) {
-    answer.error_code = static_cast<int64_t>(jetstream_number(*error, "err_code"));
+    answer.error_code = static_cast<int64_t>(number_member(*error, "err_code"));
     if (answer.error_code == 0) answer.error_code = -1;
-    answer.error_text = printable(jetstream_text(*error, "description"));
+    answer.error_text = printable(text_member(*error, "description"));
   }
   co_return answer;
 }

@@ -27,10 +27,6 @@ OutgoingMessage jetstream_question(std::string_view interface, const Json& body)
 bool is_revision_conflict(const JetStreamAnswer& answer);
 // The Error for an answer with an error code.
 tl::unexpected<Error> jetstream_error(std::string_view action, const JetStreamAnswer& answer);
-// The number at `name`; 0: missing, or not a whole number.
-uint64_t jetstream_number(const Json& object, const char* name);
-// The text at `name`; empty: missing, or not a text.
-std::string jetstream_text(const Json& object, const char* name);
 
 // The names of a bucket's parts.
 std::string stream_of(std::string_view bucket);                                 // KV_homes

@@ -6,6 +6,7 @@
 
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/cluster/bus/jetstream.h"
 #include "supervisor/cluster/bus/jetstream_watch.h"
 #include "supervisor/cluster/bus/subjects.h"
@@ -78,10 +79,10 @@ Task<Result<LastMessage>> last_message(BucketPlace place, std::string key) {
   const auto message = answer.object.find("message");
   if (message == answer.object.end() || !message->is_object())
     co_return fail(Code::internal, action + ": JetStream's answer has no message");
-  last.revision = jetstream_number(*message, "seq");
-  CO_TRY(const std::string headers, from_base64(jetstream_text(*message, "hdrs")));
+  last.revision = number_member(*message, "seq");
+  CO_TRY(const std::string headers, from_base64(text_member(*message, "hdrs")));
   last.is_removal = says_removed(headers);
-  CO_TRY(last.bytes, from_base64(jetstream_text(*message, "data")));
+  CO_TRY(last.bytes, from_base64(text_member(*message, "data")));
   co_return last;
 }
 
@@ -99,7 +100,7 @@ Task<Result<KvWrite>> write(BucketPlace place, std::string key, std::string byte
   KvWrite outcome;
   if (is_revision_conflict(answer)) co_return outcome;
   if (answer.error_code != 0) co_return jetstream_error(action, answer);
-  outcome.revision = jetstream_number(answer.object, "seq");
+  outcome.revision = number_member(answer.object, "seq");
   outcome.written = outcome.revision > 0;
   if (!outcome.written) co_return fail(Code::internal, action + ": JetStream's answer has no sequence number");
   co_return outcome;

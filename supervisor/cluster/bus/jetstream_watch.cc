@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/bus/jetstream.h"
 #include "supervisor/cluster/bus/kv_changes.h"
@@ -142,9 +143,9 @@ Task<bool> ConsumerRun::run() {
   }
   if (answer && answer->error_code != 0) state.last = {};
   if (!answer || answer->error_code != 0 || state.connects != connects) co_return false;
-  initial_ = jetstream_number(answer->object, "num_pending");
+  initial_ = number_member(answer->object, "num_pending");
   if (const auto delivered = answer->object.find("delivered"); delivered != answer->object.end())
-    initial_ += delivered->is_object() ? jetstream_number(*delivered, "consumer_seq") : 0;
+    initial_ += delivered->is_object() ? number_member(*delivered, "consumer_seq") : 0;
   heard_ = Monotonic::now();
   if (goes_on_ && initial_ == 0) {  // the server has lost the last message
     state.last = {};

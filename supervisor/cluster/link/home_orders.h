@@ -1,6 +1,6 @@
 // Orders of warderd to its warder-node about homes (node_messages.h: "claim", "fence", "other", "homes", "drain",
 // "lost", "seal_key", "open_key"). Those about homes are answered by the record in the cluster, not from memory.
-// Used by: home_mover.h, home_receiver.h, node_drain.h. Errors: unavailable: warder-node or the cluster cannot be
+// Used by: home_mover.h, home_receiver.h, moves.h. Errors: unavailable: warder-node or the cluster cannot be
 // reached, and the order may be done or not; denied: it was not done, with the reason.
 #pragma once
 #include <array>

@@ -8,6 +8,7 @@
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/base/unix_socket.h"
@@ -31,10 +32,8 @@ Error unavailable(std::string why) {
   return {Code::unavailable, 0, std::move(why), "ask the administrator: journalctl --unit=warder-node", {}};
 }
 
-std::string text_in(const Json& object, const char* key, size_t most) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? printable(found->get_ref<const std::string&>(), most)
-                                                     : std::string();
+std::string shown_text(const Json& object, const char* key, size_t most) {
+  return printable(text_member(object, key), most);
 }
 
 // Forgets a question when its task ends, also by cancellation.
@@ -48,7 +47,7 @@ struct Forgotten {
 };
 
 // The one member of an object; nullptr: it is another value.
-const Json* member(const Json& message, const char* key) {
+const Json* only_member(const Json& message, const char* key) {
   if (!message.is_object() || message.size() != 1) return nullptr;
   const auto found = message.find(key);
   return found != message.end() && found->is_object() ? &*found : nullptr;
@@ -94,18 +93,18 @@ Task<> NodeLink::serve(AsyncFd& socket) {
 }
 
 void NodeLink::take(const Json& message) {
-  if (const Json* found = member(message, "found")) return take_found(*found);
-  if (const Json* lease = member(message, "lease")) return take_lease(*lease);
-  if (member(message, "moved")) {
+  if (const Json* found = only_member(message, "found")) return take_found(*found);
+  if (const Json* lease = only_member(message, "lease")) return take_lease(*lease);
+  if (only_member(message, "moved")) {
     moves_++;
     return homes_.clear();
   }
-  if (member(message, "rules")) return rules_changed_();
-  if (const Json* told = member(message, "numbers")) return take_numbers(*told);
+  if (only_member(message, "rules")) return rules_changed_();
+  if (const Json* told = only_member(message, "numbers")) return take_numbers(*told);
   for (const char* kind : {"nodes", "homes", "placed", "forgotten"})
-    if (const Json* answer = member(message, kind)) return take_answer(*answer);
-  if (const Json* answer = member(message, "answer")) return take_done(*answer);
-  if (const Json* failed = member(message, "failed")) take_failure(*failed);
+    if (const Json* answer = only_member(message, kind)) return take_answer(*answer);
+  if (const Json* answer = only_member(message, "answer")) return take_done(*answer);
+  if (const Json* failed = only_member(message, "failed")) take_failure(*failed);
 }
 
 void NodeLink::take_failure(const Json& failed) {
@@ -115,19 +114,19 @@ void NodeLink::take_failure(const Json& failed) {
   const auto code = failed.find("denied");
   const bool is_denied = code != failed.end() && *code == true;
   if (auto ordered = ordered_.extract(number)) {
-    Error why = is_denied ? Error{Code::denied, 0, text_in(failed, "why", 300), {}, {}}
-                          : unavailable(text_in(failed, "why", 300));
-    if (auto remedy = text_in(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
+    Error why = is_denied ? Error{Code::denied, 0, shown_text(failed, "why", 300), {}, {}}
+                          : unavailable(shown_text(failed, "why", 300));
+    if (auto remedy = shown_text(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
     return ordered.mapped().resolve(tl::unexpected<Error>(std::move(why)));
   }
   if (auto question = questions_.extract(number)) {
-    Error why = unavailable(text_in(failed, "why", 300));
-    if (auto remedy = text_in(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
+    Error why = unavailable(shown_text(failed, "why", 300));
+    if (auto remedy = shown_text(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
     return question.mapped().resolve(tl::unexpected<Error>(std::move(why)));
   }
   if (auto asked = asked_.extract(number)) {
-    Error why = unavailable("the home of the workspace is not known: " + text_in(failed, "why", 300));
-    if (auto remedy = text_in(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
+    Error why = unavailable("the home of the workspace is not known: " + shown_text(failed, "why", 300));
+    if (auto remedy = shown_text(failed, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
     asked.mapped().answer.resolve(tl::unexpected<Error>(std::move(why)));
   }
 }
@@ -383,14 +382,14 @@ Task<Result<NodeLink::Opened>> NodeLink::open_with(Json request) {
     co_return tl::unexpected<Error>(unavailable("warder-node does not read its messages"));
   CO_TRY(const std::string answer, co_await read_first_line(loop_, socket, kMaxLine, kAnswerLimit));
   const auto message = parse_json(answer);
-  if (const Json* opened = message ? member(*message, "opened") : nullptr) {
-    Opened connection{std::move(socket), text_in(*opened, "boot", 64)};
+  if (const Json* opened = message ? only_member(*message, "opened") : nullptr) {
+    Opened connection{std::move(socket), shown_text(*opened, "boot", 64)};
     co_return connection;
   }
-  const Json* refused = message ? member(*message, "refused") : nullptr;
-  Error why = unavailable(refused ? text_in(*refused, "why", 300) : "warder-node sent an unknown answer");
+  const Json* refused = message ? only_member(*message, "refused") : nullptr;
+  Error why = unavailable(refused ? shown_text(*refused, "why", 300) : "warder-node sent an unknown answer");
   if (refused)
-    if (auto remedy = text_in(*refused, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
+    if (auto remedy = shown_text(*refused, "remedy", 300); !remedy.empty()) why.hint = std::move(remedy);
   co_return tl::unexpected<Error>(std::move(why));
 }
 

@@ -9,6 +9,7 @@
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
@@ -59,12 +60,6 @@ Result<Greeting> read_greeting(const NodeEnvelope& envelope) {
   if (!greeting.inbox.starts_with(fmt::format("{}{}.c.", kInboxRoot, envelope.from)))
     return fail(Code::invalid, envelope.kind + ".inbox: not of the sender");
   return greeting;
-}
-
-// The text of `key` in the body of "refused"; empty: absent.
-std::string text_in(const Json& body, const char* key) {
-  const auto found = body.is_object() ? body.find(key) : body.end();
-  return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // Subjects of JWTs may have any characters. A name that an envelope does not take is sent as its hash: it is the same
@@ -227,9 +222,9 @@ Task<Result<Carrier::Opened>> Carrier::ask(const OtherNode& node, const Purpose&
   if (accepted->from != node.name) co_return fail(Code::denied, "another node answered");
   if (accepted->kind == "refused") {
     CO_TRY(const Json body, parse_json(accepted->body));
-    if (text_in(body, "order") != id) co_return fail(Code::denied, "the answer is for another order");
+    if (text_member(body, "order") != id) co_return fail(Code::denied, "the answer is for another order");
     counts_.refused_there++;
-    co_return fail(Code::unavailable, text_in(body, "why"), text_in(body, "remedy"));
+    co_return fail(Code::unavailable, text_member(body, "why"), text_member(body, "remedy"));
   }
   CO_TRY(const Greeting greeting, read_greeting(*accepted));
   if (accepted->kind != "opened" || greeting.order != id)

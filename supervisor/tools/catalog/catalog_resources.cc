@@ -6,7 +6,7 @@
 
 #include "jail/language.h"
 #include "supervisor/base/json.h"
-#include "supervisor/tools/workspace_answers.h"
+#include "supervisor/base/percent.h"
 
 namespace tools {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/tenants/executions.h"
-#include "supervisor/tools/workspace_answers.h"
+#include "supervisor/tenants/resource_uris.h"
 
 namespace tools {
 namespace {
@@ -12,8 +12,8 @@ constexpr std::string_view kCodeName = "/code";
 }  // namespace
 
 std::optional<std::string> execution_of_code(std::string_view uri) {
-  if (!uri.starts_with(kExecutionScheme) || !uri.ends_with(kCodeName)) return std::nullopt;
-  uri.remove_prefix(kExecutionScheme.size());
+  if (!uri.starts_with(tenants::kExecutionScheme) || !uri.ends_with(kCodeName)) return std::nullopt;
+  uri.remove_prefix(tenants::kExecutionScheme.size());
   if (uri.size() < kCodeName.size()) return std::nullopt;
   uri.remove_suffix(kCodeName.size());
   return std::string(uri);

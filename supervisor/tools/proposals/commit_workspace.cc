@@ -5,7 +5,7 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/calls/audited_call.h"
 #include "supervisor/calls/call_approval.h"
-#include "supervisor/tools/proposals/proposal_answers.h"
+#include "supervisor/proposals/proposal_json.h"
 
 namespace tools {
 namespace {
@@ -149,22 +149,6 @@ void add_commit_workspace(const OperationRegistry& registry, calls::CallEnvironm
     return commit_workspace(calls, stores, client, requester, std::move(arguments));
   };
   registry.add({commit_workspace_definition(), work, nullptr});
-}
-
-Task<Json> conclude_proposal(proposals::ProposalStores& stores, const tenants::Requester& requester,
-                             proposals::Proposal proposal, jail::Outcome outcome, size_t diff_bytes) {
-  const policies::StagingRules rules = requester.policy->staging;
-  const auto tenant = requester.tenant;
-  auto store = co_await stores.of(tenant, rules);
-  if (!store) co_return proposal_json(proposal, {});
-  proposals::ProposalStores::count(*tenant, **store);
-  const std::string id = proposal.id;
-  std::string diff;
-  if (auto text = co_await (*store)->diff(id, diff_bytes)) diff = *std::move(text);
-  using Ended = proposals::ProposalStores::Ended;
-  const Ended how = outcome == jail::Outcome::ok ? Ended::well : Ended::badly;
-  proposal = co_await stores.conclude(tenant, *store, std::move(proposal), how, rules.commit);
-  co_return proposal_json(proposal, diff);
 }
 
 }  // namespace tools

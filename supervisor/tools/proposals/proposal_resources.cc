@@ -1,7 +1,7 @@
 #include "supervisor/tools/proposals/proposal_resources.h"
 
 #include "supervisor/base/json.h"
-#include "supervisor/tools/proposals/proposal_answers.h"
+#include "supervisor/proposals/proposal_json.h"
 
 namespace tools {
 namespace {
@@ -22,7 +22,7 @@ Task<Result<mcp::ResourcePage>> list_proposals(proposals::ProposalStores& stores
   CO_TRY(const auto store, co_await stores.of(requester->tenant, requester->policy->staging));
   for (const proposals::Proposal& proposal : store->list()) {
     mcp::Resource one;
-    one.uri = std::string(kProposalScheme) + proposal.id + kDiffEnd;
+    one.uri = std::string(proposals::kProposalScheme) + proposal.id + kDiffEnd;
     one.name = "proposal " + proposal.id + ", " + std::string(proposals::state_name(proposal.state));
     one.mime_type = "text/x-diff";
     page.resources.push_back(std::move(one));
@@ -43,8 +43,8 @@ Json whole_proposal(const proposals::Proposal& proposal) {
 Task<Result<std::vector<mcp::ResourceContents>>> read_proposal(proposals::ProposalStores& stores,
                                                                Result<tenants::Requester> requester, std::string uri) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
-  if (!uri.starts_with(kProposalScheme)) co_return no_such_proposal();
-  std::string id = uri.substr(sizeof kProposalScheme - 1);
+  if (!uri.starts_with(proposals::kProposalScheme)) co_return no_such_proposal();
+  std::string id = uri.substr(sizeof proposals::kProposalScheme - 1);
   const bool wants_diff = id.ends_with(kDiffEnd);
   if (wants_diff) id.resize(id.size() - (sizeof kDiffEnd - 1));
   CO_TRY(const auto store, co_await stores.of(requester->tenant, requester->policy->staging));
@@ -73,9 +73,9 @@ mcp::ResourceProvider proposal_resources(const tenants::RequesterOf& requester_o
   provider.read = [requester_of, &stores](mcp::RequestContext& context, std::string uri) {
     return read_proposal(stores, requester_of(context), std::move(uri));
   };
-  provider.prefixes = {kProposalScheme};
+  provider.prefixes = {proposals::kProposalScheme};
   mcp::ResourceTemplate diff;
-  diff.uri_template = std::string(kProposalScheme) + "{id}/diff";
+  diff.uri_template = std::string(proposals::kProposalScheme) + "{id}/diff";
   diff.name = "proposal";
   diff.description = "What a staged execution wants to change, as a unified diff; without /diff as JSON";
   diff.mime_type = "text/x-diff";

@@ -2,7 +2,6 @@
 
 #include "supervisor/base/fields.h"
 #include "supervisor/tools/skills/skill_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {

@@ -9,8 +9,9 @@
 #include "supervisor/base/base64.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/media_type.h"
+#include "supervisor/tenants/resource_uris.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -101,7 +102,7 @@ SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<tenants
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(std::string cursor, text_param(params, "cursor"));
   CO_TRY(skills::Library library, library_of(skills, requester));
-  if (uri.starts_with(kWorkspaceScheme)) {  // one method for skills and workspaces
+  if (uri.starts_with(tenants::kWorkspaceScheme)) {  // one method for skills and workspaces
     auto folder = co_await read_workspace_folder(*requester->tenant, std::move(uri), std::move(cursor));
     co_return folder;
   }

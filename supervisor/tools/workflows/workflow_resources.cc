@@ -6,7 +6,6 @@
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -80,7 +79,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_of(workflows::WorkflowStor
   auto reading = slash == rest.npos ? read_workflow(store, std::move(id))
                                     : read_step_value(store, std::move(id), rest.substr(slash + 1));
   CO_TRY(std::string text, co_await std::move(reading));
-  co_return json_contents(std::move(uri), std::move(text));
+  co_return mcp::json_contents(std::move(uri), std::move(text));
 }
 
 Task<Result<mcp::ResourcePage>> list_of(workflows::WorkflowStore& store, Result<tenants::Requester> requester) {

@@ -4,9 +4,10 @@
 #include "supervisor/base/busy_time.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/media_type.h"
+#include "supervisor/tenants/resource_uris.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -19,7 +20,7 @@ enum class Encoding { any, text, base64 };
 
 struct FileOrder {
   std::string filename;
-  std::optional<KeptOutput> kept;  // set: read this and not `path`
+  std::optional<tenants::KeptOutput> kept;  // set: read this and not `path`
   RelativePath path;
   uint64_t offset = 0;
   std::optional<size_t> limit;
@@ -37,7 +38,7 @@ Result<FileOrder> read_file_order(tenants::Tenant& tenant, const Json& arguments
   }
   TRY(std::string encoding, in.one_of("encoding", {"auto", "utf-8", "base64"}, "auto"));
   CHECKED(in.done());
-  TRY(order.kept, parse_kept_output(order.filename));
+  TRY(order.kept, tenants::parse_kept_output(order.filename));
   if (!order.kept) {
     TRY(order.path, workspace_path(tenant, order.filename));
     order.filename = order.path.text();

@@ -1,8 +1,9 @@
 #include "supervisor/tools/workspace/resource_changes.h"
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/percent.h"
 #include "supervisor/tenants/requester.h"
-#include "supervisor/tools/workspace_answers.h"
+#include "supervisor/tenants/resource_uris.h"
 
 namespace tools {
 namespace {
@@ -29,7 +30,7 @@ ResourceChanges::ResourceChanges(Loop& loop, mcp::Server& server) : server_(serv
 ResourceChanges::~ResourceChanges() = default;
 
 void ResourceChanges::updated(const tenants::Tenant& tenant, const std::string& path) {
-  server_.resource_updated(std::string(kWorkspaceScheme) + encode_percent(path), members_of(tenant));
+  server_.resource_updated(std::string(tenants::kWorkspaceScheme) + encode_percent(path), members_of(tenant));
 }
 
 void ResourceChanges::tell(const tenants::Tenant& tenant, const tenants::Changes& changes) {
@@ -52,8 +53,8 @@ void ResourceChanges::tell(const tenants::Tenant& tenant, const std::string& fil
 
 std::shared_ptr<mcp::ResourceWatch> ResourceChanges::watch(const std::shared_ptr<tenants::Tenant>& tenant,
                                                            const std::string& uri) {
-  if (!watches_ || !uri.starts_with(kWorkspaceScheme)) return nullptr;
-  const auto decoded = decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size()));
+  if (!watches_ || !uri.starts_with(tenants::kWorkspaceScheme)) return nullptr;
+  const auto decoded = decode_percent(std::string_view(uri).substr(tenants::kWorkspaceScheme.size()));
   if (!decoded) return nullptr;
   const auto path = RelativePath::parse(*decoded);
   return path ? watches_->watch(tenant, *path) : nullptr;

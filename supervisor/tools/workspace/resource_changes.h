@@ -7,7 +7,7 @@
 #include <string>
 
 #include "supervisor/mcp/server.h"
-#include "supervisor/tenants/changes.h"
+#include "supervisor/tenants/index/changes.h"
 #include "supervisor/tools/workspace/file_watches.h"
 
 namespace tools {

@@ -1,6 +1,6 @@
 #include "supervisor/base/json.h"
+#include "supervisor/tenants/resource_uris.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -26,16 +26,17 @@ Task<Result<mcp::Completion>> complete_path(tenants::Tenant& tenant, std::string
 Task<Result<mcp::Completion>> complete_workspace(Result<tenants::Requester> requester, mcp::CompletionRequest asked) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   tenants::Tenant& tenant = *requester->tenant;
-  if (asked.kind == mcp::CompletionRequest::Kind::resource && asked.reference == kWorkspaceTemplate &&
+  if (asked.kind == mcp::CompletionRequest::Kind::resource && asked.reference == tenants::kWorkspaceTemplate &&
       asked.argument == "path") {
     auto found = co_await complete_path(tenant, std::move(asked.value));
     co_return found;
   }
   mcp::Completion completion;
   std::vector<std::string> all = {"stdout", "stderr", "stats", "result", "code"};
-  if (asked.reference == kSessionTemplate && asked.argument == "session_id") {
+  if (asked.reference == tenants::kSessionTemplate && asked.argument == "session_id") {
     CO_TRY(all, tenant.sessions().list());
-  } else if (asked.reference != kOutputTemplate || (asked.argument != "stream" && asked.argument != "execution_id")) {
+  } else if (asked.reference != tenants::kOutputTemplate ||
+             (asked.argument != "stream" && asked.argument != "execution_id")) {
     co_return fail(Code::not_found, "this reference or argument is not known");
   }
   if (asked.argument == "execution_id") all = tenant.executions().newest(kMaxPathsOffered);

@@ -1,7 +1,8 @@
 #include "supervisor/tools/workspace/workspace_paths.h"
 
 #include "supervisor/base/log.h"
-#include "supervisor/tools/workspace_answers.h"
+#include "supervisor/base/percent.h"
+#include "supervisor/tenants/resource_uris.h"
 
 namespace tools {
 namespace {
@@ -43,7 +44,7 @@ Result<RelativePath> workspace_path(tenants::Tenant& tenant, std::string_view wr
   if (written.empty()) return RelativePath::parse(written);
   std::string decoded;
   std::string_view path = written;
-  for (const std::string_view scheme : {kWorkspaceScheme, kFileScheme}) {
+  for (const std::string_view scheme : {tenants::kWorkspaceScheme, kFileScheme}) {
     if (!written.starts_with(scheme)) continue;
     TRY(decoded, decode_percent(written.substr(scheme.size())));
     path = decoded;

@@ -4,13 +4,15 @@
 
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
-#include "supervisor/tools/execution/background.h"
+#include "supervisor/base/media_type.h"
+#include "supervisor/base/percent.h"
+#include "supervisor/runs/background.h"
+#include "supervisor/tenants/resource_uris.h"
 #include "supervisor/tools/execution/execution_account.h"
 #include "supervisor/tools/execution/execution_code.h"
 #include "supervisor/tools/workflows/workflow_resources.h"
 #include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -56,23 +58,23 @@ Task<Result<mcp::ResourcePage>> list_of(Result<tenants::Requester> requester, st
 }
 
 Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Requester> requester,
-                                                         journal::Journal& journal, ExecutionStores stores,
+                                                         journal::Journal& journal, runs::ExecutionStores stores,
                                                          const executions::RecentCode& recent, std::string uri) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   if (auto execution = account_of_uri(uri)) {
     CO_TRY(std::string text, co_await read_account(journal, requester->tenant->name(), *std::move(execution)));
-    co_return json_contents(std::move(uri), std::move(text));
+    co_return mcp::json_contents(std::move(uri), std::move(text));
   }
-  if (auto execution = execution_of_result(uri)) {
-    auto reading = check_chosen_id(*execution)
-                       ? read_named_result(stores, requester->tenant->name(), *std::move(execution))
-                       : read_result(stores.background, requester->tenant->name(), *std::move(execution));
+  if (auto execution = runs::execution_of_result(uri)) {
+    auto reading = runs::check_chosen_id(*execution)
+                       ? runs::read_named_result(stores, requester->tenant->name(), *std::move(execution))
+                       : runs::read_result(stores.background, requester->tenant->name(), *std::move(execution));
     CO_TRY(std::string text, co_await std::move(reading));
-    co_return json_contents(std::move(uri), std::move(text));
+    co_return mcp::json_contents(std::move(uri), std::move(text));
   }
   if (auto execution = execution_of_code(uri)) {
     CO_TRY(std::string text, read_code(recent, requester->tenant->name(), *execution));
-    co_return json_contents(std::move(uri), std::move(text));
+    co_return mcp::json_contents(std::move(uri), std::move(text));
   }
   auto contents = co_await read_resource(*requester->tenant, std::move(uri));
   co_return contents;
@@ -99,21 +101,22 @@ Result<std::string> whole(Result<tenants::FileRange> range) {
 
 Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
   const NamedWork named_work(LoopWork::workspace, &tenant.name());
-  TRY(auto kept, parse_kept_output(uri));
+  TRY(auto kept, tenants::parse_kept_output(uri));
   if (kept) return whole(tenant.executions().read(kept->execution, kept->stream, 0, kMaxResourceBytes));
-  if (uri.starts_with(kSessionScheme)) return tenant.sessions().read(uri.substr(kSessionScheme.size()));
-  if (!uri.starts_with(kWorkspaceScheme))
+  if (uri.starts_with(tenants::kSessionScheme))
+    return tenant.sessions().read(uri.substr(tenants::kSessionScheme.size()));
+  if (!uri.starts_with(tenants::kWorkspaceScheme))
     return fail(Code::not_found, "this resource does not exist",
                 "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code and "
                 "session:///<session_id>");
-  TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
+  TRY(std::string name, decode_percent(std::string_view(uri).substr(tenants::kWorkspaceScheme.size())));
   TRY(RelativePath path, RelativePath::parse(name));
   return whole(tenant.workspace().read(path, 0, kMaxResourceBytes));
 }
 
 }  // namespace
 
-void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, ExecutionStores stores,
+void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, runs::ExecutionStores stores,
                          workflows::WorkflowStore& workflows) {
   auto that_changes = [&changes](FileWork* work) {
     return [&changes, work](const tenants::Requester& requester, Json arguments) {
@@ -132,12 +135,12 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
   auto remove = [stores, &workflows, delete_file = that_changes(delete_workspace_file)](
                     const tenants::Requester& requester, Json arguments) {
     const std::string named = arguments.value("filename", "");
-    if (auto execution = execution_of_uri(named)) {
-      if (check_chosen_id(*execution)) {
+    if (auto execution = runs::execution_of_uri(named)) {
+      if (runs::check_chosen_id(*execution)) {
         tasks::TaskOwner owner{requester.tenant->name(), requester.principal.name()};
-        return cancel_named(stores, std::move(owner), *std::move(execution));
+        return runs::cancel_named(stores, std::move(owner), *std::move(execution));
       }
-      return ready(delete_execution(stores.background, stores.executions, requester.tenant->name(), *execution));
+      return ready(runs::delete_execution(stores.background, stores.executions, requester.tenant->name(), *execution));
     }
     if (auto workflow = workflow_of_uri(named)) return delete_workflow(workflows, requester, *std::move(workflow));
     return delete_file(requester, std::move(arguments));
@@ -155,7 +158,7 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
     CO_TRY(std::vector<std::string> sessions, tenant.sessions().list());
     for (const std::string& id : sessions) {
       mcp::Resource log;
-      log.uri = std::string(kSessionScheme) + id;
+      log.uri = std::string(tenants::kSessionScheme) + id;
       log.name = "session " + id;
       log.mime_type = "application/json";
       page.resources.push_back(std::move(log));
@@ -165,7 +168,7 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
     const tenants::Entry& entry = listing.entries[i];
     if (entry.kind != tenants::FileKind::file || valid_utf8(entry.path) != entry.path) continue;  // no URI can name it
     mcp::Resource resource;
-    resource.uri = std::string(kWorkspaceScheme) + encode_percent(entry.path);
+    resource.uri = std::string(tenants::kWorkspaceScheme) + encode_percent(entry.path);
     resource.name = entry.path;
     resource.size = entry.size;
     page.resources.push_back(std::move(resource));
@@ -177,7 +180,7 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
 
 Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri, std::string cursor) {
   CO_TRY(size_t begin, parse_cursor(cursor));
-  CO_TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
+  CO_TRY(std::string name, decode_percent(std::string_view(uri).substr(tenants::kWorkspaceScheme.size())));
   while (name.ends_with('/')) name.pop_back();
   RelativePath folder;
   if (!name.empty()) {
@@ -193,7 +196,7 @@ Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string ur
     const tenants::Entry& entry = listing.entries[i];
     const bool is_folder = entry.kind == tenants::FileKind::directory;
     if ((!is_folder && entry.kind != tenants::FileKind::file) || valid_utf8(entry.path) != entry.path) continue;
-    Json one = {{"uri", std::string(kWorkspaceScheme) + encode_percent(entry.path)},
+    Json one = {{"uri", std::string(tenants::kWorkspaceScheme) + encode_percent(entry.path)},
                 {"name", entry.path.substr(entry.path.rfind('/') + 1)}};
     if (is_folder) one["mimeType"] = kFolderType;
     if (!is_folder) one["size"] = entry.size;
@@ -208,8 +211,8 @@ Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string ur
 
 // The folder's listing, as list_workspace_files answers; empty: the URI names no folder.
 Task<std::optional<mcp::ResourceContents>> read_folder(tenants::Tenant& tenant, const std::string& uri) {
-  if (!uri.starts_with(kWorkspaceScheme)) co_return std::nullopt;
-  auto name = decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size()));
+  if (!uri.starts_with(tenants::kWorkspaceScheme)) co_return std::nullopt;
+  auto name = decode_percent(std::string_view(uri).substr(tenants::kWorkspaceScheme.size()));
   if (!name) co_return std::nullopt;
   while (name->ends_with('/')) name->pop_back();
   Json arguments = {{"subpath", name->empty() ? "." : *name}};
@@ -234,7 +237,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
   }
   CO_TRY(std::string bytes, std::move(read));
   mcp::ResourceContents contents;
-  contents.mime_type = uri.starts_with(kSessionScheme) ? "application/json" : mime_type(uri, bytes);
+  contents.mime_type = uri.starts_with(tenants::kSessionScheme) ? "application/json" : mime_type(uri, bytes);
   if (is_text(bytes)) {
     contents.data = std::move(bytes);
   } else {
@@ -248,7 +251,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
 }
 
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
-                                          ExecutionStores stores, const executions::RecentCode& recent) {
+                                          runs::ExecutionStores stores, const executions::RecentCode& recent) {
   mcp::ResourceProvider provider;
   provider.list = [requester_of](mcp::RequestContext& context, std::string cursor) {
     return list_of(requester_of(context), std::move(cursor));
@@ -257,19 +260,20 @@ mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_
     return read_of(requester_of(context), journal, stores, recent, std::move(uri));
   };
   mcp::ResourceTemplate file;
-  file.uri_template = kWorkspaceTemplate;
+  file.uri_template = tenants::kWorkspaceTemplate;
   file.name = "workspace file";
   file.description = "A file of the workspace";
   mcp::ResourceTemplate output;
-  output.uri_template = kOutputTemplate;
+  output.uri_template = tenants::kOutputTemplate;
   output.name = "kept output";
   output.description =
       "The whole output of an execution; as `stats`, its usage and the data that stayed out of the context; as "
       "`result`, the answer of a background execution";
   provider.changes = mcp::ResourceProvider::Changes::told;
-  provider.prefixes = {std::string(kWorkspaceScheme), std::string(kExecutionScheme), std::string(kSessionScheme)};
+  provider.prefixes = {std::string(tenants::kWorkspaceScheme), std::string(tenants::kExecutionScheme),
+                       std::string(tenants::kSessionScheme)};
   mcp::ResourceTemplate session;
-  session.uri_template = kSessionTemplate;
+  session.uri_template = tenants::kSessionTemplate;
   session.name = "session log";
   session.description = "The log of a session: tasks, state files, checkpoint";
   session.mime_type = "application/json";

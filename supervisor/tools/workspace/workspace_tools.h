@@ -1,5 +1,5 @@
-// The workspace tools: four MCP tools and resources, for the files of the caller's tenant. Each tool has its own file;
-// workspace_answers.h has their common parts. Source: tenants::Workspace, kept output, session logs, the journal.
+// The workspace tools: four MCP tools and resources, for the files of the caller's tenant. Each tool has its own file.
+// Source: tenants::Workspace, kept output, session logs, the journal.
 // Used by: supervisor/daemon/. Each tool checks its own arguments and answers `{success: true, ...}`.
 #pragma once
 #include <functional>
@@ -10,8 +10,8 @@
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/runs/named_execution.h"
 #include "supervisor/tenants/requester.h"
-#include "supervisor/tools/execution/named_execution.h"
 #include "supervisor/tools/operation.h"
 #include "supervisor/workflows/workflow_store.h"
 
@@ -21,12 +21,12 @@ class ResourceChanges;
 // Adds the four tools. `changes` must outlive all calls.
 // delete_workspace_file also cancels background executions and those with an id that their client chose, and removes
 // workflows.
-void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, ExecutionStores stores,
+void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, runs::ExecutionStores stores,
                          workflows::WorkflowStore& workflows);
 // Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code and session:///<session_id>.
 // `journal` the stores and `recent` must outlive the server.
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
-                                          ExecutionStores stores, const executions::RecentCode& recent);
+                                          runs::ExecutionStores stores, const executions::RecentCode& recent);
 
 // The entries of the folder workspace:///path, as the protocol's resources/directory/read wants them: {resources,
 // nextCursor?}; a folder has the type inode/directory. `tenant` must outlive the task. Errors: invalid, not_found.

@@ -1,0 +1,24 @@
+#include "supervisor/base/json_members.h"
+
+#include "supervisor/base/json_value.h"
+
+const Json* find_member(const Json& object, std::string_view key) {
+  const auto found = object.find(key);  // of a value that is no object: end()
+  return found == object.end() ? nullptr : &*found;
+}
+
+const Json& member(const Json& object, std::string_view key) {
+  static const Json kNull;
+  const Json* found = find_member(object, key);
+  return found ? *found : kNull;
+}
+
+std::string text_member(const Json& object, std::string_view key) {
+  const Json* found = find_member(object, key);
+  return found && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+uint64_t number_member(const Json& object, std::string_view key) {
+  const Json* found = find_member(object, key);
+  return found && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
+}

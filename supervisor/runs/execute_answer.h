@@ -1,0 +1,53 @@
+// ExecuteAnswer: the parts of an answer of execute_code. The answer has one text block of compact JSON, image blocks,
+// links to created files, and the receipt in _meta. Used by: code_execution.cc, fan_out.cc, execute.cc.
+// Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
+// outcome, and execution_id if the execution began; with the outcome internal may_have_run; session, stderr,
+// exit_status, signal, usage, egress, files, proposal, changed_meanwhile, truncated, clamped, notes if they are not
+// empty; in a refusal code. `success` is about the program, the protocol's isError about the tool: they differ if the
+// policy takes the exit status 1 of a shell program for an answer.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "jail/execution.h"
+#include "policies/limits.h"
+#include "policies/policy.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/egress/egress_entry.h"
+#include "supervisor/mcp/content.h"
+#include "supervisor/tenants/index/changes.h"
+
+namespace runs {
+
+// call: a whole answer. branch: an element of the answer of a fan-out (fan_out.h): without `success`, which `outcome`
+// says, without execution_time_ms, which `usage` says, and without empty output.
+enum class AnswerForm { call, branch };
+
+struct ExecuteAnswer {
+  std::string execution_id;
+  const jail::Report* report = nullptr;
+  AnswerForm form = AnswerForm::call;
+  std::string result;  // report->value as JSON text, if the value is large; report->value may be null then
+  const tenants::Changes* changes = nullptr;    // nullptr: not known
+  const tenants::Changes* meanwhile = nullptr;  // while another execution ran; nullptr: absent
+  std::vector<policies::Clamp> clamped;
+  std::optional<Error> quota;                   // the error of the outcome `disk` if the workspace is full
+  Json session;                                 // the call's session: {name, ...}; null: no session
+  std::optional<egress::EgressTotals> network;  // what the code did with its network; nullopt: absent
+  Json proposal;                                // of a staged workspace: {id, state, ...}; null: absent
+  std::vector<jail::GuestImage> images;         // from the guest, and from files that the program wrote
+  policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // other languages than shell: error
+  std::vector<std::string> notes;                                   // sentences for the agent, beside the result
+};
+mcp::ToolResult make_answer(const ExecuteAnswer& answer);
+// The value of `clamped`: [{name, asked, given}].
+Json clamped_json(const std::vector<policies::Clamp>& clamped);
+
+// The answer in the same form, for a call without a program's report. If the program did not run, the codes denied,
+// exhausted, invalid and not_found have the outcome `denied`. All other errors have the outcome `internal` and the key
+// `may_have_run`. `execution_id` is empty for an execution that never began: the journal has no entry for it.
+enum class ProgramRan { no, maybe };
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, ProgramRan ran = ProgramRan::no,
+                             AnswerForm form = AnswerForm::call);
+
+}  // namespace runs

@@ -1,0 +1,64 @@
+#include "supervisor/runs/execution_network.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/json_value.h"
+#include "supervisor/calls/audited_call.h"
+#include "supervisor/calls/call_approval.h"
+
+namespace runs {
+namespace {
+
+calls::Target target_of(const egress::EgressEntry& entry) {
+  return {"egress", fmt::format("{}:{}", entry.host, entry.port)};
+}
+
+calls::PersonsQuestion question_about(const egress::EgressEntry& entry) {
+  calls::PersonsQuestion question;
+  question.tool = fmt::format("network: {} {}:{}", entry.method, entry.host, entry.port);
+  question.rule = entry.rule;
+  question.given = {{"method", entry.method}, {"host", entry.host}, {"port", entry.port}};
+  if (!entry.path.empty()) question.given["path"] = entry.path;
+  return question;
+}
+
+}  // namespace
+
+ExecutionNetwork::ExecutionNetwork(egress::EgressLink& link, calls::CallEnvironment& environment,
+                                   const calls::CallContext& caller)
+    : link_(link),
+      environment_(environment),
+      caller_(caller),
+      rules_(caller.policy->egress),
+      access_(environment.loop, link, rules_, *this) {}
+
+Task<Result<>> ExecutionNetwork::prepare() {
+  if (!is_on()) co_return Result<>{};
+  CO_TRY(secrets_, co_await link_.read_secrets(rules_));
+  co_return Result<>{};
+}
+
+void ExecutionNetwork::begin(int listener) {
+  const auto begun = access_.begin(listener, secrets_);
+  unfit_ = begun ? std::string() : begun.error().what;
+}
+
+Task<> ExecutionNetwork::finish() { totals_ = co_await access_.finish(); }
+
+void ExecutionNetwork::note(const egress::EgressEntry& entry) {
+  traces::OpenSpan span(environment_.spans, caller_.trace, traces::SpanKind::client, "egress");
+  calls::AuditedCall audited(environment_.journal, span, caller_, target_of(entry), "egress");
+  const Json shape = egress::audit_shape(entry);
+  for (const auto& [key, value] : shape.items()) audited.set(key.c_str(), value);
+}
+
+Task<bool> ExecutionNetwork::ask(egress::EgressEntry entry) {
+  traces::OpenSpan span(environment_.spans, caller_.trace, traces::SpanKind::internal, "approval");
+  calls::AuditedCall audited(environment_.journal, span, caller_, target_of(entry), "approval");
+  calls::PersonsQuestion question = question_about(entry);
+  const Json exact = question.given;
+  auto verdict = co_await calls::ask_person(environment_, caller_, audited, std::move(question), exact);
+  co_return verdict && verdict->kind == calls::ApprovalVerdict::Kind::approved;
+}
+
+}  // namespace runs

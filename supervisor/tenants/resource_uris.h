@@ -1,0 +1,28 @@
+// URIs of the resources of a tenant: files of its workspace, kept output of its executions, logs of its sessions.
+// Used by: supervisor/runs/, supervisor/tools/. Errors: invalid, not_found.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "supervisor/base/result.h"
+#include "supervisor/tenants/executions.h"
+
+namespace tenants {
+
+constexpr std::string_view kWorkspaceScheme = "workspace:///";
+constexpr std::string_view kWorkspaceTemplate = "workspace:///{+path}";
+constexpr std::string_view kSessionScheme = "session:///";
+constexpr std::string_view kSessionTemplate = "session:///{session_id}";
+constexpr std::string_view kExecutionScheme = "exec:///";
+constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
+
+// KeptOutput: the kept output that a URI names, for example exec:///<execution_id>/stdout.
+struct KeptOutput {
+  std::string execution;
+  Stream stream;
+};
+// Empty if `name` does not begin with exec:///. Errors: invalid, not_found.
+Result<std::optional<KeptOutput>> parse_kept_output(std::string_view name);
+
+}  // namespace tenants
