@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/egress/secret_filter.h"
 
 namespace egress {
@@ -18,13 +19,6 @@ constexpr std::string_view kOfConnection[] = {"connection",
                                               "upgrade",
                                               "expect"};
 
-std::string lower_name(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
-  return lower;
-}
-
 // The names in the Connection headers: they are of this connection, too.
 std::vector<std::string> named_by_connection(const http::Headers& fields) {
   std::vector<std::string> names;
@@ -33,7 +27,7 @@ std::vector<std::string> named_by_connection(const http::Headers& fields) {
     std::string word;
     for (const char c : value + ",") {
       if (c == ',' || c == ' ' || c == '\t') {
-        if (!word.empty()) names.push_back(lower_name(std::exchange(word, {})));
+        if (!word.empty()) names.push_back(lower_case(std::exchange(word, {})));
       } else {
         word += c;
       }
@@ -51,7 +45,7 @@ bool is_of_connection(const std::string& name, const std::vector<std::string>& n
 
 http::Headers forwarded_headers(const http::Headers& fields, std::string_view secret_header) {
   const auto named = named_by_connection(fields);
-  const std::string secret = lower_name(secret_header);
+  const std::string secret = lower_case(secret_header);
   http::Headers headers;
   for (const auto& [name, value] : fields) {
     if (is_of_connection(name, named) || name == "host" || name == "content-length") continue;

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/trimmed.h"
 #include "supervisor/http/resolver.h"
@@ -170,8 +169,7 @@ void Exchange::State::note_header(std::string_view line) {
   }
   const size_t colon = line.find(':');
   if (colon == line.npos) return;
-  std::string name(line.substr(0, colon));
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string name = lower_case(line.substr(0, colon));
   head.headers.emplace_back(std::move(name), trimmed(line.substr(colon + 1)));
 }
 

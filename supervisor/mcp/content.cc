@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/media_type.h"
 
 namespace mcp {
 
@@ -173,6 +175,21 @@ void append_tool_result(std::string& members, const ToolResult& result, Version 
     append_key(members, "isError");
     members += "true";
   }
+}
+
+std::vector<ResourceContents> file_contents(std::string uri, std::string mime_type, std::string bytes) {
+  ResourceContents contents;
+  contents.mime_type = std::move(mime_type);
+  if (is_text(bytes)) {
+    contents.data = std::move(bytes);
+  } else {
+    contents.kind = ResourceContents::Kind::blob;
+    contents.data = to_base64(bytes);
+  }
+  contents.uri = std::move(uri);
+  std::vector<ResourceContents> one;
+  one.push_back(std::move(contents));
+  return one;
 }
 
 std::vector<ResourceContents> json_contents(std::string uri, std::string text) {

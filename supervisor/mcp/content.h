@@ -43,6 +43,8 @@ struct ResourceContents {
 };
 // The contents of a resource that is JSON text.
 std::vector<ResourceContents> json_contents(std::string uri, std::string text);
+// The contents of a resource that is a file: text, or base64 of other bytes.
+std::vector<ResourceContents> file_contents(std::string uri, std::string mime_type, std::string bytes);
 using Block = std::variant<Text, Image, Audio, ResourceLink, ResourceContents>;
 
 // The answer to tools/call. `is_error`: the tool could not do its task, and `content` says why, in words for the model.

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/http/client.h"
@@ -55,8 +55,7 @@ Result<std::vector<Mirrored>> read_mirrored(const Json& schema) {
     return fail(Code::invalid, "x-mcp-header is at a place without an argument, or too often");
   std::set<std::string> names;
   for (const auto& one : all) {
-    std::string name = one.header;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::string name = lower_case(one.header);
     if (!names.insert(name).second) return fail(Code::invalid, "two arguments have the same x-mcp-header");
   }
   return all;

@@ -3,8 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "supervisor/base/ascii.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 
@@ -27,8 +26,8 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   text = std::move(all.append(text, begin));
 }
 
-bool sounds_secret(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+bool sounds_secret(std::string_view written) {
+  const std::string name = lower_case(written);
   for (const char* word : {"auth", "cookie", "key", "pass", "secret", "token"})
     if (name.find(word) != name.npos) return true;
   return false;

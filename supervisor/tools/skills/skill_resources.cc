@@ -6,7 +6,6 @@
 
 #include "skills/front_matter.h"
 #include "skills/name.h"
-#include "supervisor/base/base64.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/media_type.h"
@@ -151,18 +150,8 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_skill_file(skill_stores::T
   const auto found = find_at(library, place);
   if (!found) co_return no_such("No skill has this URI", uri);
   CO_TRY(std::string bytes, library.read(*found, place->path));
-  mcp::ResourceContents contents;
-  contents.mime_type = mime_type(uri, bytes);
-  if (is_text(bytes)) {
-    contents.data = std::move(bytes);
-  } else {
-    contents.kind = mcp::ResourceContents::Kind::blob;
-    contents.data = to_base64(bytes);
-  }
-  contents.uri = std::move(uri);
-  std::vector<mcp::ResourceContents> all;
-  all.push_back(std::move(contents));
-  co_return all;
+  std::string type(mime_type(uri, bytes));
+  co_return mcp::file_contents(std::move(uri), std::move(type), std::move(bytes));
 }
 
 // The text of a prompt: the text of SKILL.md, then the user's task.

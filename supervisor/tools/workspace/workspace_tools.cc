@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/media_type.h"
 #include "supervisor/base/percent.h"
@@ -236,18 +235,8 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
     }
   }
   CO_TRY(std::string bytes, std::move(read));
-  mcp::ResourceContents contents;
-  contents.mime_type = uri.starts_with(tenants::kSessionScheme) ? "application/json" : mime_type(uri, bytes);
-  if (is_text(bytes)) {
-    contents.data = std::move(bytes);
-  } else {
-    contents.kind = mcp::ResourceContents::Kind::blob;
-    contents.data = to_base64(bytes);
-  }
-  contents.uri = std::move(uri);
-  std::vector<mcp::ResourceContents> all;
-  all.push_back(std::move(contents));
-  co_return all;
+  std::string type(uri.starts_with(tenants::kSessionScheme) ? "application/json" : mime_type(uri, bytes));
+  co_return mcp::file_contents(std::move(uri), std::move(type), std::move(bytes));
 }
 
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <utility>
 
+#include "supervisor/base/ascii.h"
+
 namespace admin {
 namespace {
 
@@ -19,16 +21,10 @@ std::optional<uint64_t> unless_zero(uint64_t value) {
   return value > 0 && value != kNotMeasured ? std::optional(value) : std::nullopt;
 }
 
-std::string in_lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
-}
-
 bool fits_words(const TopRow& row, const std::string& words) {
   const std::string all =
-      in_lower_case(row.id + '\n' + row.tenant + '\n' + row.user + '\n' + row.language + '\n' + row.state);
-  std::istringstream parts(in_lower_case(words));
+      lower_case(row.id + '\n' + row.tenant + '\n' + row.user + '\n' + row.language + '\n' + row.state);
+  std::istringstream parts(lower_case(words));
   for (std::string word; parts >> word;)
     if (all.find(word) == all.npos) return false;
   return true;
