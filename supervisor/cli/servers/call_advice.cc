@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "supervisor/base/indented_json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/cli/admin/policies/policy_documents.h"
 #include "supervisor/cli/servers/drop_ins.h"
@@ -207,7 +208,7 @@ Result<std::vector<WrittenRule>> write_call_rule(const ParsedCommand& given, con
     WrittenRule one;
     one.file = own + "/" + name + ".json";
     if (first.file == one.file) {
-      one.before = indented(first.value);
+      one.before = indented_json(first.value);
     } else {
       one.hides = first.file;
     }
@@ -217,7 +218,7 @@ Result<std::vector<WrittenRule>> write_call_rule(const ParsedCommand& given, con
     rules.insert(rules.begin(), call_rule(server, verdict));
     if (!changed.contains("calls")) changed["calls"] = Json::object();
     changed["calls"]["rules"] = std::move(rules);
-    if (auto done = write_policy(one.file, indented(changed)); !done) {
+    if (auto done = write_policy(one.file, indented_json(changed)); !done) {
       CHECKED(undo_call_rule(written));
       return tl::unexpected<Error>(std::move(done).error());
     }
@@ -233,14 +234,14 @@ Result<std::vector<RemovedRule>> remove_call_rule(const ParsedCommand& given, co
   std::vector<WrittenRule> written;
   std::vector<RemovedRule> removed;
   for (const auto& document : documents_with_rule(store, rule_name(server))) {
-    WrittenRule one{document.file, indented(document.value), {}};
+    WrittenRule one{document.file, indented_json(document.value), {}};
     Json changed = document.value;
     changed["calls"]["rules"] = without_rule(changed["calls"]["rules"], rule_name(server));
     const std::string name = std::filesystem::path(one.file).stem();
     RemovedRule rule{one.file, copied_from(store, name, changed)};
     Result<> done{};
     if (rule.shown.empty()) {
-      done = write_policy(one.file, indented(changed));
+      done = write_policy(one.file, indented_json(changed));
     } else if (::unlink(one.file.c_str()) < 0) {
       done = fail_errno(errno, "remove " + one.file);
     }

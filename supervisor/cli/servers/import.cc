@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "supervisor/base/indented_json.h"
 #include "supervisor/base/json.h"
 #include "supervisor/cli/servers/add.h"
 #include "supervisor/cli/servers/client_file.h"
@@ -99,7 +100,7 @@ void print_for_administrator(const std::vector<ClientServer>& servers) {
   cli::print_text(stderr,
                   "this user has no own daemon. An administrator can run this command with this file, or write "
                   "these lines to /etc/warder/warderd.json.d/50-servers.json:\n");
-  cli::print_text(stdout, indented(Json{{"servers", entries}}));
+  cli::print_text(stdout, indented_json(Json{{"servers", entries}}));
 }
 
 }  // namespace

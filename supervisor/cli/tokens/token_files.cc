@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "supervisor/base/indented_json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 
@@ -95,7 +96,7 @@ Result<> TokenFiles::write(const std::string& name, const Json& entry) const {
   }
   const auto group = daemon_group(files_.options());
   auto written =
-      replace_text_file(file_of(name), indented(Json{{"tokens", {{name, entry}}}}), group ? 0640 : 0600, group);
+      replace_text_file(file_of(name), indented_json(Json{{"tokens", {{name, entry}}}}), group ? 0640 : 0600, group);
   if (!written && written.error().hint.empty()) written.error().hint = hint;
   return written;
 }

@@ -32,14 +32,14 @@ TEST_CASE("code that compiles has an empty verdict", "[skill_stores]") {
 TEST_CASE("the error has the compiler's line, message and text", "[skill_stores]") {
   const Error error = refusal(ended_with({{"line", 3}, {"message", "invalid syntax"}, {"text", "def f(:"}}));
   CHECK(error.what == "the skill does not compile: line 3: invalid syntax");
-  CHECK(error.remedy == "see: def f(:");
+  CHECK(error.hint == "see: def f(:");
   CHECK(error.rule == "skills.compile");
 }
 
 TEST_CASE("members of another type are left out", "[skill_stores]") {
   const Error error = refusal(ended_with({{"line", "3"}, {"message", "bad"}, {"text", 7}}));
   CHECK(error.what == "the skill does not compile: bad");
-  CHECK(error.remedy.empty());
+  CHECK(error.hint.empty());
   CHECK(refusal(ended_with({{"line", -1}, {"message", "bad"}})).what == "the skill does not compile: bad");
 }
 
@@ -59,5 +59,5 @@ TEST_CASE("a jail that ended without a verdict refuses the skill", "[skill_store
   killed.message = "it used more than 512 MB";
   const Error error = refusal(killed);
   CHECK_THAT(error.what, Contains("it used more than 512 MB"));
-  CHECK_THAT(error.remedy, Contains("smaller"));
+  CHECK_THAT(error.hint, Contains("smaller"));
 }

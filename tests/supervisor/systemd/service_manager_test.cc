@@ -33,7 +33,7 @@ TEST_CASE("a socket of another name is refused, and the error names it and the r
     REQUIRE_FALSE(use);
     CHECK(use.error().code == Code::invalid);
     CHECK(use.error().what.find("'" + name + "'") != std::string::npos);
-    CHECK(use.error().remedy.find("FileDescriptorName=") != std::string::npos);
+    CHECK(use.error().hint.find("FileDescriptorName=") != std::string::npos);
   }
 }
 
