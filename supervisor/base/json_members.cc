@@ -20,5 +20,6 @@ std::string text_member(const Json& object, std::string_view key) {
 
 uint64_t number_member(const Json& object, std::string_view key) {
   const Json* found = find_member(object, key);
-  return found && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
+  if (!found || !found->is_number_integer()) return 0;  // one that was made here, and not read, is signed
+  return !found->is_number_unsigned() && found->get<int64_t>() < 0 ? 0 : found->get<uint64_t>();
 }

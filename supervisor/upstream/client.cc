@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kProbeLimit = 3s;  // a server from before 2026 may drop an unknown request
 constexpr auto kFarewell = 2s;
-constexpr size_t kMaxValueBytes = 128 << 20;  // memory of one message's values, beside its text
-constexpr size_t kCountFrom = 64 << 10;       // bytes; shorter messages cannot hold so many values
-constexpr size_t kMaxInBatch = 256;           // messages
+constexpr size_t kMaxMessageValueBytes = 128 << 20;  // memory of one message's values, beside its text
+constexpr size_t kCountFrom = 64 << 10;              // bytes; shorter messages cannot hold so many values
+constexpr size_t kMaxInBatch = 256;                  // messages
 constexpr const char* kHandshake[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 Json client_info() { return {{"name", "warder"}, {"version", kWarderVersion}}; }
@@ -40,7 +40,7 @@ Json modern_meta(bool questions) {
 std::optional<Json> parsed_without(const Variables& secrets, std::string_view text) {
   const std::string hidden = secrets.empty() ? std::string() : hide_secrets(secrets, text);
   if (!secrets.empty()) text = hidden;
-  if (text.size() > kCountFrom && value_bytes(text) > kMaxValueBytes + 2 * text.size()) return {};
+  if (text.size() > kCountFrom && value_bytes(text) > kMaxMessageValueBytes + 2 * text.size()) return {};
   auto parsed = parse_json(text);
   if (!parsed) return {};
   return *std::move(parsed);
