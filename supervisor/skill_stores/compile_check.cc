@@ -60,8 +60,7 @@ Result<> read_verdict(const jail::Report& report) {
   const std::string message = shown_text(verdict, "message"), text = shown_text(verdict, "text");
   if (message.empty()) return {};
   std::string what = "the skill does not compile: ";
-  if (auto line = verdict.find("line"); line != verdict.end() && line->is_number_unsigned())
-    what += fmt::format("line {}: ", line->get<uint64_t>());
+  if (const uint64_t line = number_member(verdict, "line")) what += fmt::format("line {}: ", line);
   what += message;
   return fail(Code::invalid, std::move(what), text.empty() ? "" : fmt::format("see: {}", text), "skills.compile");
 }
