@@ -49,7 +49,8 @@ constexpr uint64_t kSnapshotEntries = 5000;
 constexpr size_t kListedChanges = 200;
 constexpr size_t kListedLargest = 4;
 
-// The clock that the kernel uses for the times of files: the time of the last tick, in nanoseconds since 1970.
+// The clock that the kernel uses for the times of files: the time of the last tick, in nanoseconds since 1970. Since
+// Linux 6.13 a file may have a time that is up to a tick later (multigrain timestamps).
 int64_t coarse_now_ns();
 
 // `directory` must stay open until the task is done.
