@@ -193,7 +193,8 @@ void NodeLink::take_lease(const Json& message) {
   fenced_ = fenced_time();
   fenced_until_ = boot_time();
   lease_ = *std::move(lease);
-  if (lease_.runs_until == std::chrono::microseconds(0)) return;  // there was none
+  has_held_ |= may_start();
+  if (!has_held_) return;  // no program of a shared workspace has begun
   const auto left = [](std::chrono::microseconds end) {
     return std::max(std::chrono::ceil<std::chrono::milliseconds>(end - boot_time()), std::chrono::milliseconds(1));
   };

@@ -125,6 +125,7 @@ class NodeLink {
   Monotonic::time_point numbers_at_ = Monotonic::now();
   Lease lease_;
   std::chrono::microseconds fenced_{0}, fenced_until_ = boot_time();  // counted up to then
+  bool has_held_ = false;                                             // a lease, since the start of this daemon
   Deadline starts_until_, runs_until_;
   Scope tasks_;  // last: cancelled first
 };

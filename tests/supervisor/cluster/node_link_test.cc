@@ -21,7 +21,8 @@ struct LinkScene {
   TempDirectory temporary;
   std::string path = std::string(temporary.path()) + "/node.sock";
   Fd listener = mcp::listen_at(path, 0600).value();
-  NodeLink link{loop, path, [](LeaseEnd) {}};
+  std::vector<LeaseEnd> ended;
+  NodeLink link{loop, path, [this](LeaseEnd what) { ended.push_back(what); }};
   Fd node{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
   std::string unread;
   std::vector<std::pair<std::string, Json>> asked;  // kind and content of each message of warderd
@@ -47,6 +48,13 @@ struct LinkScene {
     const std::string line = dump_json(message) + "\n";
     REQUIRE(::send(node.get(), line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size()));
   }
+  void tell_lease(std::chrono::microseconds starts_for, std::chrono::microseconds runs_for) const {
+    const auto now = boot_time();
+    tell({{"lease",
+           {{"node", "n1"},
+            {"starts_until_us", (now + starts_for).count()},
+            {"runs_until_us", (now + runs_for).count()}}}});
+  }
   bool until(const std::function<bool()>& done) {
     bool is_late = false;
     const Deadline late(loop, 20s, [&is_late] { is_late = true; });
@@ -63,6 +71,21 @@ TEST_CASE_METHOD(LinkScene, "the rules are fetched when the connection exists al
   CHECK(calls == 1);
   tell({{"rules", Json::object()}});
   CHECK(until([&calls] { return calls == 2; }));
+}
+
+TEST_CASE_METHOD(LinkScene, "a lease that was over before the start of the daemon ends nothing", "[cluster]") {
+  int calls = 0;
+  link.on_rules([&calls] { calls++; });
+  tell_lease(-2ms, -1ms);
+  tell({{"rules", Json::object()}});
+  REQUIRE(until([&calls] { return calls == 2; }));
+  bool has_waited = false;
+  const Deadline some_time(loop, 20ms, [&has_waited] { has_waited = true; });
+  REQUIRE(until([&has_waited] { return has_waited; }));
+  CHECK(ended.empty());
+  tell_lease(40ms, 60ms);
+  REQUIRE(until([this] { return ended.size() == 2; }));
+  CHECK(ended == std::vector{LeaseEnd::starts, LeaseEnd::runs});
 }
 
 TEST_CASE_METHOD(LinkScene, "few pages are asked for at once, and other questions do not wait for them", "[cluster]") {
