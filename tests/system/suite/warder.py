@@ -109,10 +109,10 @@ class CgroupDaemon(Daemon):
 
     def expect_no_jails(self):
         """Promise: nothing of an execution outlives its answer by more than a moment, 300 ms where all are busy. Emulated
-        beside other work: three seconds.
+        beside other work: ten seconds.
         """
-        wait_until("no cgroup of a jail is left", lambda: not self.leaves(), 3)
-        wait_until(f"no process of a jail is left: {jailed_processes()}", lambda: not jailed_processes(), 3)
+        wait_until("no cgroup of a jail is left", lambda: not self.leaves(), 10)
+        wait_until(f"no process of a jail is left: {jailed_processes()}", lambda: not jailed_processes(), 10)
 
 
 def jailed_processes():
