@@ -18,7 +18,7 @@ void end(const StoredConnection& connection) {
 }  // namespace
 
 Result<std::shared_ptr<mcp::ConnectionUser>> ClientDoors::admit(const mcp::Principal& principal) {
-  const Prepared& prepared = of_.prepared;
+  const Prepared& prepared = parts_.prepared;
   // In the daemon's own user namespace all other users have the overflow id, so the daemon cannot distinguish them.
   // A token is no user: its maker is the daemon's user.
   const bool is_peer = principal.peer().has_value();
@@ -27,20 +27,20 @@ Result<std::shared_ptr<mcp::ConnectionUser>> ClientDoors::admit(const mcp::Princ
                 "connect as that user, or connect to a daemon that root started");
   std::optional<std::string> unit;
   if (is_peer && prepared.policies.asks_for_units()) unit = unit_of(principal.pid(), principal.uid());
-  TRY(auto member, of_.registry.admit(principal, std::move(unit)));
-  of_.expected_jails.expect(*member->policy);
-  of_.members.add(member);
+  TRY(auto member, parts_.registry.admit(principal, std::move(unit)));
+  parts_.expected_jails.expect(*member->policy);
+  parts_.members.add(member);
   return member;
 }
 
 Result<> ClientDoors::listen() {
   CHECKED(listen_for_http());
   mcp::Listener::Keep keep;
-  FdStore* const store = of_.fd_store;
+  FdStore* const store = parts_.fd_store;
   if (store) keep = [store](int socket, int record) { return store->keep(socket, record); };
-  for (auto& socket : std::exchange(of_.prepared.passed.sockets, {})) {
+  for (auto& socket : std::exchange(parts_.prepared.passed.sockets, {})) {
     TRY(auto listener, mcp::Listener::open(
-                           of_.loop, of_.server, std::move(socket), mcp::ListenerLimits{},
+                           parts_.loop, parts_.server, std::move(socket), mcp::ListenerLimits{},
                            [this](const mcp::Principal& principal) { return admit(principal); }, keep));
     listener->set_http([this](Fd client_socket, std::string_view bytes, mcp::Conversation::Client client) {
       http_->serve_peer(std::move(client_socket), bytes, std::move(client));
@@ -51,9 +51,9 @@ Result<> ClientDoors::listen() {
 }
 
 void ClientDoors::adopt_connections() {
-  FdStore* const store = of_.fd_store;
+  FdStore* const store = parts_.fd_store;
   size_t whole = 0;
-  for (auto& connection : std::exchange(of_.prepared.passed.connections, {})) {
+  for (auto& connection : std::exchange(parts_.prepared.passed.connections, {})) {
     if (!store) {
       end(connection);
     } else if (!connection.socket || !connection.record) {  // the client left meanwhile
@@ -67,18 +67,18 @@ void ClientDoors::adopt_connections() {
   }
   if (whole > 0) log_notice("the connections of {} clients continue after the restart", whole);
   // Every list may have changed over the restart.
-  for (const mcp::Changed what : of_.server.told()) of_.server.lists_changed(what);
+  for (const mcp::Changed what : parts_.server.told()) parts_.server.lists_changed(what);
 }
 
 Result<> ClientDoors::listen_for_http() {
-  const HttpOptions& options = of_.prepared.options.http;
+  const HttpOptions& options = parts_.prepared.options.http;
   http_.emplace(
-      of_.loop, of_.server, [this](const mcp::Principal& principal) { return admit(principal); },
+      parts_.loop, parts_.server, [this](const mcp::Principal& principal) { return admit(principal); },
       streamable_http::HttpSettings{.hosts = options.hosts, .origins = options.origins});
   adopt_tokens();
   const size_t tokens = tokens_in_force_->tokens().count();
-  for (Fd& socket : std::exchange(of_.prepared.passed.http, {})) {
-    TRY(auto listener, streamable_http::HttpListener::open(of_.loop, *http_, std::move(socket), tokens_in_force_));
+  for (Fd& socket : std::exchange(parts_.prepared.passed.http, {})) {
+    TRY(auto listener, streamable_http::HttpListener::open(parts_.loop, *http_, std::move(socket), tokens_in_force_));
     log_notice("MCP over HTTP: listening on {}; {}", listener->address(),
                tokens > 0 ? fmt::format("{} tokens are in force", tokens)
                           : "there is no token, so every request is refused; warder token add makes one");
@@ -93,15 +93,15 @@ Result<> ClientDoors::listen_for_http() {
 // HttpEndpoint ends those that expire later.
 void ClientDoors::adopt_tokens() {
   const credentials::TokenTable before = tokens_in_force_->tokens();
-  const credentials::JwtSettings &old_jwt = tokens_in_force_->jwt(), &new_jwt = of_.prepared.options.jwt;
+  const credentials::JwtSettings &old_jwt = tokens_in_force_->jwt(), &new_jwt = parts_.prepared.options.jwt;
   const bool has_other_rules = old_jwt.issuer != new_jwt.issuer || old_jwt.audience != new_jwt.audience ||
                                old_jwt.tenant_claim != new_jwt.tenant_claim;
-  tokens_in_force_->set_jwt(of_.prepared.options.jwt);
-  tokens_in_force_->set_tokens(credentials::TokenTable(of_.prepared.tokens()));
+  tokens_in_force_->set_jwt(parts_.prepared.options.jwt);
+  tokens_in_force_->set_tokens(credentials::TokenTable(parts_.prepared.tokens()));
   if (http_)
     for (const auto& token : tokens_in_force_->tokens().all())
       http_->set_good_until(mcp::Principal::of_token(token.name).name(), token.expires);
-  for (const auto& token : of_.prepared.credential_tokens) {
+  for (const auto& token : parts_.prepared.credential_tokens) {
     const auto* used = tokens_in_force_->tokens().named(token.name);
     if (!used || used->hash != token.hash)
       log_warning(
@@ -123,7 +123,7 @@ void ClientDoors::adopt_tokens() {
 void ClientDoors::disconnect_if(const Chosen& chosen) {
   for (auto& listener : listeners_) listener->close_if(chosen);
   if (http_) http_->close_if(chosen);
-  of_.server.task_calls()->cancel_of(chosen);
+  parts_.server.task_calls()->cancel_of(chosen);
 }
 
 void ClientDoors::disconnect_tenant(const std::string& tenant) {
@@ -144,7 +144,7 @@ void ClientDoors::refuse_calls() {
 void ClientDoors::close() {
   for (auto& listener : listeners_) listener->leave();
   listeners_.clear();  // closing a connection cancels its calls
-  if (of_.server.task_calls()) of_.server.task_calls()->cancel_of({});
+  if (parts_.server.task_calls()) parts_.server.task_calls()->cancel_of({});
   http_listeners_.clear();
   http_.reset();
 }

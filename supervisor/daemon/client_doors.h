@@ -30,7 +30,7 @@ class ClientDoors {
     ExpectedJails& expected_jails;
     FdStore* fd_store;  // nullptr: connections end with the daemon
   };
-  explicit ClientDoors(const Parts& parts) : of_(parts) {}
+  explicit ClientDoors(const Parts& parts) : parts_(parts) {}
   ClientDoors(const ClientDoors&) = delete;
 
   // Opens the sockets for clients.
@@ -61,7 +61,7 @@ class ClientDoors {
   Result<std::shared_ptr<mcp::ConnectionUser>> admit(const mcp::Principal& principal);
   Result<> listen_for_http();
 
-  const Parts of_;
+  const Parts parts_;
   const std::shared_ptr<streamable_http::TokenAuthenticator> tokens_in_force_ =
       std::make_shared<streamable_http::TokenAuthenticator>();
   // Made by listen(). The listeners refer to the endpoint, so that they are destroyed first.

@@ -16,54 +16,54 @@ Task<Result<Page>> without_cluster() {
 }  // namespace
 
 // The admission outlives this object, and is connected to it by join().
-ClusterParts::~ClusterParts() { of_.admission.on_change({}); }
+ClusterParts::~ClusterParts() { parts_.admission.on_change({}); }
 
 Result<> ClusterParts::join() {
-  const ClusterOptions& options = of_.prepared.options.cluster;
+  const ClusterOptions& options = parts_.prepared.options.cluster;
   if (options.socket.empty()) return {};
   membership_ =
-      std::make_unique<cluster::Membership>(of_.loop, of_.host.json, of_.host.shares, options.socket, of_.server,
-                                            [this](cluster::LeaseEnd end) { end_shared_work(end); });
-  of_.server.set_interceptor(membership_->router());
-  TRY(moves_,
-      moves::Moves::open({.loop = of_.loop,
-                          .cluster = *membership_,
-                          .registry = of_.registry,
-                          .policies = of_.prepared.policies,
-                          .executions = of_.executions,
-                          .sessions = of_.sessions,
-                          .proposals = of_.proposals,
-                          .tasks = of_.tasks,
-                          .named = of_.named,
-                          .workflows = of_.workflows.disk(),
-                          .vault_keys = [this](const std::string& tenant) { return of_.prepared.key.of_vault(tenant); },
-                          .close = [this](const tenants::TenantId& id) { of_.tenant_data.close(id); }}));
-  const ClusterQueries::Parts looked_at{.loop = of_.loop,
+      std::make_unique<cluster::Membership>(parts_.loop, parts_.host.json, parts_.host.shares, options.socket,
+                                            parts_.server, [this](cluster::LeaseEnd end) { end_shared_work(end); });
+  parts_.server.set_interceptor(membership_->router());
+  TRY(moves_, moves::Moves::open(
+                  {.loop = parts_.loop,
+                   .cluster = *membership_,
+                   .registry = parts_.registry,
+                   .policies = parts_.prepared.policies,
+                   .executions = parts_.executions,
+                   .sessions = parts_.sessions,
+                   .proposals = parts_.proposals,
+                   .tasks = parts_.tasks,
+                   .named = parts_.named,
+                   .workflows = parts_.workflows.disk(),
+                   .vault_keys = [this](const std::string& tenant) { return parts_.prepared.key.of_vault(tenant); },
+                   .close = [this](const tenants::TenantId& id) { parts_.tenant_data.close(id); }}));
+  const ClusterQueries::Parts looked_at{.loop = parts_.loop,
                                         .link = membership_->link(),
-                                        .executions = of_.executions,
-                                        .policies = of_.prepared.policies,
-                                        .members = of_.members};
+                                        .executions = parts_.executions,
+                                        .policies = parts_.prepared.policies,
+                                        .members = parts_.members};
   queries_ = std::make_unique<ClusterQueries>(looked_at);
   membership_->link().tell_load_of([this] {
-    return cluster::NodeLoad{of_.admission.running(), static_cast<uint32_t>(of_.admission.waiting()),
-                             of_.admission.max_in_all(), of_.controls.draining()};
+    return cluster::NodeLoad{parts_.admission.running(), static_cast<uint32_t>(parts_.admission.waiting()),
+                             parts_.admission.max_in_all(), parts_.controls.draining()};
   });
-  of_.admission.on_change([this] { membership_->link().load_changed(); });
+  parts_.admission.on_change([this] { membership_->link().load_changed(); });
   cluster::RuleFollower::Uses uses;
-  uses.reload = of_.controls.reload;
+  uses.reload = parts_.controls.reload;
   uses.is_in_doubt = [this] {
-    return of_.prepared.configuration.source != configuration::ConfigurationInForce::Source::files;
+    return parts_.prepared.configuration.source != configuration::ConfigurationInForce::Source::files;
   };
-  uses.catalog_changed = of_.catalog_changed;
+  uses.catalog_changed = parts_.catalog_changed;
   uses.skills_changed = [this] { adopt_skills(); };
-  return membership_->take_rules({options.socket, options.trust, of_.prepared.options.state}, std::move(uses));
+  return membership_->take_rules({options.socket, options.trust, parts_.prepared.options.state}, std::move(uses));
 }
 
 Result<> ClusterParts::listen() {
-  for (auto& socket : std::exchange(of_.prepared.passed.node, {}))
+  for (auto& socket : std::exchange(parts_.prepared.passed.node, {}))
     if (membership_)
       CHECKED(membership_->listen(
-          std::move(socket), of_.prepared.node_users, of_.doors.main_listener(),
+          std::move(socket), parts_.prepared.node_users, parts_.doors.main_listener(),
           {[this](const cluster::QueryOrder& order, cluster::ClusterQueryKind kind) {
              return queries_->answer(order, kind);
            },
@@ -82,12 +82,12 @@ void ClusterParts::disconnect() {
 
 void ClusterParts::adopt_skills() {
   const skills::Shared& skills = rules()->shared_skills();
-  for (const std::string& name : of_.skills.set_cluster_skills(skills))
+  for (const std::string& name : parts_.skills.set_cluster_skills(skills))
     log_notice("cluster: the cluster's skill '{}' is not used: Warder ships a skill of this name", name);
   if (skills.size() > 0) log_notice("cluster: skills of the cluster: {}", skills.size());
   const auto everyone = [](const std::shared_ptr<mcp::ConnectionUser>&) { return true; };
-  of_.server.lists_changed(mcp::Changed::resources, everyone);
-  of_.server.lists_changed(mcp::Changed::prompts, everyone);
+  parts_.server.lists_changed(mcp::Changed::resources, everyone);
+  parts_.server.lists_changed(mcp::Changed::prompts, everyone);
 }
 
 // Programs of shared workspaces must end before another node may take the workspaces over: those of clients, those in
@@ -96,15 +96,15 @@ void ClusterParts::end_shared_work(cluster::LeaseEnd end) {
   const bool ends_all = end == cluster::LeaseEnd::runs;
   const auto is_shared = [](const policies::Policy& policy) { return policy.cluster.is_home_shared; };
   if (ends_all)
-    of_.doors.disconnect_if(
+    parts_.doors.disconnect_if(
         [&](const std::shared_ptr<mcp::ConnectionUser>& user) { return is_shared(*tenants::member_of(user).policy); });
-  for (const auto& execution : of_.executions.all()) {
+  for (const auto& execution : parts_.executions.all()) {
     const bool is_waiting = execution->stage == executions::Stage::waiting;
     const bool has_ended = execution->stage == executions::Stage::ended;
     if (!has_ended && (ends_all || is_waiting) && is_shared(*execution->policy))
-      (void)of_.executions.cancel(*execution);
+      (void)parts_.executions.cancel(*execution);
   }
-  if (ends_all) of_.sessions.end_under(is_shared, "this node has lost its lease of the cluster");
+  if (ends_all) parts_.sessions.end_under(is_shared, "this node has lost its lease of the cluster");
 }
 
 bus::ClusterServices ClusterParts::services() {
@@ -150,7 +150,7 @@ Task<Result<>> ClusterParts::wait_for_home(std::string tenant, std::shared_ptr<c
     if (home && !home->is_here) co_return fail(Code::unavailable, "the workspace is at node " + home->node + " now");
     if (home && membership_->link().may_start() && !membership_->gate().is_held(id)) co_return Result<>{};
     if (Monotonic::now() > until) co_return fail(Code::unavailable, "this node has no lease of its cluster");
-    co_await sleep_for(of_.loop, std::chrono::seconds(1));
+    co_await sleep_for(parts_.loop, std::chrono::seconds(1));
   }
 }
 

@@ -42,7 +42,7 @@ class ClusterParts {
     skill_stores::TenantSkills& skills;
     std::function<void()> catalog_changed;  // called when the cluster's tool definitions have changed
   };
-  explicit ClusterParts(Parts parts) : of_(std::move(parts)) {}
+  explicit ClusterParts(Parts parts) : parts_(std::move(parts)) {}
   ClusterParts(const ClusterParts&) = delete;
   ~ClusterParts();
 
@@ -71,7 +71,7 @@ class ClusterParts {
   void end_shared_work(cluster::LeaseEnd end);
   Task<Result<bus::RestoredHome>> restore_home(std::string file);
 
-  const Parts of_;
+  const Parts parts_;
   // nullptr without a cluster; otherwise set by join(). The moves and the queries use the membership, so that they are
   // destroyed first.
   std::unique_ptr<cluster::Membership> membership_;

@@ -41,7 +41,7 @@ cluster::FarExecution far_execution(const executions::ExecutionRecord& record) {
 std::vector<cluster::FarExecution> ClusterQueries::shown_executions(const cluster::QueryOrder* order,
                                                                     uint64_t& left_out) const {
   std::vector<cluster::FarExecution> shown;
-  for (const auto& record : of_.executions.all()) {
+  for (const auto& record : parts_.executions.all()) {
     if (record->stage == executions::Stage::ended || (order && !order->sees(record->tenant.account))) continue;
     if (shown.size() == cluster::kMaxQueryRows)
       left_out++;
@@ -53,10 +53,10 @@ std::vector<cluster::FarExecution> ClusterQueries::shown_executions(const cluste
 
 std::vector<cluster::FarPolicy> ClusterQueries::shared_policies() const {
   std::vector<cluster::FarPolicy> shared;
-  for (const auto& name : of_.policies.names()) {
-    const auto policy = of_.policies.find(name);
+  for (const auto& name : parts_.policies.names()) {
+    const auto policy = parts_.policies.find(name);
     if (!policy || !policy->cluster.is_home_shared || shared.size() == kMaxPoliciesShown) continue;
-    shared.push_back({name, policy->hash, kWarderVersion, of_.members.user_accounts_with(name)});
+    shared.push_back({name, policy->hash, kWarderVersion, parts_.members.user_accounts_with(name)});
   }
   return shared;
 }
@@ -75,7 +75,7 @@ cluster::NodeListener::Rows ClusterQueries::answer(const cluster::QueryOrder& or
 
 Task<Result<ClusterQueries::ClusterExecutionsPtr>> ClusterQueries::executions_of_all() {
   if (last_query_.found && Monotonic::now() - last_query_.at < kAnswerUsed) co_return last_query_.found;
-  OneShot<Result<ClusterExecutionsPtr>> looked(of_.loop, fail(Code::unavailable, "the daemon is ending"));
+  OneShot<Result<ClusterExecutionsPtr>> looked(parts_.loop, fail(Code::unavailable, "the daemon is ending"));
   last_query_.waiting.push_back(looked.resolver());
   if (last_query_.waiting.size() == 1) tasks_.spawn(query_executions());
   auto found = co_await looked;
@@ -95,7 +95,7 @@ Task<> ClusterQueries::query_executions() {
     for (auto& execution : read) found->executions.emplace_back(node, std::move(execution));
     return {};
   };
-  auto looked = co_await cluster::query_all_nodes(of_.loop, of_.link, std::move(query));
+  auto looked = co_await cluster::query_all_nodes(parts_.loop, parts_.link, std::move(query));
   const auto waiting = std::exchange(last_query_.waiting, {});
   if (!looked) {
     for (const auto& one : waiting) one.resolve(tl::unexpected<Error>(looked.error()));
@@ -104,17 +104,17 @@ Task<> ClusterQueries::query_executions() {
   found->unanswered = std::move(looked->unanswered);
   found->left_out = looked->left_out;
   for (auto& execution : shown_executions(nullptr, found->left_out))
-    found->executions.emplace_back(of_.link.node(), std::move(execution));
+    found->executions.emplace_back(parts_.link.node(), std::move(execution));
   last_query_.found = found;
   last_query_.at = Monotonic::now();
   for (const auto& one : waiting) one.resolve(ClusterExecutionsPtr(found));
 }
 
 Task<doctor::Findings> ClusterQueries::examine() {
-  const cluster::NodeNumbers numbers = of_.link.numbers();
+  const cluster::NodeNumbers numbers = parts_.link.numbers();
   doctor::ClusterSeen seen;
-  seen.standing = cluster::name_of(of_.link.standing());
-  seen.self = of_.link.node();
+  seen.standing = cluster::name_of(parts_.link.standing());
+  seen.self = parts_.link.node();
   seen.bus = numbers.bus;
   seen.bus_silent_s = static_cast<uint64_t>(std::chrono::floor<std::chrono::seconds>(numbers.bus_silent).count());
   seen.trust_serial = numbers.trust_serial;
@@ -137,7 +137,7 @@ Task<doctor::Findings> ClusterQueries::examine() {
     for (const auto& policy : read) add(node, policy);
     return {};
   };
-  auto looked = co_await cluster::query_all_nodes(of_.loop, of_.link, std::move(query));
+  auto looked = co_await cluster::query_all_nodes(parts_.loop, parts_.link, std::move(query));
   for (const auto& policy : shared_policies()) add(seen.self, policy);
   if (!looked) co_return doctor::judge_cluster(seen);
   for (const auto& node : looked->nodes) {

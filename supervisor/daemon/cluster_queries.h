@@ -23,7 +23,7 @@ class ClusterQueries {
     const policies::Store& policies;
     const bus::Members& members;
   };
-  explicit ClusterQueries(const Parts& parts) : of_(parts), tasks_(parts.loop) {}
+  explicit ClusterQueries(const Parts& parts) : parts_(parts), tasks_(parts.loop) {}
   ClusterQueries(const ClusterQueries&) = delete;
 
   // Answers a query of another node.
@@ -47,7 +47,7 @@ class ClusterQueries {
   std::vector<cluster::FarExecution> shown_executions(const cluster::QueryOrder* order, uint64_t& left_out) const;
   Task<> query_executions();
 
-  const Parts of_;
+  const Parts parts_;
   LastQuery last_query_;
   Scope tasks_;  // last: cancelled first
 };

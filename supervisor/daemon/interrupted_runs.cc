@@ -26,17 +26,17 @@ Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const work
   TRY(runs::StoredCaller caller, runs::read_stored_caller(run.caller));
   const mcp::Principal& principal = caller.principal;
   if (principal.kind() == mcp::Principal::Kind::token) {
-    const auto* token = of_.tokens.tokens().named(principal.token());
+    const auto* token = parts_.tokens.tokens().named(principal.token());
     if (!token || token->is_expired(credentials::wall_now()))
       return fail(Code::denied, fmt::format("token '{}' is not in force any more", principal.token()),
                   "send the program again with another token");
-  } else if (!of_.identity.root && principal.uid() != of_.identity.uid) {
-    return fail(Code::denied, fmt::format("this daemon serves user {} only", of_.identity.uid));
+  } else if (!parts_.identity.root && principal.uid() != parts_.identity.uid) {
+    return fail(Code::denied, fmt::format("this daemon serves user {} only", parts_.identity.uid));
   }
   // One member for all runs of a client: each member counts as a connection.
   std::shared_ptr<tenants::Member> member = members_[run.caller].lock();
   if (!member || member->revoked) {
-    TRY(member, of_.registry.admit(principal, std::move(caller.unit)));
+    TRY(member, parts_.registry.admit(principal, std::move(caller.unit)));
     members_[run.caller] = member;
   }
   if (member->tenant->account() != tenants::account_of(run.workflow.tenant))
@@ -53,18 +53,18 @@ Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const work
 // The new id is known to clients by now (the answer of the interrupted execution names it), so the run gets an answer
 // in any case.
 Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
-  auto found = co_await of_.workflows.disk().find_run(ids.before);
+  auto found = co_await parts_.workflows.disk().find_run(ids.before);
   if (!found || !*found) co_return;
   runs::ResumedExecution again{**std::move(found), nullptr, {}};
   workflows::StoredRun& run = again.run;
   auto arguments = parse_json(run.arguments);
   auto member = admit_again(run);
   if (member) {
-    const auto is_home = co_await of_.cluster.wait_for_home(run.workflow.tenant, (*member)->policy);
+    const auto is_home = co_await parts_.cluster.wait_for_home(run.workflow.tenant, (*member)->policy);
     if (!is_home) member = tl::unexpected<Error>(is_home.error());
   }
   if (arguments && member) {
-    auto counted = co_await of_.workflows.disk().resume_run(ids.before, ids.now);
+    auto counted = co_await parts_.workflows.disk().resume_run(ids.before, ids.now);
     if (counted) {
       run.execution = ids.now;
       run.resumes++;
@@ -72,21 +72,21 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
                  run.workflow.name, ids.now, run.resumes, (*member)->policy->workflows.resume);
       again.member = *std::move(member);
       again.arguments = *std::move(arguments);
-      co_await runs::resume_execution(of_.execute, std::move(again));
+      co_await runs::resume_execution(parts_.execute, std::move(again));
       co_return;
     }
     member = tl::unexpected<Error>(std::move(counted).error());
   }
   const Error why = arguments ? member.error() : arguments.error();
   log_warning("execution {} of workflow '{}' is not started again: {}", ids.before, run.workflow.name, why.what);
-  of_.workflows.disk().end_run(ids.before);
+  parts_.workflows.disk().end_run(ids.before);
   tasks::NewTask refused;
   refused.kind = tasks::TaskKind::background;
   refused.id = ids.now;
   auto caller = runs::read_stored_caller(run.caller);
   refused.owner = {run.workflow.tenant, caller ? caller->principal.name() : std::string()};
-  auto begun = co_await of_.tasks.begin(std::move(refused));
+  auto begun = co_await parts_.tasks.begin(std::move(refused));
   if (!begun) co_return;
   const mcp::ToolResult answer = runs::make_refusal(ids.now, why);
-  of_.tasks.end(ids.now, tasks::TaskState::completed, std::get<mcp::Text>(answer.content.front()).text);
+  parts_.tasks.end(ids.now, tasks::TaskState::completed, std::get<mcp::Text>(answer.content.front()).text);
 }

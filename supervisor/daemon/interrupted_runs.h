@@ -25,7 +25,7 @@ class InterruptedRuns {
     runs::ExecuteEnvironment& execute;
     ClusterParts& cluster;
   };
-  explicit InterruptedRuns(const Parts& parts) : of_(parts), tasks_(parts.loop) {}
+  explicit InterruptedRuns(const Parts& parts) : parts_(parts), tasks_(parts.loop) {}
   InterruptedRuns(const InterruptedRuns&) = delete;
 
   // Notes the ids of interrupted executions. Returns the new id of each.
@@ -42,7 +42,7 @@ class InterruptedRuns {
   Task<> resume_run(InterruptedRun ids);
   Result<std::shared_ptr<tenants::Member>> admit_again(const workflows::StoredRun& run);
 
-  const Parts of_;
+  const Parts parts_;
   std::vector<InterruptedRun> runs_;                               // until resume()
   std::map<std::string, std::weak_ptr<tenants::Member>> members_;  // by StoredRun::caller
   Scope tasks_;                                                    // last: cancelled first

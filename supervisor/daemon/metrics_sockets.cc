@@ -69,29 +69,30 @@ std::vector<metrics::TenantNumbers> tenant_numbers(const TenantSources& from) {
 metrics::FleetNumbers MetricsSockets::fleet_numbers(bool shows_tenants) const {
   metrics::FleetNumbers fleet;
   fleet.shows_tenants = shows_tenants;
-  fleet.tenants_known = of_.busiest_tenants.known();
-  if (shows_tenants) fleet.tenants = tenant_numbers({of_.busiest_tenants, of_.executions, of_.members, of_.registry});
-  fleet.servers = server_numbers(of_.upstream);
-  const egress::EgressLink::Counts& reached = of_.egress.counts();
+  fleet.tenants_known = parts_.busiest_tenants.known();
+  if (shows_tenants)
+    fleet.tenants = tenant_numbers({parts_.busiest_tenants, parts_.executions, parts_.members, parts_.registry});
+  fleet.servers = server_numbers(parts_.upstream);
+  const egress::EgressLink::Counts& reached = parts_.egress.counts();
   fleet.egress.requests = {{"allowed", reached.allowed}, {"denied", reached.denied}, {"failed", reached.failed}};
   fleet.egress.bytes_up = reached.bytes_up, fleet.egress.bytes_down = reached.bytes_down;
-  for (const auto& [language, stock] : of_.pool.stock())
+  for (const auto& [language, stock] : parts_.pool.stock())
     fleet.pool.push_back({std::string(jail::language_name(language)), stock.starting, stock.fewest, stock.most});
-  for (const calls::Approval* waiting : of_.approvals.all())
+  for (const calls::Approval* waiting : parts_.approvals.all())
     (waiting->by == policies::ApprovalRules::By::tenant ? fleet.approvals_for_tenants
                                                         : fleet.approvals_for_administrators)++;
   for (size_t i = 0; i < calls::kApprovalKinds; i++)
     fleet.approvals.emplace_back(calls::kind_name(static_cast<calls::ApprovalVerdict::Kind>(i)),
-                                 of_.approvals.settled()[i]);
+                                 parts_.approvals.settled()[i]);
   const tenants::QuotaRefusals refused = tenants::quota_refusals();
   fleet.quota_refusals = {{"bytes", refused.bytes}, {"files", refused.files}};
-  const tenants::IndexHost::Totals indexes = of_.indexes.totals();
+  const tenants::IndexHost::Totals indexes = parts_.indexes.totals();
   fleet.indexes = {indexes.indexes, indexes.without, indexes.files, indexes.watches, indexes.walks};
-  fleet.http = of_.doors.http_numbers();
-  fleet.cluster = of_.cluster.numbers();
-  const tasks::TaskCounts kept = of_.tasks.counts();
+  fleet.http = parts_.doors.http_numbers();
+  fleet.cluster = parts_.cluster.numbers();
+  const tasks::TaskCounts kept = parts_.tasks.counts();
   fleet.tasks = {kept.running, kept.ended, kept.result_bytes};
-  const proposals::ProposalStores::Totals staged = of_.proposals.totals();
+  const proposals::ProposalStores::Totals staged = parts_.proposals.totals();
   fleet.proposals = {staged.open,
                      staged.bytes,
                      {{"committed", staged.ended.commits},
@@ -108,29 +109,30 @@ http::Response MetricsSockets::answer(const http::HttpRequest& asked, Readers re
     return http::refusal("403 Forbidden", "name this server by its address: http://127.0.0.1:PORT/metrics");
   if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
   const metrics::DaemonNumbers numbers{started_s_,
-                                       of_.server.unread()->bytes(),
-                                       of_.state_disk.trouble().has_value(),
-                                       of_.loop.busy_time().longest(),
-                                       !of_.prepared.configuration.degraded() && !of_.has_reload_failed(),
+                                       parts_.server.unread()->bytes(),
+                                       parts_.state_disk.trouble().has_value(),
+                                       parts_.loop.busy_time().longest(),
+                                       !parts_.prepared.configuration.degraded() && !parts_.has_reload_failed(),
                                        fleet_numbers(readers.see_tenants)};
-  return {"200 OK", metrics::kContentType, metrics::exposition(of_.executions, &of_.pool, of_.spans, numbers), {}};
+  return {
+      "200 OK", metrics::kContentType, metrics::exposition(parts_.executions, &parts_.pool, parts_.spans, numbers), {}};
 }
 
 Result<> MetricsSockets::open_socket(Fd socket, Readers readers) {
-  TRY(auto endpoint, http::Endpoint::open(of_.loop, std::move(socket), [this, readers](const http::HttpRequest& asked) {
-        return answer(asked, readers);
-      }));
+  TRY(auto endpoint,
+      http::Endpoint::open(parts_.loop, std::move(socket),
+                           [this, readers](const http::HttpRequest& asked) { return answer(asked, readers); }));
   endpoints_.push_back(std::move(endpoint));
   return {};
 }
 
 Result<> MetricsSockets::open() {
   started_s_ = static_cast<int64_t>(::time(nullptr));
-  for (Fd& socket : std::exchange(of_.prepared.passed.metrics, {})) {
+  for (Fd& socket : std::exchange(parts_.prepared.passed.metrics, {})) {
     const bool is_tcp = !is_unix_socket(socket);
     CHECKED(open_socket(std::move(socket), {.are_tcp = is_tcp, .see_tenants = !is_tcp}));
   }
-  for (Fd& socket : std::exchange(of_.prepared.passed.tenant_metrics, {})) {
+  for (Fd& socket : std::exchange(parts_.prepared.passed.tenant_metrics, {})) {
     const bool is_tcp = !is_unix_socket(socket);
     CHECKED(open_socket(std::move(socket), {.are_tcp = is_tcp, .see_tenants = true}));
   }

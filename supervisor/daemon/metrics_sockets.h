@@ -43,7 +43,7 @@ class MetricsSockets {
     const traces::Queue* spans;  // nullptr: no spans are recorded
     std::function<bool()> has_reload_failed;
   };
-  explicit MetricsSockets(Parts parts) : of_(std::move(parts)) {}
+  explicit MetricsSockets(Parts parts) : parts_(std::move(parts)) {}
   MetricsSockets(const MetricsSockets&) = delete;
 
   Result<> open();
@@ -58,7 +58,7 @@ class MetricsSockets {
   http::Response answer(const http::HttpRequest& asked, Readers readers) const;
   metrics::FleetNumbers fleet_numbers(bool shows_tenants) const;
 
-  const Parts of_;
+  const Parts parts_;
   int64_t started_s_ = 0;  // when open() was called, since 1970
   std::vector<std::unique_ptr<http::Endpoint>> endpoints_;
 };

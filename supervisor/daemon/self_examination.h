@@ -32,7 +32,7 @@ class SelfExamination {
     std::function<doctor::HttpUse()> http_use;
     std::function<Task<doctor::Findings>()> cluster;  // none without a cluster
   };
-  explicit SelfExamination(const Subjects& subjects) : of_(subjects) {}
+  explicit SelfExamination(const Subjects& subjects) : parts_(subjects) {}
   SelfExamination(const SelfExamination&) = delete;
 
   Task<Result<doctor::Findings>> run();
@@ -52,7 +52,7 @@ class SelfExamination {
   std::optional<doctor::Finding> judge_egress() const;
   doctor::Finding judge_traces() const;  // only if spans are recorded
 
-  Subjects of_;
+  Subjects parts_;
   bool running_ = false;
   uint64_t runs_ = 0;
 };

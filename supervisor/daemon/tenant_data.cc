@@ -5,40 +5,40 @@
 
 void TenantData::forget(const tenants::TenantId& id) {
   close_stores(id);
-  of_.learning.forget(id.text());
-  of_.recent_code.forget(id.text());
-  of_.workflows.forget(id.text());
-  of_.tasks.forget_of(id.text());
-  of_.named.forget_of(id.text());
+  parts_.learning.forget(id.text());
+  parts_.recent_code.forget(id.text());
+  parts_.workflows.forget(id.text());
+  parts_.tasks.forget_of(id.text());
+  parts_.named.forget_of(id.text());
   if (!id.workspace.empty()) return;
-  of_.busiest_tenants.forget(id.account);
-  of_.upstream.forget_logins_of(id.account);
+  parts_.busiest_tenants.forget(id.account);
+  parts_.upstream.forget_logins_of(id.account);
 }
 
 void TenantData::close(const tenants::TenantId& id) {
-  of_.upstream.end_idle_of(id.account);
-  of_.expected_jails.replace();  // jails wait with the workspace
+  parts_.upstream.end_idle_of(id.account);
+  parts_.expected_jails.replace();  // jails wait with the workspace
   close_stores(id);
 }
 
 void TenantData::close_account(const std::string& tenant) {
-  of_.upstream.end_idle_of(tenant);
-  of_.expected_jails.replace();  // forks of the tenant's interpreter wait
-  for (const auto& one : of_.registry.of_account(tenant)) close_stores(one->id());
+  parts_.upstream.end_idle_of(tenant);
+  parts_.expected_jails.replace();  // forks of the tenant's interpreter wait
+  for (const auto& one : parts_.registry.of_account(tenant)) close_stores(one->id());
 }
 
 void TenantData::close_stores(const tenants::TenantId& id) {
-  of_.skills.forget(id);
-  of_.vaults.forget(id);
-  of_.proposals.forget(id);
+  parts_.skills.forget(id);
+  parts_.vaults.forget(id);
+  parts_.proposals.forget(id);
 }
 
 Task<> TenantData::expire() {
   for (;;) {
-    const auto next = co_await of_.registry.expire_workspaces();
-    co_await of_.proposals.tidy();
-    co_await of_.workflows.tidy();
-    co_await sleep_for(of_.loop, next);
+    const auto next = co_await parts_.registry.expire_workspaces();
+    co_await parts_.proposals.tidy();
+    co_await parts_.workflows.tidy();
+    co_await sleep_for(parts_.loop, next);
   }
 }
 

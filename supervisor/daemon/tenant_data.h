@@ -35,7 +35,7 @@ class TenantData {
     tasks::TaskStore& named;
     metrics::BusiestTenants& busiest_tenants;
   };
-  explicit TenantData(const Parts& parts) : of_(parts) {}
+  explicit TenantData(const Parts& parts) : parts_(parts) {}
   TenantData(const TenantData&) = delete;
 
   // The tenant or named workspace was removed: deletes its data in memory and elsewhere in the state folder.
@@ -50,7 +50,7 @@ class TenantData {
  private:
   void close_stores(const tenants::TenantId& id);
 
-  const Parts of_;
+  const Parts parts_;
 };
 
 // Opens the vault for personal data of a tenant, on the thread `disk`. References must outlive the task. Errors: those

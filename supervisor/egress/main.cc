@@ -1,5 +1,6 @@
 // warder-egress: the service that reaches hosts for the code in jails. It runs without privileges, holds no file of a
 // tenant, and is started by systemd (units/warder-egress.service).
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -7,11 +8,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "supervisor/base/ending_signals.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/tcp_address.h"
 #include "supervisor/base/version.h"
 #include "supervisor/egress/egress_flags.h"
 #include "supervisor/egress/service.h"
@@ -45,7 +49,21 @@ Task<> stop_at_signal(Loop& loop, AsyncFd signals) {
   loop.stop();
 }
 
+// A name server or a file that cannot be used is a mistake of the command line, not of each later request.
+Result<> check_network(const egress::EgressNetwork& network) {
+  for (std::string_view left = network.name_servers; !left.empty();) {
+    const size_t end = std::min(left.find(','), left.size());
+    if (const auto server = parse_tcp_address(left.substr(0, end)); !server)
+      return fail(Code::invalid, "--name-servers: " + server.error().what);
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  if (!network.authorities.empty() && ::access(network.authorities.c_str(), R_OK) < 0)
+    return fail(Code::invalid, fmt::format("--authorities: read '{}': {}", network.authorities, std::strerror(errno)));
+  return {};
+}
+
 Result<> run_service(const std::string& path, egress::EgressNetwork network) {
+  CHECKED(check_network(network));
   TRY(Fd socket, open_egress_socket(path));
   Loop loop;
   TRY(AsyncFd watched, catch_ending_signals(loop));

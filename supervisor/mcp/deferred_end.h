@@ -12,7 +12,7 @@ namespace mcp {
 class DeferredEnd {
  public:
   DeferredEnd(Loop& loop, std::function<void()> on_end);
-  // The first call, unless withdraw() came before, makes the function be called.
+  // Calls the function in a later turn of the loop. Only the first call has an effect, and none after withdraw().
   void begin();
   // From now on begin() has no effect: the connection is being destroyed.
   void withdraw() { has_begun_ = true; }

@@ -130,6 +130,14 @@ class Documents(unittest.TestCase):
             for key in keys:
                 self.assertRegex(text, rf"\n\.TP\n{re.escape(key)}[ \n]", page)
 
+    def test_the_page_of_warder_node_has_every_key_of_its_configuration(self):
+        source = (TOP / "supervisor/cluster/node/node_settings.cc").read_text()
+        keys = set(re.findall(r'\bin\.\w+\("(\w+)"', source)) - {"test_lease_divisor"}
+        self.assertGreater(len(keys), 9)
+        text = manual("warder-node.8")
+        for key in keys:
+            self.assertRegex(text, rf"\b{key}\b")
+
     def test_the_manual_is_clean(self):
         for name in ("warder.1", "warderd.8", "warder-egress.8", "warder-node.8", "org.warder.Warder1.5", "warderd.json.5", "warder-policy.5"):
             for line in (DOCUMENTS / name).read_text().splitlines():

@@ -1,6 +1,7 @@
 """warder-egress alone, with warderd played by the test: requests that reach a host, and refusals. Program: $WARDER_EGRESS."""
 import contextlib
 import json
+import os
 import socket
 import ssl
 import struct
@@ -442,6 +443,18 @@ class Daemons(Case):
     def test_the_program_ends_at_sigterm(self):
         one = EgressProcess()
         self.assertEqual(one.stop(), 0)
+
+
+class Flags(unittest.TestCase):
+    def test_what_cannot_be_used_ends_the_start_with_the_name_of_the_flag(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for words, said in ((("--name-servers", "nonsense"), "--name-servers: 'nonsense'"),
+                                (("--name-servers", "127.0.0.1:53,9.9.9.9"), "--name-servers: '9.9.9.9'"),
+                                (("--authorities", f"{folder}/none"), f"--authorities: read '{folder}/none': No such file")):
+                done = subprocess.run([os.environ["WARDER_EGRESS"], "--socket", f"{folder}/socket", *words],
+                                      capture_output=True, text=True, timeout=PATIENCE)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(f"warder-egress: {said}", done.stderr)
 
 
 if __name__ == "__main__":
