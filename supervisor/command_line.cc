@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "supervisor/base/loopback.h"
 #include "supervisor/base/version.h"
 #include "supervisor/configuration/reader.h"
 #include "supervisor/traces/collector.h"

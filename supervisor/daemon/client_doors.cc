@@ -6,6 +6,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/task_calls.h"
 #include "supervisor/systemd/peer_unit.h"
+#include "supervisor/tenants/requester.h"
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "supervisor/executions/jail_spec.h"
+#include "supervisor/tenants/requester.h"
 
 namespace runs {
 

@@ -41,6 +41,7 @@ def code_lines(text):
         newlines = "\n" * match.group().count("\n")
         return f'""{newlines}' if match.group()[0] in "\"R" else newlines
 
+    text = re.sub(r"(?<=\d)'(?=\d)", "", text)  # 1'000 has no character in quotes
     keep_includes = re.sub(r'^(\s*#\s*include\s+)"([^"\n]+)"', r"\1<\2>", text, flags=re.MULTILINE)
     return enumerate(pattern.sub(blank, keep_includes).split("\n"), 1)
 
