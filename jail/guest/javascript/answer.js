@@ -2,6 +2,7 @@
 'use strict';
 const {Buffer} = require('buffer');
 const {inspect, types} = require('util');
+const {writeAll} = require('./channel.js');
 const {describe} = require('./errors.js');
 const {encoded, plain, Unanswerable} = require('./values.js');
 
@@ -14,6 +15,7 @@ class Answer {
   #channel;
   #about;
   #message = {type: 'result'};
+  #settling = {}; // {value, became}: an answer with promises, and the same without them; until then undefined
 
   // `about`: passed to describe(), see errors.js.
   constructor(channel, about) {
@@ -36,9 +38,20 @@ class Answer {
     if (!this.hasFailed) this.#message.exit = status & 255;
   }
 
-  // `isImplied`: the program did not name an answer; this is the value of its last expression.
+  // Awaits the promises in `value`, the answer that the program has at its end.
+  async settle(value) {
+    if (!isObject(value)) return;
+    const {awaited, hasAsync} = require('./awaited.js');
+    if (!hasAsync(value)) return;
+    this.#settling = {value};
+    this.#settling.became = await awaited(value, note);
+  }
+
+  // `isImplied`: the program did not name an answer; this is the value of its last expression. undefined is no answer.
   take(value, isImplied = false) {
-    if (isImplied && isHandle(value)) return;
+    if (value === this.#settling.value) value = this.#settling.became;
+    if (value === undefined || isImplied && isHandle(value)) return;
+    if (this.hasFailed && isObject(value) && require('./awaited.js').hasAsync(value)) return; // a promise is the failure
     const bytes = types.isUint8Array(value) ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined;
     const mime = bytes && mimeOf(bytes);
     if (mime !== undefined && bytes.length <= MOST_IMAGE_BYTES) {
@@ -46,11 +59,12 @@ class Answer {
       return;
     }
     try {
-      const {value: json, asText} = plain(value, this.#channel.maxMessage);
+      const {value: json, asText, notes} = plain(value, this.#channel.maxMessage);
+      notes.forEach(note);
       if (json !== undefined) this.#message.value = json;
       if (asText !== undefined) this.#message.value_type = asText;
     } catch (e) {
-      if (isImplied && e instanceof Unanswerable && e.hasNoForm) this.#inspect(value);
+      if (isImplied && e instanceof Unanswerable && e.hasNoForm) this.#inspect(value, e.message);
       else this.#cannotAnswer(headOf(e));
     }
   }
@@ -73,8 +87,9 @@ class Answer {
     return this.#message.status;
   }
 
-  #inspect(value) {
+  #inspect(value, why) {
     try {
+      note(`the value of the last expression has no JSON form, because ${why}: the result is a text that shows a part of it`);
       this.#message.value = inspect(value, {depth: 3}).slice(0, MOST_INSPECTED);
       this.#message.value_type = value?.constructor?.name ?? 'object';
     } catch (e) { // a getter of the agent threw
@@ -111,12 +126,28 @@ class Refused extends Error {}
 
 // True for objects like timers or servers: a call that starts work returns them, and they are not a result.
 function isHandle(value) {
-  if (value === null || typeof value !== 'object') return false;
-  return ['Timeout', 'Immediate'].includes(value.constructor?.name) || value instanceof require('events');
+  try {
+    return isObject(value) && (['Timeout', 'Immediate'].includes(value.constructor?.name) || value instanceof require('events'));
+  } catch (e) { // a getter of the agent threw
+    return false;
+  }
 }
 
 function headOf(error) {
-  return error instanceof Unanswerable ? error.message : String(error);
+  if (error instanceof Unanswerable) return error.message;
+  try {
+    return String(error);
+  } catch (e) { // toString() may be the agent's code
+    return 'an error whose text cannot be read';
+  }
+}
+
+// Tells the agent a sentence about its answer.
+function note(sentence) {
+  try {
+    writeAll(2, Buffer.from(`warder: ${sentence}\n`));
+  } catch (e) { // the reader is gone
+  }
 }
 
 function mimeOf(bytes) {
@@ -125,4 +156,8 @@ function mimeOf(bytes) {
   return undefined;
 }
 
-module.exports = {Answer, Refused};
+function isObject(value) {
+  return value !== null && typeof value === 'object';
+}
+
+module.exports = {Answer, note, Refused};

@@ -45,17 +45,14 @@ class Execution {
       const {main} = this.#stage.compile(order, names, hooks, about);
       main().then((value) => {
         this.#returned = value;
-        this.#isSettled = true;
-      }, (error) => this.#fail(error));
+        return this.#answer.settle(this.#chosen().value);
+      }).then(() => { this.#isSettled = true; }, (error) => this.#fail(error));
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  // Takes the value of the last expression. The runner awaits it, not the program: a promise that never settles is no
-  // error.
   async #keep(value) {
-    this.#isSettled = true;
     this.#last = await value;
   }
 
@@ -99,16 +96,21 @@ class Execution {
     this.#end(told);
   }
 
-  // The answer: the returned value, else the variable `result`, else the value of the last expression.
   #takeAnswer() {
-    if (this.#returned !== undefined) return this.#answer.take(this.#returned);
+    const {value, isImplied} = this.#chosen();
+    this.#answer.take(value, isImplied);
+  }
+
+  // The answer: the returned value, else the variable `result`, else the value of the last expression.
+  #chosen() {
+    if (this.#returned !== undefined) return {value: this.#returned, isImplied: false};
     let value;
     try {
       value = this.#peek();
     } catch (e) { // the code ended before the declaration of `result`
     }
-    if (value !== undefined && value !== this.#given) return this.#answer.take(value);
-    if (this.#last !== NOTHING && this.#last !== undefined) this.#answer.take(this.#last, true);
+    if (value !== undefined && value !== this.#given) return {value, isImplied: false};
+    return {value: this.#last === NOTHING ? undefined : this.#last, isImplied: true};
   }
 }
 

@@ -76,6 +76,7 @@ class Writer {
   #optional;
   #edits;
   #functions = '';
+  #exported = []; // {name, local}: the exported variables
 
   constructor(code, tree, optional) {
     this.#code = code;
@@ -102,6 +103,7 @@ class Writer {
       if (mentionsImport) this.#replaceModuleWords(statement);
     }
     this.#answerAmong(exported);
+    this.#answerExports(exported);
     if (isSession) this.#guard(constants); // last, because it may insert where the answer begins
     this.prologue = this.#functions + this.prologue;
     return this.#edits.apply();
@@ -116,6 +118,7 @@ class Writer {
     const {type, start, end, declaration} = statement;
     if (type === 'ExportNamedDeclaration' && declaration) {
       this.#edits.blank(start, declaration.start);
+      for (const {id} of declaration.declarations ?? []) for (const name of namesOf(id)) this.#exported.push({name, local: name});
       return declaration;
     }
     if (type === 'ExportDefaultDeclaration') {
@@ -124,6 +127,8 @@ class Writer {
       return {type: 'ExpressionStatement', start: declaration.start, end, expression: declaration, isDefault: true};
     }
     if (type === 'ExportNamedDeclaration' || type === 'ExportAllDeclaration') {
+      for (const {local, exported} of statement.source ? [] : statement.specifiers ?? [])
+        this.#exported.push({name: exported.name ?? exported.value, local: local.name});
       this.#edits.blank(start, end);
       return undefined;
     }
@@ -255,6 +260,14 @@ class Writer {
     const isLater = statements.slice(at + 1).some(({type}) => type === 'ClassDeclaration');
     this.#answer(statements[at], isKept || isLater);
     if (isLater && !isKept) this.#edits.insert(statements.at(-1).end, ';return __warder.last(__warder.kept)');
+  }
+
+  // A program that ends in declarations answers with the variables that it exports, if it exports any.
+  #answerExports(statements) {
+    const last = statements[answeringAt(statements)];
+    if (this.#exported.length === 0 || last !== undefined && last.type !== 'VariableDeclaration') return;
+    const members = this.#exported.map(({name, local}) => `${JSON.stringify(name)}: ${local}`);
+    this.#edits.insert(this.#tree.body.at(-1).end, `;return __warder.last({${members.join(', ')}})`);
   }
 
   // Makes a statement give the program's value, if it has a value.

@@ -85,7 +85,6 @@ class Call {
   #returned;
   #last;
   #isSettled = false;
-  #isAwaitingLast = false;
   #resultBefore;
   #setsResult = false;
   #constants; // the session's constants
@@ -120,8 +119,8 @@ class Call {
     this.#setsResult = setsResult;
     main().then((value) => {
       this.#returned = value;
-      this.#settle();
-    }, (error) => this.fail(error));
+      return this.#answer.settle(this.#chosen().value);
+    }).then(() => this.#settle(), (error) => this.fail(error));
   }
 
   fail(error) {
@@ -138,26 +137,29 @@ class Call {
 
   // The event loop is empty.
   idle() {
-    if (!this.#isSettled && !this.#isAwaitingLast)
+    if (!this.#isSettled)
       this.#answer.fail(new Error('the code awaits a promise that can never settle'));
     this.#finish();
   }
 
   answer(readBytes) {
     this.#releaseUnset();
-    const {result} = globalThis;
-    const isResult = result !== undefined &&
-      (result !== this.#resultBefore || this.#setsResult && !this.#answer.hasFailed && !this.#hasEnded);
-    if (this.#returned !== undefined) this.#answer.take(this.#returned);
-    else if (isResult) this.#answer.take(result);
-    else if (this.#last !== undefined) this.#answer.take(this.#last, true);
+    const {value, isImplied} = this.#chosen();
+    this.#answer.take(value, isImplied);
     const status = Number(process.exitCode ?? 0) & 255;
     if (status !== 0 && !this.#hasEnded) this.#answer.exited(status);
     this.#answer.send(status, readBytes);
   }
 
+  #chosen() {
+    if (this.#returned !== undefined) return {value: this.#returned, isImplied: false};
+    const {result} = globalThis;
+    const isResult = result !== undefined &&
+      (result !== this.#resultBefore || this.#setsResult && !this.#answer.hasFailed && !this.#hasEnded);
+    return isResult ? {value: result, isImplied: false} : {value: this.#last, isImplied: true};
+  }
+
   async #keep(value) {
-    this.#isAwaitingLast = true;
     this.#last = await value;
   }
 

@@ -7,6 +7,7 @@ const {types, inspect} = require('util');
 
 const {stringify} = JSON; // a copy, because code may replace it
 
+const MOST_NOTES = 5;
 const MAX_DEPTH = 60; // the supervisor's limit is 64, and a message adds levels around the value
 
 // JavaScript puts object keys that are whole numbers first. These keys of a Map get a mark, so that they keep their
@@ -15,15 +16,22 @@ const INDEX = /^\d{1,10}$/;
 const MARK = `\0${process.hrtime.bigint().toString(36)} `; // no key of a program begins with it
 const MARK_IN_TEXT = stringify(MARK).slice(0, -1);
 
+// Copies: the methods of an object may be replaced by ones without an end.
+const {entries: mapEntries} = Map.prototype;
+const {values: setValues} = Set.prototype;
+const UNBOX = [Number, String, Boolean, Symbol, BigInt].map((kind) => kind.prototype.valueOf);
+
 class Unanswerable extends Error {
   hasNoForm = false; // true: the value cannot be JSON at any size
 }
 
-// {value, asText}: `value` has only objects, arrays, strings, numbers, booleans and null; undefined has no JSON form.
-// `asText`: the type's name if the whole value became a text.
+// {value, asText, notes}: `value` has only objects, arrays, strings, numbers, booleans and null; undefined has no JSON
+// form. `asText`: the type's name if the whole value became a text. `notes`: sentences for the agent.
 function plain(value, limit) {
   let left = limit;
   let asText;
+  const notes = new Set();
+  const note = (sentence) => { if (notes.size < MOST_NOTES) notes.add(sentence); };
   const open = new Set();
 
   function take(size) {
@@ -51,8 +59,11 @@ function plain(value, limit) {
   }
 
   const array = (values, depth) => {
-    take(2 * values.length);
-    return Array.from(values, (member) => of(member, depth) ?? null);
+    const {length} = values;
+    take(2 * length);
+    const converted = [];
+    for (let i = 0; i < length; i++) converted.push(of(values[i], depth) ?? null); // not by its iterator, which may be endless
+    return converted;
   };
 
   function bytes(buffer) {
@@ -87,18 +98,39 @@ function plain(value, limit) {
     if (Buffer.isBuffer(value)) return bytes(value);
     if (types.isDataView(value)) return bytes(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
     if (ArrayBuffer.isView(value)) return array(value, depth);
-    if (types.isMap(value)) return inside(value, depth, (inner) => map([...value], inner));
-    if (types.isSet(value)) return inside(value, depth, (inner) => array([...value], inner));
-    if (types.isMapIterator(value) || types.isSetIterator(value) || isArrayIterator(value))
-      return inside(value, depth, (inner) => array([...value], inner));
-    if (types.isBoxedPrimitive(value)) return of(value.valueOf(), depth);
+    if (types.isMap(value)) return inside(value, depth, (inner) => map([...mapEntries.call(value)], inner));
+    if (types.isSet(value)) return inside(value, depth, (inner) => array([...setValues.call(value)], inner));
+    if (types.isMapIterator(value) || types.isSetIterator(value) || isArrayIterator(value)) {
+      const members = require('./forms.js').membersOfNative(value);
+      if (members !== undefined) return inside(value, depth, (inner) => array(members, inner));
+    }
+    if (types.isBoxedPrimitive(value)) return of(unboxed(value), depth);
     if (types.isNativeError(value) || value instanceof Error) return text(String(value), depth, value.name);
+    if (types.isPromise(value))
+      note('a promise in the result was not awaited: await it; `await Promise.all(list)` awaits a list of promises');
     if (types.isRegExp(value) || types.isPromise(value) || types.isWeakMap(value) || types.isWeakSet(value))
       return text(inspect(value), depth, value.constructor?.name ?? 'object');
     return inside(value, depth, (inner) => {
       if (typeof value.toJSON === 'function') return of(value.toJSON(), inner);
-      return object(Object.keys(value).map((name) => [name, value[name]]), inner);
+      const names = Object.keys(value);
+      if (names.length === 0) return withoutMembers(value, depth);
+      return object(names.map((name) => [name, value[name]]), inner);
     });
+  }
+
+  // An object without enumerable properties of its own.
+  function withoutMembers(value, depth) {
+    const members = (read) => {
+      const converted = [];
+      read((member) => {
+        take(2);
+        converted.push(of(member, depth + 1) ?? null);
+      });
+      return converted;
+    };
+    const to = {members, pairs: (entries) => map(entries, depth + 1), object: (entries) => object(entries, depth + 1),
+      text: (string) => text(string, depth, value.constructor?.name ?? 'object')};
+    return require('./forms.js').formOf(value, to, note);
   }
 
   function of(value, depth) {
@@ -112,7 +144,18 @@ function plain(value, limit) {
     }
   }
 
-  return {value: of(value, 0), asText};
+  return {value: of(value, 0), asText, notes: [...notes]};
+}
+
+// The value of a Number, String, Boolean, Symbol or BigInt object.
+function unboxed(value) {
+  for (const valueOf of UNBOX) {
+    try {
+      return valueOf.call(value);
+    } catch (e) { // an object of another kind
+    }
+  }
+  return inspect(value);
 }
 
 function isArrayIterator(value) {
