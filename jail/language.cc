@@ -96,6 +96,17 @@ std::vector<std::string> environment_of(const std::map<std::string, std::string>
   return list;
 }
 
+void set_hash_seed(uint32_t seed, std::vector<std::string>& command, std::vector<std::string>& environment) {
+  const auto isolated = std::find(command.begin(), command.end(), "-I");
+  if (isolated == command.end()) return;
+  *isolated = "-P";
+  command.insert(isolated + 1, "-s");
+  std::erase_if(environment, [](const std::string& variable) {
+    return variable.starts_with("PYTHON") && !variable.starts_with("PYTHONDONTWRITEBYTECODE=");
+  });
+  environment.push_back(fmt::format("PYTHONHASHSEED={}", seed));
+}
+
 std::vector<ResourceLimit> resource_limits_of(Language language, const policies::Limits& limits,
                                               Enforcement enforcement) {
   auto both = [](int resource, uint64_t value) {

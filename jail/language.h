@@ -31,6 +31,9 @@ std::vector<std::string> command_of(Language language, const policies::Limits& l
 // memory than the rest of its runner together, and is slow to load and to warm up.
 std::vector<std::string> warming_of(Language language);
 std::vector<std::string> environment_of(const std::map<std::string, std::string>& from_policy);
+// Makes a command and an environment that command_of() and environment_of() gave use the seed of text hashes
+// (jail::Spec::hash_seed). Python reads its own variables then, so the policy's variables of Python are left out.
+void set_hash_seed(uint32_t seed, std::vector<std::string>& command, std::vector<std::string>& environment);
 
 // Limits of each process. With a cgroup they bound what the cgroup does not count; without a cgroup they replace it
 // (`alone`).

@@ -64,7 +64,7 @@ std::vector<std::string> warm_command(const Spec& spec, const policies::PoolRule
 
 // A package of a layer is a stranger's code, and a zygote is not confined like a runner: so no zygote loads one ahead.
 bool may_fork(const Spec& spec, const policies::PoolRules& rules) {
-  return rules.zygotes && Zygote::exists_for(spec.language) && (spec.layers.empty() || rules.preload.empty());
+  return rules.zygotes && !spec.hash_seed && Zygote::exists_for(spec.language) && (spec.layers.empty() || rules.preload.empty());
 }
 
 // All properties that are fixed when a jail is built. A jail serves only executions with the same key.
@@ -77,6 +77,7 @@ std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules
     key += fmt::format("{}={}:{} ", limit.resource, limit.soft, limit.hard);
   for (const auto& word : warm_command(spec, rules)) key += "\n" + word;
   for (const auto& [name, value] : spec.environment) key += "\n" + name + "=" + value;
+  if (spec.hash_seed) key += fmt::format("\nseed {}", *spec.hash_seed);
   for (const auto& layer : spec.layers) key += "\nlayer " + layer->hash;
   return key;
 }

@@ -83,10 +83,12 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
     return true;
   };
   auto command = spec.command.empty() ? command_of(spec.language, spec.limits) : spec.command;
+  auto environment = environment_of(spec.environment);
+  if (spec.hash_seed) set_hash_seed(*spec.hash_seed, command, environment);
   if (!put(command, plan->arguments, kMaxArguments, plan->argument_count))
     return fail(Code::invalid, "the command is too long", "at most 60 arguments and 15 kB in all, with the environment",
                 "command");
-  if (!put(environment_of(spec.environment), plan->environment, kMaxEnvironment, plan->environment_count))
+  if (!put(environment, plan->environment, kMaxEnvironment, plan->environment_count))
     return fail(Code::invalid, "the policy's environment is too large", "at most 50 variables and 15 kB in all",
                 "environment");
 

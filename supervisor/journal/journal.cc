@@ -73,6 +73,7 @@ Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& fo
     TRY(journal->stored_tasks_, read_tasks(opened.database, TaskTable::tasks));
     TRY(journal->stored_named_, read_tasks(opened.database, TaskTable::named_executions));
     TRY(journal->stored_runs_, read_run_executions(opened.database));
+    TRY(journal->hash_secret_, read_hash_secret(opened.database));
     CHECKED(transaction.commit());
   }
   journal->spool_.clear();

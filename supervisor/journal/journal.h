@@ -130,6 +130,8 @@ class Journal {
   std::vector<tasks::StoredTask> take_named() { return std::exchange(stored_named_, {}); }
   // The executions of workflows that ran when the last daemon ended (workflow_rows.h), once.
   std::vector<std::string> take_runs() { return std::exchange(stored_runs_, {}); }
+  // 16 random bytes, made with the file: the seeds of text hashes in workflows are derived from it.
+  const std::string& hash_secret() const { return hash_secret_; }
 
   // About the start, for the log: a sentence about a renamed file (empty: no file was renamed), the number of
   // executions that were interrupted, the end of the audit chain.
@@ -170,6 +172,7 @@ class Journal {
   uint64_t interrupted_ = 0;
   std::vector<tasks::StoredTask> stored_tasks_, stored_named_;
   std::vector<std::string> stored_runs_;
+  std::string hash_secret_;
   uint64_t records_ = 0;  // records since the last sweep began
   bool sweeping_ = false;
   std::optional<Deadline> next_sweep_;

@@ -31,6 +31,14 @@ CREATE TABLE workflow_runs(
 );
 )";
 
+// The values that a step's function read (workflows::StepInputs::text()).
+constexpr char kStepInputs[] = "ALTER TABLE workflow_steps ADD COLUMN inputs TEXT NOT NULL DEFAULT ''";
+
+// The secret of WorkflowStore::hash_seed(), one row.
+constexpr char kHashSecret[] =
+    "CREATE TABLE workflow_hash_secret(secret BLOB NOT NULL); "
+    "INSERT INTO workflow_hash_secret VALUES(randomblob(16))";
+
 StoredWorkflow workflow_of(const Statement& row, int first) {
   StoredWorkflow workflow;
   workflow.run = row.text(first);
@@ -83,8 +91,8 @@ Result<> open_workflow(Database& database, const WorkflowId& id, const StoredWor
 }
 
 Result<std::optional<int64_t>> bytes_of_step(Database& database, const WorkflowId& id, uint32_t position) {
-  TRY(Statement row, database.prepare("SELECT length(CAST(value AS BLOB)) FROM workflow_steps "
-                                      "WHERE tenant=? AND workflow=? AND position=?"));
+  TRY(Statement row, database.prepare("SELECT length(CAST(value AS BLOB)) + length(CAST(inputs AS BLOB)) "
+                                      "FROM workflow_steps WHERE tenant=? AND workflow=? AND position=?"));
   TRY(bool found, row.bind(id.tenant).bind(id.name).bind(position).step());
   return found ? std::optional(row.integer(0)) : std::nullopt;
 }
@@ -97,7 +105,8 @@ Result<uint64_t> put_step(Database& database, const WorkflowId& id, const Stored
                 "send the program again: it begins anew");
   TRY(const WorkflowSums sums, sums_of(database, id.tenant));
   TRY(const std::optional<int64_t> before, bytes_of_step(database, id, step.position));
-  const uint64_t more = step.value.size(), less = static_cast<uint64_t>(before.value_or(0));
+  const uint64_t more = step.value.size() + step.inputs.size();
+  const uint64_t less = static_cast<uint64_t>(before.value_or(0));
   const uint64_t all = sums.bytes - std::min(sums.bytes, less) + more;
   if (more > less && all > limits.bytes)
     return fail(Code::exhausted,
@@ -108,9 +117,9 @@ Result<uint64_t> put_step(Database& database, const WorkflowId& id, const Stored
   {
     TRY(Statement put,
         database.prepare("INSERT OR REPLACE INTO workflow_steps(tenant, workflow, position, name, state, "
-                         "attempts, execution, ended_ms, value) VALUES(?,?,?,?,?,?,?,?,?)"));
+                         "attempts, execution, ended_ms, value, inputs) VALUES(?,?,?,?,?,?,?,?,?,?)"));
     put.bind(id.tenant).bind(id.name).bind(step.position).bind(step.name).bind(workflows::state_name(step.state));
-    CHECKED(put.bind(step.attempts).bind(step.execution).bind(step.ended_ms).bind(step.value).run());
+    CHECKED(put.bind(step.attempts).bind(step.execution).bind(step.ended_ms).bind(step.value).bind(step.inputs).run());
   }
   // The expiry is in an index, so writing it costs a page: one that moved by less than a hundredth is left as it is.
   const bool expiry_moved = expires_ms - workflow->expires_ms > (expires_ms - step.ended_ms) / 100;
@@ -136,12 +145,13 @@ StoredStep step_of(const Statement& row) {
   step.execution = row.text(4);
   step.ended_ms = row.integer(5);
   step.value = row.text(6);
+  step.inputs = row.text(7);
   return step;
 }
 
 Result<std::vector<StoredStep>> read_steps(Database& database, const WorkflowId& id, uint32_t first, uint32_t most,
                                            uint64_t max_bytes) {
-  TRY(Statement rows, database.prepare("SELECT position, name, state, attempts, execution, ended_ms, value "
+  TRY(Statement rows, database.prepare("SELECT position, name, state, attempts, execution, ended_ms, value, inputs "
                                        "FROM workflow_steps WHERE tenant=? AND workflow=? AND position>=? "
                                        "ORDER BY position LIMIT ?"));
   rows.bind(id.tenant).bind(id.name).bind(first).bind(most);
@@ -157,16 +167,17 @@ Result<std::vector<StoredStep>> read_steps(Database& database, const WorkflowId&
 
 Result<std::vector<workflows::WorkflowDisk::StepHead>> read_heads(Database& database, const WorkflowId& id,
                                                                   uint32_t first, uint32_t most) {
-  TRY(Statement rows, database.prepare("SELECT position, name, state, attempts, execution, ended_ms, "
-                                       "CASE state WHEN 'failed' THEN value ELSE '' END, length(CAST(value AS BLOB)) "
-                                       "FROM workflow_steps WHERE tenant=? AND workflow=? AND position>=? "
-                                       "ORDER BY position LIMIT ?"));
+  TRY(Statement rows,
+      database.prepare("SELECT position, name, state, attempts, execution, ended_ms, "
+                       "CASE state WHEN 'failed' THEN value ELSE '' END, inputs, length(CAST(value AS BLOB)) "
+                       "FROM workflow_steps WHERE tenant=? AND workflow=? AND position>=? "
+                       "ORDER BY position LIMIT ?"));
   rows.bind(id.tenant).bind(id.name).bind(first).bind(most);
   std::vector<workflows::WorkflowDisk::StepHead> all;
   for (;;) {
     TRY(bool row, rows.step());
     if (!row) return all;
-    all.push_back({step_of(rows), static_cast<uint64_t>(rows.integer(7))});
+    all.push_back({step_of(rows), static_cast<uint64_t>(rows.integer(8))});
   }
 }
 
@@ -223,7 +234,7 @@ Task<Result<T>> answer_of(Journal& journal, Side side, std::function<Result<T>(D
 
 }  // namespace
 
-Part workflows_part() { return {"workflows", {kWorkflowTables}}; }
+Part workflows_part() { return {"workflows", {kWorkflowTables, kStepInputs, kHashSecret}}; }
 
 Result<std::vector<std::string>> read_run_executions(Database& database) {
   TRY(Statement rows, database.prepare("SELECT execution FROM workflow_runs ORDER BY rowid"));
@@ -233,6 +244,12 @@ Result<std::vector<std::string>> read_run_executions(Database& database) {
     if (!row) return all;
     all.push_back(rows.text(0));
   }
+}
+
+Result<std::string> read_hash_secret(Database& database) {
+  TRY(Statement row, database.prepare("SELECT secret FROM workflow_hash_secret"));
+  TRY(bool found, row.step());
+  return found ? row.blob(0) : std::string();
 }
 
 Task<Result<workflows::WorkflowDisk::Opened>> WorkflowRows::open(WorkflowId id, StoredWorkflow fresh,

@@ -15,6 +15,7 @@ class WorkflowRows : public workflows::WorkflowDisk {
                             workflows::WorkflowLimits limits) override;
   Task<Result<uint64_t>> put(workflows::WorkflowId id, workflows::StoredStep step, int64_t expires_ms,
                              workflows::WorkflowLimits limits) override;
+  std::string_view hash_secret() const override { return journal_.hash_secret(); }
   Task<Result<std::vector<workflows::StoredStep>>> steps(workflows::WorkflowId id, uint32_t first, uint32_t most,
                                                          uint64_t max_bytes) override;
   Task<Result<std::vector<StepHead>>> heads(workflows::WorkflowId id, uint32_t first, uint32_t most) override;
@@ -35,5 +36,7 @@ class WorkflowRows : public workflows::WorkflowDisk {
 Part workflows_part();
 // The executions of all runs that a former daemon left. For the start.
 Result<std::vector<std::string>> read_run_executions(Database& database);
+// The random bytes that WorkflowRows::hash_secret() returns. For the start.
+Result<std::string> read_hash_secret(Database& database);
 
 }  // namespace journal

@@ -89,6 +89,7 @@ Result<workflows::StoredStep> read_step(Fields& in) {
   if (!known) return fail(Code::invalid, "an unknown state");
   step.state = *known;
   TRY(step.value, in.string("value", kMaxText));
+  TRY(step.inputs, in.string_or("inputs", "", workflows::kMaxInputsBytes));
   TRY(const int64_t attempts, in.integer("attempts", 0, UINT32_MAX));
   step.attempts = static_cast<uint32_t>(attempts);
   TRY(step.execution, in.string("execution", 128));
@@ -174,6 +175,7 @@ Task<Result<>> MoveRecords::write_workflows(std::string& text, const std::string
                       {"name", step.name},
                       {"state", workflows::state_name(step.state)},
                       {"value", step.value},
+                      {"inputs", step.inputs},
                       {"attempts", step.attempts},
                       {"execution", step.execution},
                       {"ended_ms", step.ended_ms}}}};

@@ -38,6 +38,7 @@ CodeExecution::~CodeExecution() { recording_.record().withdraw = nullptr; }
 Task<Result<mcp::ToolResult>> CodeExecution::run(Json arguments) {
   FreedBeside variables(&environment_.host.json, Json());
   CO_TRY(ExecuteRequest asked, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
+  set_hash_seed(asked, arguments, environment_.workflows);
   if (const auto given = arguments.find("context_vars"); given != arguments.end()) *variables = std::move(*given);
   CO_CHECKED(check_session_arguments(arguments));
   clamped_ = std::move(asked.clamped);

@@ -9,6 +9,7 @@
 #include "policies/policy.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/tenants/tenant.h"
+#include "supervisor/workflows/workflow_store.h"
 
 namespace runs {
 
@@ -18,6 +19,10 @@ struct ExecuteRequest {
 };
 // Takes the code out of `arguments`. `tenant` must outlive the request, which borrows its workspace.
 Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const policies::Policy& policy, Json& arguments);
+
+// Python code that uses a workflow gets the tenant's seed of text hashes: a set then has the same order in each run.
+// Code of a session runs in the session's interpreter, whose seed is drawn.
+void set_hash_seed(ExecuteRequest& request, const Json& arguments, const workflows::WorkflowStore& store);
 
 // Errors: a session is reset and has no name; the name is malformed; the language keeps no variables.
 Result<> check_session_arguments(const Json& arguments);

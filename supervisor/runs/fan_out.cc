@@ -78,6 +78,7 @@ Task<Result<mcp::ToolResult>> FanOut::run(Json arguments) {
   FreedBeside items(&environment_.host.json, Json()), variables(&environment_.host.json, Json::object());
   CO_CHECKED(check_fork_arguments(*caller_.policy, arguments));
   CO_TRY(asked_, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
+  set_hash_seed(asked_, arguments, environment_.workflows);
   *items = std::move(arguments["fork"]);
   if (const auto given = arguments.find("context_vars"); given != arguments.end()) *variables = std::move(*given);
   for (const auto& [variable, value] : (*variables).items()) given_.push_back(variable);

@@ -56,6 +56,8 @@ struct StoredStep {
   std::string name;
   StepState state = StepState::finished;
   std::string value;
+  std::string
+      inputs;  // StepInputs::text(): the values that its function read; empty: none, or an earlier version recorded it
   uint32_t attempts = 0;
   std::string execution;
   int64_t ended_ms = 0;
@@ -77,6 +79,8 @@ class WorkflowDisk {
  public:
   virtual ~WorkflowDisk() = default;
 
+  // Random bytes of this disk, the same for ever. Empty: the disk has none.
+  virtual std::string_view hash_secret() const { return {}; }
   struct Opened {
     StoredWorkflow workflow;
     uint64_t tenant_bytes = 0;  // of all workflows of the tenant

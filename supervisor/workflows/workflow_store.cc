@@ -1,8 +1,11 @@
 #include "supervisor/workflows/workflow_store.h"
 
 #include <fmt/format.h>
+#include <sodium.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
@@ -38,7 +41,9 @@ struct HeldWorkflow::Busy {
 
 HeldWorkflow::~HeldWorkflow() { store_.holders_.erase(id_); }
 
-std::string HeldWorkflow::key() const { return fmt::format("{}-{}", workflow_.run, running_->position); }
+std::string HeldWorkflow::key() const {
+  return fmt::format("{}-{}{}", workflow_.run, running_->position, running_->inputs.key_end());
+}
 
 std::string HeldWorkflow::next_call_key() {
   if (!running_) return {};
@@ -69,7 +74,24 @@ Task<Result<const StoredStep*>> HeldWorkflow::recorded(uint32_t position) {
   co_return fail(Code::internal, fmt::format("step {} of workflow '{}' is not recorded", position, id_.name));
 }
 
-Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string name) {
+Result<> HeldWorkflow::check_record(const StoredStep& step, std::string_view name, const StepInputs& inputs) const {
+  if (step.name != name)
+    return fail(Code::invalid,
+                fmt::format("step {} of workflow '{}' is '{}' now, and was '{}' when it was recorded", step.position,
+                            id_.name, name, step.name),
+                "steps must come in the same order in each run; to begin again, delete workflow:///" + id_.name);
+  const auto differs = find_difference(step.inputs, inputs.text());
+  if (!differs) return {};
+  return fail(Code::invalid,
+              fmt::format("step {} '{}' of workflow '{}' was recorded with {} = {}, and its function reads {} = {} now",
+                          step.position, name, id_.name, differs->name, differs->recorded, differs->name, differs->now),
+              fmt::format("give each item's step a name of its own, and keep the order of the items; a value that "
+                          "changes with each run (a time, a random number) comes from a step of its own, or is left "
+                          "out by inputs={{}}; to begin again, delete workflow:///{}",
+                          id_.name));
+}
+
+Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string name, StepInputs inputs) {
   CO_CHECKED(check_step_name(name));
   if (running_ && !is_busy_ && running_->position == position && running_->name == name)
     co_return StepStart{StepStart::What::run, {}};
@@ -88,17 +110,15 @@ Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string 
   const Busy busy(is_busy_);
   if (position < workflow_.steps) {
     CO_TRY(const StoredStep* step, co_await recorded(position));
-    if (step->name != name)
-      co_return fail(Code::invalid,
-                     fmt::format("step {} of workflow '{}' is '{}' now, and was '{}' when it was recorded", position,
-                                 id_.name, name, step->name),
-                     "steps must come in the same order in each run; to begin again, delete workflow:///" + id_.name);
     const bool runs_again = step->state == StepState::failed && position + 1 == workflow_.steps;
+    // A step that runs again takes the values of now.
+    const StepInputs compared = runs_again ? StepInputs() : inputs;
+    CO_CHECKED(check_record(*step, name, compared));
     if (!runs_again)
       co_return StepStart{step->state == StepState::finished ? StepStart::What::finished : StepStart::What::failed,
                           step->value};
   }
-  running_ = Running{position, std::move(name)};
+  running_ = Running{position, std::move(name), std::move(inputs)};
   calls_ = 0;
   co_return StepStart{StepStart::What::run, {}};
 }
@@ -120,7 +140,7 @@ Result<> HeldWorkflow::add_to_value(std::string_view part) {
 Task<Result<>> HeldWorkflow::end_step(Ending ending) {
   CO_CHECKED(check_step_name(ending.name));
   if (!running_ && ending.position == workflow_.steps && !is_busy_) {
-    CO_CHECKED(co_await begin_step(ending.position, ending.name));
+    CO_CHECKED(co_await begin_step(ending.position, ending.name, std::move(ending.inputs)));
   }
   if (!running_ || is_busy_ || running_->position != ending.position || running_->name != ending.name)
     co_return fail(Code::invalid, fmt::format("step {} of workflow '{}' does not run", ending.position, id_.name));
@@ -139,6 +159,7 @@ Task<Result<>> HeldWorkflow::end_step(Ending ending) {
     co_return refused;
   }
   step.name = std::move(running_->name);
+  step.inputs = running_->inputs.text();
   running_.reset();
   step.attempts = ending.attempts;
   step.execution = execution_;
@@ -178,6 +199,16 @@ Task<Result<WorkflowDisk::Removed>> WorkflowStore::remove(WorkflowId id) {
     co_return fail(Code::not_found, fmt::format("there is no workflow '{}'", name),
                    "resources/list has the workflows of this workspace");
   co_return removed;
+}
+
+uint32_t WorkflowStore::hash_seed(std::string_view tenant) const {
+  uint32_t seed = 0;
+  std::array<unsigned char, crypto_generichash_BYTES_MIN> hash;
+  const std::string_view key = disk_.hash_secret();
+  crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(tenant.data()), tenant.size(),
+                     reinterpret_cast<const unsigned char*>(key.data()), key.size());
+  std::memcpy(&seed, hash.data(), sizeof seed);
+  return std::max(seed, 1u);  // Python takes 0 as "no random hashes"
 }
 
 Task<uint64_t> WorkflowStore::tidy() {

@@ -4,8 +4,8 @@
 //   A recorded failure is returned too, if a later step is recorded: the program continued after that failure. A
 //   failure in the last record ended the program: that step runs again.
 //   If the program ends before the value of a step is recorded, the step runs again: at least once, not exactly once.
-//   A position that has another name than its record is refused, so a changed program never gets the value of another
-//   step.
+//   A position that has another name than its record is refused, and so is a function that reads other values than
+//   when its step was recorded (step_inputs.h): a changed program never gets the value of another step.
 // Source: tools/workflows/step_calls.cc. Errors: invalid, exhausted (with the rule), unavailable (held by another
 // execution), those of WorkflowDisk. All of it runs on the event loop.
 #pragma once
@@ -16,6 +16,7 @@
 #include <string>
 
 #include "supervisor/base/system_time.h"
+#include "supervisor/workflows/step_inputs.h"
 #include "supervisor/workflows/workflow.h"
 
 namespace workflows {
@@ -39,8 +40,8 @@ class HeldWorkflow {
   HeldWorkflow(const HeldWorkflow&) = delete;
   HeldWorkflow& operator=(const HeldWorkflow&) = delete;
 
-  // Beginning the running step again has no effect.
-  Task<Result<StepStart>> begin_step(uint32_t position, std::string name);
+  // Beginning the running step again has no effect. Errors also: invalid, the name or an input differs from the record.
+  Task<Result<StepStart>> begin_step(uint32_t position, std::string name, StepInputs inputs = StepInputs());
   // The next part of the running step's value, for values that are longer than one message of the program. Errors also:
   // exhausted, the value is too long.
   Result<> add_to_value(std::string_view part);
@@ -53,6 +54,7 @@ class HeldWorkflow {
     StepState state = StepState::finished;
     std::string value;  // finished: JSON text, behind the parts of add_to_value(); failed: the message
     uint32_t attempts = 1;
+    StepInputs inputs = {};  // read if the step was not begun
   };
   Task<Result<>> end_step(Ending ending);
   // The running step has ended, and is not recorded.
@@ -64,7 +66,7 @@ class HeldWorkflow {
   // in each run of the program, if the step makes its calls in the same order. Empty: no step runs.
   std::string next_call_key();
   const WorkflowId& id() const { return id_; }
-  // The begin of all keys; the key of a step is "<run>-<position>".
+  // The begin of all keys; the key of a step is "<run>-<position>-<digest of its inputs>".
   const std::string& run() const { return workflow_.run; }
   uint32_t recorded_steps() const { return workflow_.steps; }
   // The bytes of all workflows of the tenant, as last recorded.
@@ -77,6 +79,7 @@ class HeldWorkflow {
       : store_(store), id_(std::move(id)), execution_(std::move(execution)), limits_(limits) {}
   Task<Result<>> open();
   Task<Result<const StoredStep*>> recorded(uint32_t position);
+  Result<> check_record(const StoredStep& step, std::string_view name, const StepInputs& inputs) const;
   std::string key() const;
   tl::unexpected<Error> too_long(size_t bytes) const;
 
@@ -91,6 +94,7 @@ class HeldWorkflow {
   struct Running {
     uint32_t position;
     std::string name;
+    StepInputs inputs;
     std::string value = {};  // its parts so far
   };
   std::optional<Running> running_;
@@ -112,6 +116,9 @@ class WorkflowStore {
   void forget(const std::string& tenant) { disk_.forget(tenant); }
   // Removes workflows that have expired, some hundreds at most; returns how many.
   Task<uint64_t> tidy();
+  // The seed of Python's text hashes for programs of the tenant that use a workflow, 1 to 2^32 - 1: with it a set has
+  // the same order in each run, so a loop over a set has its steps in the same order. It cannot be guessed.
+  uint32_t hash_seed(std::string_view tenant) const;
   WorkflowDisk& disk() { return disk_; }
   size_t held() const { return holders_.size(); }
 

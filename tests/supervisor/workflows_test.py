@@ -154,6 +154,99 @@ return both.map((one) => one.status + (one.reason ? ': ' + one.reason.message : 
         for name in ("none", "../x", "", "a/b"):
             self.assertIs(delete(self.client, name)["isError"], True)
 
+    def test_a_recorded_step_whose_function_reads_other_values_is_refused(self):
+        """The corrected list has a new name first: its item must not get the record of another one."""
+        code = """
+wf = warder.workflow(NAME)
+for customer in customers:
+    if customer == "bob" and not context_vars.get("good"): wf.step("mail", lambda: 1 / 0)
+    wf.step("mail", lambda: effect(customer))
+"""
+        self.run_code(code, context_vars={"customers": ["ada", "bob"]})
+        self.assertEqual(self.ran(), ["ada"])
+        body = self.run_code(code, context_vars={"customers": ["cyd", "ada", "bob"], "good": True})
+        self.assertIn(f"step 0 'mail' of workflow '{self.name}' was recorded with customer = 'ada', and its function reads "
+                      "customer = 'cyd' now", body["error"])
+        self.assertIn("give each item's step a name of its own", body["error"])
+        self.assertEqual(self.ran(), [])
+        corrected = code.replace("effect(customer)", "effect(customer.lower())")  # the text of a function is no value
+        self.assertNotIn("error", self.run_code(corrected, context_vars={"customers": ["ada", "bob"], "good": True}))
+        self.assertEqual(self.ran(), ["bob"])
+
+    def test_a_recorded_step_of_javascript_that_reads_other_values_is_refused(self):
+        code = """
+const wf = warder.workflow(NAME);
+const mail = (customer) => effect(prefix + customer);
+for (const customer of customers) {
+  if (customer === 'bob' && !context_vars.good) throw new Error('no');
+  await wf.step('mail', () => mail(customer), {retries: 1});
+}
+"""
+        def run(code, **variables):
+            return self.run_code(code, JS_HEAD, language="javascript", context_vars={"prefix": "x-", **variables})
+        run(code, customers=["ada", "bob"])
+        self.assertEqual(self.ran(), ["x-ada"])
+        body = run(code, customers=["cyd", "ada", "bob"], good=True)
+        self.assertIn('was recorded with customer = "ada", and its function reads customer = "cyd" now', body["error"])
+        body = run(code, customers=["ada", "bob"], good=True, prefix="y-")
+        self.assertIn('recorded with prefix = "x-"', body["error"])
+        self.assertEqual(self.ran(), [])
+        self.assertNotIn("error", run(code.replace("=> effect(", "=> 1 && effect("), customers=["ada", "bob"], good=True))
+        self.assertEqual(self.ran(), ["x-bob"])
+
+    def test_a_loop_over_a_set_of_texts_goes_on_in_the_same_order(self):
+        code = """
+names = {"ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal"}
+wf = warder.workflow(NAME)
+for number, name in enumerate(names):
+    if number == 3 and not context_vars.get("good"): raise OSError("broken off")
+    wf.step("mail", lambda: effect(name))
+"""
+        self.run_code(code)
+        first = self.ran()
+        self.assertEqual(len(first), 3)
+        body = self.run_code(code, context_vars={"good": True})
+        self.assertNotIn("error", body)
+        self.assertEqual(sorted(first + self.ran()), ["ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal"])
+
+    def test_values_that_a_step_names_itself_are_compared(self):
+        for language, head, code in (
+            ("python", HEAD, "wf = warder.workflow(NAME)\nimport time\nnow = time.time()\n"
+             "result = wf.step('a', lambda: [now, effect('a')], inputs={'day': context_vars['day']})[1]"),
+            ("javascript", JS_HEAD, "const wf = warder.workflow(NAME); const now = process.hrtime();\n"
+             "return (await wf.step('a', () => [now, effect('a')], {inputs: {day: context_vars.day}}))[1]")):
+            def run(day):
+                return self.run_code(code, head, language=language, context_vars={"day": day})
+            self.assertEqual([run(1)["result"], run(1)["result"], self.ran()], ["A", "A", ["a"]], language)
+            self.assertIn("was recorded with day = 1, and its function reads day = 2 now", run(2)["error"])
+            delete(self.client, self.name)
+
+    def test_values_of_each_kind_are_the_same_in_the_next_run(self):
+        """Nothing is refused that did not change: sets, objects of the program, tables, dates, functions and files."""
+        code = """
+import datetime, functools, numpy as np, pandas as pd
+class Order:
+    def __init__(self, names): self.names = names
+    def send(self, *rest): return effect("-".join(sorted(self.names)))
+order, day, file = Order({"b", "a", "c"}), datetime.date(2026, 1, 2), open("/dev/null")
+rows, table, array = [{"n": i, "s": {str(i)}} for i in range(9000)], pd.DataFrame({"a": [1, 2], "b": ["x", None]}), np.ones(4)
+def rate(x=2.5): return x, day, file
+wf = warder.workflow(NAME)
+wf.step("method", order.send)
+wf.step("partial", functools.partial(order.send, 1, day))
+wf.step("all", lambda: effect(str(len([rows, table, array, rate(), np, Order, len]))))
+result = 1
+"""
+        self.assertEqual(self.run_code(code)["result"], 1)
+        self.assertEqual(self.ran(), ["a-b-c", "a-b-c", "7"])
+        self.assertEqual((self.run_code(code)["result"], self.ran()), (1, []))
+        for change, name in (('{"b", "a", "c"}', "self"), ('["x", None]', "table"), ("np.ones(4)", "array"), ("x=2.5", "x"),
+                             ("range(9000)", "rows")):
+            other = {"self": '{"b", "z"}', "table": '["x", "y"]', "array": "np.zeros(4)", "x": "x=3", "rows": "range(9001)"}[name]
+            body = self.run_code(code.replace(change, other))
+            self.assertIn(f"its function reads {name} = ", body.get("error", "no error"), name)
+        self.assertEqual(self.ran(), [])
+
     def test_values_that_are_not_json_are_told_and_the_step_runs_again(self):
         for value, why in (("float('nan')", "not JSON compliant"), ("loop", "Circular"), ("{1, 2}", "set"),
                            ("b'x'", "bytes"), ("'x' * (1 << 20)", "1048576 are allowed"), ("later()", "awaited")):
@@ -300,20 +393,22 @@ key = lambda: warder.call_tool("near__meta").get("org.warder/idempotencyKey")
 keys = open("/workspace/keys", "a")
 def work():
     for _ in range(2): print(key(), file=keys, flush=True)
-    if not context_vars["good"]: raise OSError("no")
+    import os
+    if not os.path.exists("/workspace/good"): raise OSError("no")
 wf = warder.workflow("w")
 wf.step("first", lambda: print(key(), file=keys, flush=True))
 try: wf.step("work", work, retries=1, backoff=0)
 finally: print(key(), file=keys, flush=True)
 """
-                run(code, context_vars={"good": False})
-                run(code, context_vars={"good": True})
+                run(code)
+                (workspace_of(daemon) / "good").touch()
+                run(code)
                 keys = (workspace_of(daemon) / "keys").read_text().split()
                 first, outside = keys[0], {keys[5], keys[8]}
                 self.assertEqual((keys[1:3], keys[1:3], outside), (keys[3:5], keys[6:8], {"None"}))
                 self.assertEqual((len({first, *keys[1:3]}), len(keys)), (3, 9))
                 delete(client, "w")
-                run(code, context_vars={"good": True})
+                run(code)
                 after = (workspace_of(daemon) / "keys").read_text().split()[9:]
                 self.assertFalse(set(after) & {first, *keys[1:3]}, "the keys of a workflow that was deleted come again")
 

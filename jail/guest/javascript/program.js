@@ -3,14 +3,15 @@
 // the prologue, on line 0.
 //
 // `__warder` in the text: last(value) keeps the value of the last expression; import(specifier, names, line, optional)
-// is a promise of a module's exports; load(specifier) is import(); meta is import.meta; constants refuses assignments.
+// is a promise of a module's exports; load(specifier) is import(); meta is import.meta; constants refuses assignments;
+// reads(fn, readers) is fn, the function of a step (step_reads.js).
 'use strict';
 const {isObject, namesOf, parse, walk} = require('./syntax.js');
 
 // A last line that gives the answer at the program's top level: it has no character that could close a function or a
 // text.
 const ENDS_IN_ANSWER = /(?:^|\n)(?:return\b|result\s*=(?!=))[^\n}`/]*\s*$/;
-const NEEDS_READING = /\b(?:import|export|use strict)\b/;
+const NEEDS_READING = /\b(?:import|export|use strict)\b|\.step\b/;
 const FUNCTION = /Function/;
 const WITHOUT_VALUE = ['EmptyStatement', 'FunctionDeclaration', 'ClassDeclaration', 'ImportDeclaration'];
 
@@ -102,6 +103,7 @@ class Writer {
       if (isSession) this.#keep(statement);
       if (mentionsImport) this.#replaceModuleWords(statement);
     }
+    if (this.#code.includes('.step')) this.#addReaders();
     this.#answerAmong(exported);
     this.#answerExports(exported);
     if (isSession) this.#guard(constants); // last, because it may insert where the answer begins
@@ -182,6 +184,15 @@ class Writer {
         this.#edits.replace(node.start, node.end, '__warder.meta');
       return true;
     });
+  }
+
+  // The functions of a workflow's steps get readers of the variables that they read.
+  #addReaders() {
+    const {findStepReads} = require('./step_reads.js');
+    for (const {start, end, names} of findStepReads(this.#tree)) {
+      this.#edits.insert(start, '__warder.reads(');
+      this.#edits.insert(end, `, {${names.map((name) => `${name}: () => ${name}`).join(', ')}})`);
+    }
   }
 
   // Makes top-level declarations variables of the session: each declaration becomes an assignment.

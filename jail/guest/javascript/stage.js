@@ -105,7 +105,7 @@ class Stage {
     });
     if (isSession) hooks.declare(program.declared, program.constants);
     const warder = {...hooks, import: (...of) => this.modules.import(...of), load: this.modules.load,
-      meta: this.modules.meta};
+      meta: this.modules.meta, reads: (...of) => require('./step_inputs.js').remember(...of)};
     const module = {exports: {}};
     const main = script.runInThisContext().call(module.exports, this.#require, module, module.exports, this.#file,
       this.#workspace, warder);

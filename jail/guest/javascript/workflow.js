@@ -3,6 +3,7 @@
 'use strict';
 const {Buffer} = require('buffer');
 const {CallError} = require('./channel.js');
+const {inputsOf} = require('./step_inputs.js');
 
 const {parse, stringify} = JSON; // copies, because code may replace them
 const MOST_VALUE = 1 << 20; // bytes of a value as JSON
@@ -84,6 +85,7 @@ class Workflow {
   #order; // of a session: the one in which the supervisor was asked; each order holds the workflow anew
   #run;
   #step;
+  #inputs; // of the running step, as the supervisor's calls take them
   #announced; // a promise of step_begin's answer; undefined: the supervisor does not know of the running step
 
   constructor(name, call, running) {
@@ -97,14 +99,16 @@ class Workflow {
   // A promise of fn's value, from the record of an earlier run if this step has finished in it. A failed attempt is
   // followed by up to `retries` others, after `backoff` seconds, then twice as long each time. An attempt has at most
   // `timeout` seconds. If the program is ended in a step, that step runs again in the next run. fn gets {key, attempt,
-  // signal}. The value is JSON.
-  async step(name, fn, {retries = 0, backoff = 1, timeout} = {}) {
+  // signal}. The value is JSON. A recorded step whose function reads other values now is refused. `inputs`: the values
+  // to compare, by name; if it is left out, those that fn reads.
+  async step(name, fn, {retries = 0, backoff = 1, timeout, inputs} = {}) {
     check(name, fn, {retries, backoff, timeout});
     if (this.#step !== undefined) {
       throw new CallError({code: 'invalid', message: `step '${name}' of workflow '${this.name}' cannot begin: another ` +
         'step has not ended', remedy: 'steps run one after another: await each one; inside a step, work may run in parallel'});
     }
     const position = this.#next;
+    this.#inputs = inputsOf(fn, inputs);
     this.#step = name;
     this.#announced = undefined;
     try {
@@ -122,7 +126,7 @@ class Workflow {
           throw new StepFailed(start.message);
         }
       } // else a new step: the supervisor learns of it at its end, or when it calls a tool
-      this.key = `${this.#run}-${position}`;
+      this.key = `${this.#run}-${position}${this.#inputs.digest ? `-${this.#inputs.digest}` : ''}`;
       this.#running.announce = () => this.#announced ??= this.#begin(position);
       const {text, failure, attempts} = await this.#attempts(name, fn, {retries, backoff, timeout});
       await this.#end(position, attempts, failure === undefined ? {value: text} : {failure: described(failure.error)});
@@ -137,7 +141,7 @@ class Workflow {
   }
 
   #begin(position) {
-    return this.#call('step_begin', {workflow: this.name, step: this.#step, position});
+    return this.#call('step_begin', {workflow: this.name, step: this.#step, position, ...this.#inputs});
   }
 
   async #attempts(name, fn, {retries, backoff, timeout}) {
@@ -166,7 +170,7 @@ class Workflow {
         }
         ending = {value: rest};
       }
-      await this.#call('step_end', {workflow: this.name, step: this.#step, position, attempts, ...ending});
+      await this.#call('step_end', {workflow: this.name, step: this.#step, position, attempts, ...this.#inputs, ...ending});
     } catch (e) {
       if (!('value' in ending)) return; // the failure itself is told
       e.message = `the step has run, but its value was not kept, so it runs again next time: ${e.message}`;

@@ -65,16 +65,25 @@ Task<Result<HeldWorkflow*>> hold(workflows::WorkflowStore& store, calls::GuestCa
   co_return workflow;
 }
 
+Result<workflows::StepInputs> read_inputs(Fields& in) {
+  const Json* inputs = in.find("inputs");
+  TRY(std::string digest, in.string_or("digest", "", 32));
+  if (!inputs) return workflows::StepInputs();
+  return workflows::StepInputs::of(*inputs, std::move(digest));
+}
+
 Task<Result<jail::CallReply>> begin_step(workflows::WorkflowStore& store, calls::GuestCaller& caller, Json arguments) {
   Fields in(arguments, "step");
   CO_TRY(std::string name, in.string("workflow", 256));
   CO_TRY(std::string step, in.string("step", 4096));
   CO_TRY(const int64_t position, in.integer("position", 0, UINT32_MAX));
+  CO_TRY(workflows::StepInputs inputs, read_inputs(in));
   CO_CHECKED(in.done());
   CO_CHECKED(workflows::check_workflow_name(name));
   CO_CHECKED(workflows::check_step_name(step));
   CO_TRY(HeldWorkflow * workflow, co_await hold(store, caller, std::move(name)));
-  CO_TRY(workflows::StepStart start, co_await workflow->begin_step(static_cast<uint32_t>(position), std::move(step)));
+  auto begun = workflow->begin_step(static_cast<uint32_t>(position), std::move(step), std::move(inputs));
+  CO_TRY(workflows::StepStart start, co_await std::move(begun));
   const size_t bytes = start.value.size();
   Json told;
   switch (start.what) {
@@ -121,6 +130,7 @@ Result<HeldWorkflow::Ending> read_ending(const Json& arguments, std::string& wor
   TRY(const int64_t attempts, in.integer_or("attempts", 1, 1'000'000, 1));
   ending.position = static_cast<uint32_t>(position);
   ending.attempts = static_cast<uint32_t>(attempts);
+  TRY(ending.inputs, read_inputs(in));
   if (in.has("failure")) {
     ending.state = workflows::StepState::failed;
     TRY(ending.value, in.string("failure", kMaxPartBytes));

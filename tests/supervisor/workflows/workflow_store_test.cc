@@ -1,5 +1,6 @@
 #include "supervisor/workflows/workflow_store.h"
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/journal/workflow_rows.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
@@ -51,6 +52,12 @@ struct Kept {
     REQUIRE(end(workflow, position, value));
   }
 };
+
+StepInputs inputs_of(const Json& inputs, const std::string& digest = "ab12") {
+  auto made = StepInputs::of(inputs, digest);
+  REQUIRE(made);
+  return *made;
+}
 
 bool says(const Error& error, std::string_view words) { return error.what.find(words) != std::string::npos; }
 
@@ -266,4 +273,62 @@ TEST_CASE("A thousand steps are read ahead in parts") {
     REQUIRE(start.what == StepStart::What::finished);
     REQUIRE(std::stoul(start.value) == i);
   }
+}
+
+TEST_CASE("A recorded step is refused if its function reads another value now, and not if it reads another name") {
+  Kept kept;
+  auto held = kept.hold("w");
+  REQUIRE(held);
+  const Json ada = {{"customer", "'ada'"}, {"rate", "2"}}, cyd = {{"customer", "'cyd'"}, {"rate", "2"}};
+  auto begun = await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(ada)));
+  REQUIRE(begun);
+  CHECK((*held)->next_call_key() == (*held)->run() + "-0-ab12-1");
+  kept.begun = "mail";
+  REQUIRE(kept.end(**held, 0, "1"));
+  held->reset();
+  held = kept.hold("w", "e2");
+  REQUIRE(held);
+  auto other = await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(cyd)));
+  REQUIRE_FALSE(other);
+  CHECK(says(other.error(), "recorded with customer = 'ada', and its function reads customer = 'cyd' now"));
+  auto renamed = await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(Json{{"client", "'cyd'"}, {"rate", "2"}})));
+  REQUIRE(renamed);
+  CHECK(renamed->what == StepStart::What::finished);
+}
+
+TEST_CASE("A failed step that runs again may read other values, and their key is another") {
+  Kept kept;
+  auto held = kept.hold("w");
+  REQUIRE(held);
+  REQUIRE(await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(Json{{"c", "1"}}, "aa"))));
+  const std::string key = (*held)->next_call_key();
+  kept.begun = "mail";
+  REQUIRE(kept.end(**held, 0, "it broke", StepState::failed));
+  auto again = await(kept.loop, (*held)->begin_step(0, "mail", inputs_of(Json{{"c", "2"}}, "bb")));
+  REQUIRE(again);
+  CHECK(again->what == StepStart::What::run);
+  CHECK((*held)->next_call_key() != key);
+}
+
+TEST_CASE("Inputs are an object of at most 64 short texts, with a digest of hexadecimal digits") {
+  Json many = Json::object(), large = Json::object();
+  for (int i = 0; i < 65; i++) many[std::to_string(i)] = "1";
+  for (int i = 0; i < 60; i++) large[std::to_string(i)] = std::string(200, 'x');
+  CHECK_FALSE(StepInputs::of(Json::array(), "ab"));
+  CHECK_FALSE(StepInputs::of(Json{{"a", 1}}, "ab"));
+  CHECK_FALSE(StepInputs::of(Json{{"a", std::string(257, 'x')}}, "ab"));
+  CHECK_FALSE(StepInputs::of(many, "ab"));
+  CHECK_FALSE(StepInputs::of(large, "ab"));
+  CHECK_FALSE(StepInputs::of(Json{{"a", "1"}}, "AB"));
+  CHECK_FALSE(StepInputs::of(Json{{"a", "1"}}, ""));
+  CHECK(StepInputs::of(Json::object(), "")->key_end().empty());
+}
+
+TEST_CASE("The seed of text hashes is the tenant's, and stays when the daemon starts again") {
+  Kept kept;
+  const uint32_t seed = kept.store->hash_seed("acme");
+  CHECK(seed != 0);
+  CHECK(seed != kept.store->hash_seed("other"));
+  kept.open();
+  CHECK(kept.store->hash_seed("acme") == seed);
 }

@@ -9,6 +9,7 @@ from _thread import allocate_lock
 
 import warder
 from warder import CallError, call
+from warder._step_inputs import given, inputs_of
 
 _MOST_VALUE = 1 << 20  # bytes of a value as JSON
 _MOST_PART = 100_000  # characters of a value in one message, which is JSON again: at most six times as long
@@ -35,10 +36,14 @@ class Workflow:
         self._recorded = 0  # steps that earlier runs have recorded
         self._order = None  # of a session: the one in which the supervisor was asked; each order holds the workflow anew
         self._run = None
+        self._inputs = {}  # of the running step, as the supervisor's calls take them
         self._announcing = allocate_lock()
 
-    def step(self, name, fn, retries=0, backoff=1.0, timeout=None):
+    def step(self, name, fn, retries=0, backoff=1.0, timeout=None, inputs=None):
         """Returns fn()'s value, from the record of an earlier run if this step has finished in it.
+
+        A recorded step whose function reads other values now is refused. `inputs`: the values to compare, by name; if
+        it is left out, those that fn reads.
 
         A failed attempt is followed by up to `retries` others, after `backoff` seconds, then twice as long each time.
         An attempt has at most `timeout` seconds. If the program is ended in a step, that step runs again in the next
@@ -50,6 +55,8 @@ class Workflow:
             raise CallError("invalid", f"step '{name}' of workflow '{self.name}' cannot begin: another step has not ended",
                             remedy="steps run one after another: end the one before first; inside a step, work may run "
                             "in parallel")
+        texts, digest = inputs_of(fn) if inputs is None else given(inputs)
+        self._inputs = {"inputs": texts, "digest": digest} if texts else {}
         order = getattr(warder._channel, "ended_orders", 0)
         if self._order != order or self._next < self._recorded:
             start = self._begin(name)
@@ -64,7 +71,7 @@ class Workflow:
         else:
             self._announced = False  # a new step: the supervisor learns of it at its end, or when it calls a tool
         self._step = name
-        self.key = f"{self._run}-{self._next}"
+        self.key = f"{self._run}-{self._next}" + (f"-{digest}" if digest else "")
         warder._announce = self._announce
         try:
             text, failure, attempts = self._attempts(name, fn, retries, backoff, timeout)
@@ -95,7 +102,7 @@ class Workflow:
         return None, failure, attempt
 
     def _begin(self, name):
-        return call("step_begin", workflow=self.name, step=name, position=self._next)
+        return call("step_begin", workflow=self.name, step=name, position=self._next, **self._inputs)
 
     def _announce(self):
         """Before the step's call of a tool, which gets a key from the supervisor."""
@@ -114,7 +121,8 @@ class Workflow:
                 rest = rest[_MOST_PART:]
             if "value" in ending:
                 ending = {"value": rest}
-            call("step_end", workflow=self.name, step=self._step, position=self._next, attempts=attempts, **ending)
+            call("step_end", workflow=self.name, step=self._step, position=self._next, attempts=attempts,
+                 **self._inputs, **ending)
         except CallError as e:
             if "value" not in ending:
                 return  # the failure itself is told
