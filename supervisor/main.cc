@@ -63,7 +63,7 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   CHECKED(keep_upstream_folder(options.state));
   CHECKED(make_layers_folder(options.state));
   // The policies of a cluster, in cluster/, are no secret, and root without capabilities reads them at the next start.
-  for (const char* name : {"tenants", "journal", "self-test", "upstream", "reload", "cluster"}) {
+  for (const char* name : {"tenants", "journal", "self-test", "upstream", "reload", "searches", "cluster"}) {
     const mode_t mode = std::string_view(name) == "cluster" ? 0755 : 0700;
     std::string folder = options.state + "/" + name;
     std::filesystem::create_directories(folder, error);

@@ -66,8 +66,9 @@ void Conversation::promote_later(RunningCall& call) {
   call.promotion_token = std::make_shared<int>();
   call.promotion.emplace(
       loop_, tasks->rules().promote_after,
-      [self = std::weak_ptr(self_), id = call.context.id, token = std::weak_ptr(call.promotion_token), tasks] {
-        tasks->beginning().spawn(promote(self, *tasks, id, token));
+      [self = std::weak_ptr(self_), id = call.context.id, token = std::weak_ptr(call.promotion_token), tasks = tasks->weak()] {
+        const auto alive = tasks.lock();
+        if (alive) (*alive)->beginning().spawn(promote(self, **alive, id, token));
       });
 }
 

@@ -52,6 +52,8 @@ class TaskCalls : private CallHost {
   const tasks::StoredTask* known(const std::string& id, const RequestContext& context) const;
   // Tasks that are being begun without their call waiting for it.
   Scope& beginning() { return beginning_; }
+  // For timers of calls, which may fire when this object has gone: the loop outlives it.
+  std::weak_ptr<TaskCalls*> weak() const { return self_; }
 
   // Becomes the call's host. `id`: of its task in the store; empty: the call is detached.
   void take(std::unique_ptr<RunningCall> call, std::string id);

@@ -177,6 +177,18 @@ class Learning(unittest.TestCase):
         self.assertEqual(self.learn(), ([], ["create_issue"]))
         self.assertEqual(self.learn(discovery={"learning": "shared"}), ([], ["create_issue"]))
 
+    def test_what_was_learned_is_there_after_a_restart(self):
+        """Also if root started the daemon: the folder belongs to the user that the daemon becomes."""
+        with self.catalogue() as daemon:
+            with Client(daemon.socket) as client:
+                self.assertEqual(self.listed(client), [])
+                client.call("get_tool_definition", {"tool_name": "create_issue"})
+            daemon.stop()
+            daemon.start()
+            with Client(daemon.socket) as client:
+                self.assertEqual(self.listed(client), ["create_issue"])
+            self.assertNotIn("the learning cannot be written", daemon.log_text())
+
     def test_what_code_searches_for_teaches_too(self):
         with self.catalogue() as daemon, Client(daemon.socket) as client:
             self.assertEqual(self.listed(client), [])

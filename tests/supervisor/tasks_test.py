@@ -34,6 +34,20 @@ def promoting_daemon(test):
     return Daemon(arguments=["--config", folder / "warderd.json"])
 
 
+class End(unittest.TestCase):
+    def test_the_daemon_ends_well_while_calls_become_tasks(self):
+        """Their timers may fire when the part that makes tasks has gone."""
+        with promoting_daemon(self) as daemon:
+            for _ in range(4):
+                with Client(daemon.socket) as client:
+                    meta = {"io.modelcontextprotocol/clientCapabilities": TASKS}
+                    for _ in range(12):
+                        client.begin("tools/call", name="execute_code", _meta=meta,
+                                     arguments={"code": "import time\ntime.sleep(0.05)"})
+                    daemon.stop()  # fails if the status is not 0
+                daemon.start()
+
+
 class Background(SharedDaemon):
     def setUp(self):
         super().setUp()

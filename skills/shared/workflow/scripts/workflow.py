@@ -202,20 +202,24 @@ class _Run:
             self.variables[name] = value
         return value
 
-    def keep(self, step, work, part=""):
+    def keep(self, step, work, reads, part=""):
+        """Runs `work` as a step, or returns what is recorded. `reads`: the text whose variables the work reads."""
         retry = step.get("retry", {})
+        names = set(re.findall(r"\w+", reads))
         return self.kept.step(step["name"] + part, work, retries=retry.get("attempts", 1) - 1,
                               backoff=retry.get("backoff_seconds", 1),
-                              timeout=step.get("guardrails", {}).get("max_execution_time"))
+                              timeout=step.get("guardrails", {}).get("max_execution_time"),
+                              inputs={name: value for name, value in self.variables.items() if name in names})
 
     def tool_call(self, step, config):
-        return self.keep(step, lambda: warder.call_tool(config["tool"], **self.filled(config.get("arguments", {}))))
+        arguments = config.get("arguments", {})
+        return self.keep(step, lambda: warder.call_tool(config["tool"], **self.filled(arguments)), repr(arguments))
 
     def code_execution(self, step, config):
-        return self.keep(step, lambda: _run_code(step["name"], config["code"], dict(self.variables)))
+        return self.keep(step, lambda: _run_code(step["name"], config["code"], dict(self.variables)), config["code"])
 
     def condition(self, step, config):
-        holds = self.keep(step, lambda: bool(self.value_of(config["if"])), " if")
+        holds = self.keep(step, lambda: bool(self.value_of(config["if"])), config["if"], " if")
         branch = config["then"] if holds else config.get("else")
         if branch:
             self.steps(branch)
@@ -233,12 +237,12 @@ class _Run:
     def rounds(self, step, config):
         if "items" in config:
             items = config["items"]
-            yield from items if isinstance(items, list) else self.keep(step, lambda: list(self.value_of(items)), " items")
+            yield from items if isinstance(items, list) else self.keep(step, lambda: list(self.value_of(items)), items, " items")
         elif "times" in config:
             yield from range(config["times"])
         else:
             count = 0
-            while self.keep(step, lambda: bool(self.value_of(config["while"])), " while"):
+            while self.keep(step, lambda: bool(self.value_of(config["while"])), config["while"], " while"):
                 yield count
                 count += 1
 
