@@ -47,6 +47,7 @@ Json summary_of(const std::string& tenant, const Proposal& proposal) {
                {"Commits", uint64_t{proposal.commits}}};
   if (proposal.committed_ms > 0) told["CommittedUSec"] = usec_of(proposal.committed_ms);
   if (!proposal.problem.empty()) told["Problem"] = proposal.problem;
+  if (!proposal.undo_problem.empty()) told["UndoProblem"] = proposal.undo_problem;
   return told;
 }
 
@@ -84,6 +85,7 @@ Json result_of(bool is_done, uint64_t steps, const PathConflicts& conflicts, con
                {"State", std::string(proposals::state_name(after.state))},
                {"Commits", uint64_t{after.commits}},
                {"Conflicts", uint64_t{conflicts.listed.size()} + conflicts.omitted}};
+  if (!after.undo_problem.empty()) told["UndoProblem"] = after.undo_problem;
   set_list(told, "ConflictingPaths", conflicts_json(conflicts));
   return told;
 }

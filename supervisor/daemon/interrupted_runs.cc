@@ -1,18 +1,32 @@
 #include "supervisor/daemon/interrupted_runs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sodium.h>
+
+#include <array>
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
-#include "supervisor/base/random.h"
+#include "supervisor/runs/background.h"
 #include "supervisor/runs/execute_answer.h"
 #include "supervisor/runs/resumed_execution.h"
 #include "supervisor/tenants/tenant_id.h"
 
+// The id under which an execution goes on is the same at each start: a daemon that ended before the row of its run had
+// the new id may have answered with it already.
+std::string InterruptedRuns::successor_of(const std::string& execution) const {
+  std::array<unsigned char, crypto_generichash_BYTES_MIN> hash;
+  const std::string_view key = parts_.workflows.disk().hash_secret();
+  crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(execution.data()),
+                     execution.size(), reinterpret_cast<const unsigned char*>(key.data()), key.size());
+  return fmt::format("e{:02x}", fmt::join(hash.begin(), hash.begin() + 8, ""));
+}
+
 std::map<std::string, std::string> InterruptedRuns::adopt(std::vector<std::string> executions) {
   std::map<std::string, std::string> new_ids;
   for (std::string& execution : executions) {
-    runs_.push_back({execution, "e" + random_hex(8)});
+    runs_.push_back({execution, successor_of(execution)});
     new_ids.emplace(std::move(execution), runs_.back().now);
   }
   return new_ids;
@@ -50,6 +64,20 @@ Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const work
   return member;
 }
 
+// The daemon may have ended when the run had its new id, and the execution of that id had not begun: then no task leads
+// from that id to the next one.
+Task<> InterruptedRuns::end_former(const workflows::StoredRun& run, InterruptedRun ids) {
+  if (parts_.tasks.find_of_tenant(ids.before, run.workflow.tenant)) co_return;
+  tasks::NewTask former;
+  former.kind = tasks::TaskKind::background;
+  former.id = ids.before;
+  auto caller = runs::read_stored_caller(run.caller);
+  former.owner = {run.workflow.tenant, caller ? caller->principal.name() : std::string()};
+  auto begun = co_await parts_.tasks.begin(std::move(former));
+  if (begun)
+    parts_.tasks.end(ids.before, tasks::TaskState::completed, runs::interrupted_answer(ids.before, ids.now), true);
+}
+
 // The new id is known to clients by now (the answer of the interrupted execution names it), so the run gets an answer
 // in any case.
 Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
@@ -57,6 +85,7 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
   if (!found || !*found) co_return;
   runs::ResumedExecution again{**std::move(found), nullptr, {}};
   workflows::StoredRun& run = again.run;
+  co_await end_former(run, ids);
   auto arguments = parse_json(run.arguments);
   auto member = admit_again(run);
   if (member) {

@@ -39,7 +39,9 @@ class InterruptedRuns {
   struct InterruptedRun {
     std::string before, now;
   };
+  std::string successor_of(const std::string& execution) const;
   Task<> resume_run(InterruptedRun ids);
+  Task<> end_former(const workflows::StoredRun& run, InterruptedRun ids);
   Result<std::shared_ptr<tenants::Member>> admit_again(const workflows::StoredRun& run);
 
   const Parts parts_;

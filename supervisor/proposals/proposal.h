@@ -41,6 +41,7 @@ struct Proposal {
   std::string problem;               // why the proposal can only be discarded; empty: it can be committed
   int64_t committed_ms = 0;          // since 1970: the last commit that can be undone; 0: there is none
   unsigned commits = 0;              // that can be undone, the last one first
+  std::string undo_problem;          // why a commit of it cannot be undone, or could not be; empty: it can
 };
 
 struct CommitReport {

@@ -235,6 +235,14 @@ Result<CommitReport> ProposalFolder::commit(const std::vector<std::string>& path
   return report;
 }
 
+Result<Proposal> ProposalFolder::discard_rest(const CommitHooks& hooks) {
+  TRY(Contents contents, read_all(hooks));
+  if (contents.done.empty()) return fail(Code::invalid, "proposal " + id_ + " has no commit that could stay");
+  CHECKED(forget_steps(directory_.get(), contents.journals));
+  TRY(contents, read_all(hooks));
+  return summary(contents);
+}
+
 Result<UndoReport> ProposalFolder::undo(const CommitHooks& hooks) {
   TRY(Contents contents, read_all(hooks));
   if (!contents.last_done)

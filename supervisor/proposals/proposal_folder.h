@@ -44,6 +44,8 @@ class ProposalFolder {
   // Commits the steps at or below `paths`, or all steps for no paths. Errors: invalid, wrong paths, or no steps are
   // left; unavailable, the daemon ends, or the disk has lost staged files.
   Result<CommitReport> commit(const std::vector<std::string>& paths, const CommitHooks& hooks = {});
+  // Forgets the steps that are left; commits stay, and can be undone. Errors: invalid, there is no commit.
+  Result<Proposal> discard_rest(const CommitHooks& hooks = {});
   // Takes the last commit back. Errors: invalid, there is none; unavailable, the daemon ends.
   Result<UndoReport> undo(const CommitHooks& hooks = {});
 

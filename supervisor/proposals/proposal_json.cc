@@ -42,6 +42,7 @@ Json proposal_json(const Proposal& proposal, const std::string& diff) {
   if (!proposal.conflicts.empty()) told["conflicts"] = conflicts_json(proposal.conflicts);
   if (proposal.refused_count > 0) told["refused"] = proposal.refused;
   if (!proposal.problem.empty()) told["problem"] = proposal.problem;
+  if (!proposal.undo_problem.empty()) told["undo"] = "none: " + proposal.undo_problem;
   return told;
 }
 

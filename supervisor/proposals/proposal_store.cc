@@ -95,6 +95,14 @@ tl::unexpected<Error> store_ends() {
   return fail(Code::unavailable, "the daemon ends", "call again after its restart");
 }
 
+// The bytes of the files that a commit would replace or delete, as far as they are listed: its undo keeps them.
+uint64_t bytes_to_keep(const StagedFiles& files) {
+  uint64_t bytes = 0;
+  for (const StagedFile& file : files.modified.files) bytes += file.bytes_before;
+  for (const StagedFile& file : files.deleted.files) bytes += file.bytes;
+  return bytes;
+}
+
 }  // namespace
 
 ProposalStore::ProposalStore(Loop& loop, std::shared_ptr<Folders> folders, WallClock clock)
@@ -271,6 +279,7 @@ Task<Result<Proposal>> ProposalStore::do_settle(StagingFolder folder, ProposalAb
   auto settled = co_await run(std::move(settle));
   running_.erase(folder.id);
   if (!settled) co_return tl::unexpected<Error>(std::move(settled).error());
+  settled->undo_problem = undo_problem(bytes_to_keep(settled->files));
   if (settled->state == ProposalState::open) proposals_[settled->id] = *settled;
   auto tidied = co_await do_tidy();
   if (!tidied) log_error("proposals beyond the rules remain: {}", tidied.error().what);
@@ -361,8 +370,13 @@ Task<Result<CommitReport>> ProposalStore::do_commit(std::string id, std::vector<
   if (!report) co_return tl::unexpected<Error>(std::move(report).error());
   (report->is_committed ? counters_.commits : counters_.conflicts)++;
   if (proposals_.contains(id)) proposals_[id] = report->proposal;
+  const uint64_t held = report->proposal.bytes;
   auto tidied = co_await do_tidy();
   if (!tidied) log_error("proposals beyond the rules remain: {}", tidied.error().what);
+  if (report->is_committed && !proposals_.contains(id)) {
+    report->proposal.commits = 0;
+    report->proposal.undo_problem = undo_problem(held);
+  }
   co_return report;
 }
 
@@ -411,12 +425,37 @@ Task<Result<Proposal>> ProposalStore::do_discard(std::string id) {
   };
   auto completed = co_await run(std::move(complete));
   if (!completed) co_return tl::unexpected<Error>(std::move(completed).error());
+  if (known.commits > 0) {
+    auto rest = co_await discard_rest(id);
+    co_return rest;
+  }
   auto removed = co_await remove(id);
   if (!removed) co_return tl::unexpected<Error>(std::move(removed).error());
   counters_.discarded++;
   remember_end(known, ProposalState::discarded);
   known.state = ProposalState::discarded;
   co_return known;
+}
+
+// Removes what is not committed of a proposal with commits.
+Task<Result<Proposal>> ProposalStore::discard_rest(std::string id) {
+  Job<Proposal> forget = [id](const Folders& at, const CommitHooks& hooks) -> Result<Proposal> {
+    TRY(ProposalFolder folder, ProposalFolder::open(at.staging.get(), at.workspace.get(), id));
+    return folder.discard_rest(hooks);
+  };
+  auto left = co_await run(std::move(forget));
+  if (!left) co_return tl::unexpected<Error>(std::move(left).error());
+  counters_.discarded++;
+  if (proposals_.contains(id)) proposals_[id] = *left;
+  co_return left;
+}
+
+// Why a commit whose replaced files hold `bytes` has no undo; empty: it has one.
+std::string ProposalStore::undo_problem(uint64_t bytes) const {
+  if (rules_.undo == 0) return "the policy keeps no undo (workspace.undo)";
+  if (bytes < rules_.bytes) return {};
+  return fmt::format("the replaced files hold {} bytes, and at most {} are kept for undo (workspace.proposals_bytes)",
+                     bytes, rules_.bytes);
 }
 
 Task<> ProposalStore::tidy() {
@@ -430,6 +469,10 @@ Task<Result<bool>> ProposalStore::do_tidy() {
     const Proposal* const open = oldest(ProposalState::open);
     if (open == nullptr || keep_ms == 0 || clock_() - open->settled_ms < keep_ms) break;
     Proposal expired = *open;
+    if (expired.commits > 0) {
+      CO_CHECKED(co_await discard_rest(expired.id));
+      continue;
+    }
     CO_CHECKED(co_await remove(expired.id));
     counters_.expired++;
     remember_end(std::move(expired), ProposalState::discarded);

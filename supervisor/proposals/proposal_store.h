@@ -80,6 +80,7 @@ class ProposalStore {
   Task<Result<std::string>> diff(std::string id, size_t max_bytes);
   // No `paths`: all changes. An interference or a conflict is a report, not an error.
   Task<Result<CommitReport>> commit(std::string id, std::vector<std::string> paths);
+  // Discards what is not committed: a proposal with commits stays as `committed`, and they can be undone.
   Task<Result<Proposal>> discard(std::string id);
   Task<Result<UndoReport>> undo(std::string id);
   // Discards open proposals that are too old, and removes undo stores beyond the rules. For a timer of the daemon;
@@ -108,6 +109,8 @@ class ProposalStore {
   Task<Result<bool>> do_drop(StagingFolder folder);
   Task<Result<CommitReport>> do_commit(std::string id, std::vector<std::string> paths);
   Task<Result<Proposal>> do_discard(std::string id);
+  Task<Result<Proposal>> discard_rest(std::string id);
+  std::string undo_problem(uint64_t bytes) const;
   Task<Result<UndoReport>> do_undo(std::string id);
   Task<Result<bool>> do_tidy();
   Task<Result<bool>> remove(std::string id);

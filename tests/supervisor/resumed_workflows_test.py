@@ -117,6 +117,26 @@ class Resumed(unittest.TestCase):
                 code = LONG.replace('result =', 'result = 2,')
                 self.assertEqual(client.execute(code, context_vars={"word": "by hand"})["result"], [2, "by hand"])
 
+    def test_each_id_that_an_answer_names_leads_on_when_the_daemon_is_killed_again_and_again(self):
+        """Killed as soon as it serves: the new id may be in an answer already, and not yet in the row of the run."""
+        with Policies(workflows={"resume": 20}) as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                execution = self.begin(client)
+            first = execution
+            eventually((workspace_of(daemon) / "waits").exists, "the second step")
+            for _ in range(4):
+                daemon.kill()
+                daemon.start()
+            let_go(daemon)
+            with Client(daemon.socket) as client:
+                for _ in range(20):
+                    body = eventually(lambda: (now := self.result(client, execution)) and now.get("state") != "working" and now,
+                                      execution)
+                    if "resumed_as" not in body:
+                        break
+                    execution = body["resumed_as"]
+                self.assertEqual((body.get("result"), body.get("execution_id")), ("went on", execution), (first, body))
+
     def test_it_answers_when_its_work_is_done_and_is_then_not_started_again(self):
         with Policies(workflows={"resume": 2}) as policies, Daemon(policies=policies) as daemon:
             with Client(daemon.socket) as client:

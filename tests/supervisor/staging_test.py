@@ -87,6 +87,17 @@ class Staging(Case):
         self.assertTrue(answer["success"], answer)
         self.assertEqual(self.files(), {"keep": "keep\n", "old": "one\ntwo\n", "new/file": "made\n"})
 
+    def test_a_discard_after_a_part_drops_the_rest_and_keeps_the_undo(self):
+        before = self.files()
+        proposal = self.staged(CHANGE)["proposal"]["id"]
+        self.act(proposal, paths=["new"])
+        answer = self.act(proposal, "discard")["structuredContent"]
+        self.assertEqual(answer["proposal"]["state"], "committed")
+        self.assertEqual(self.files(), {"keep": "keep\n", "old": "one\n", "gone": "x", "new/file": "made\n"})
+        self.assertTrue(self.act(proposal)["isError"], "nothing is left to commit")
+        self.assertTrue(self.act(proposal, "undo")["structuredContent"]["success"])
+        self.assertEqual(self.files(), before)
+
     def test_a_conflict_commits_nothing_and_names_the_file(self):
         proposal = self.staged(CHANGE)["proposal"]["id"]
         self.run_code("write_file('old', 'other\\n')")
@@ -300,6 +311,19 @@ class Quota(Case):
                                       arguments={"filename": "more", "content": "x" * (3 << 19)})
         self.assertEqual(body_of(refused)["rule"], "quota.workspace_bytes")
         self.act(answer["proposal"]["id"], "discard")
+
+
+class Undo(Case):
+    policy = {"workspace": {"choose": True, "proposals_bytes": 1 << 20}}
+
+    def test_a_commit_that_is_too_large_for_undo_says_so_before_and_after(self):
+        self.run_code("open('/workspace/big', 'wb').write(b'x' * (3 << 20))")
+        proposal = self.staged("open('/workspace/big', 'r+b').write(b'y')")["proposal"]
+        self.assertRegex(proposal["undo"], "none: the replaced files hold [0-9]+ bytes, and at most 1048576 are kept for undo")
+        answer = self.act(proposal["id"])["structuredContent"]
+        self.assertTrue(answer["success"], answer)
+        self.assertIn("(workspace.proposals_bytes)", answer["proposal"]["undo"])
+        self.assertTrue(self.act(proposal["id"], "undo")["isError"])
 
 
 class Restart(unittest.TestCase):

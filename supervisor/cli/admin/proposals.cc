@@ -19,6 +19,7 @@ constexpr size_t kWholeProposalId = 17;  // "p" and 16 hexadecimal digits
 
 struct NamedProposal {
   std::string tenant, id;
+  uint64_t commits = 0;  // that can be undone
 };
 
 // The proposals of the tenant that --tenant names, or of all tenants that this user sees.
@@ -43,7 +44,7 @@ Result<NamedProposal> find_proposal(const BusClient& warderd, const ParsedComman
   }
   if (!id) return tl::unexpected<Error>(std::move(id).error());
   for (const Json& one : all)
-    if (text(one, "Id") == *id) return NamedProposal{text(one, "Tenant"), *id};
+    if (text(one, "Id") == *id) return NamedProposal{text(one, "Tenant"), *id, number(one, "Commits")};
   return fail(Code::not_found, "the proposal is not listed any longer");
 }
 
@@ -115,6 +116,8 @@ void print_notes(const Json& details) {
     notes += "never committed: " + text(one) + " (a FIFO, a socket or a device)\n";
   if (const std::string problem = text(details, "Problem"); !problem.empty())
     notes += "can only be discarded: " + problem + "\n";
+  if (const std::string problem = text(details, "UndoProblem"); !problem.empty())
+    notes += "a commit cannot be undone: " + problem + "\n";
   cli::print_text(stderr, cli::for_terminal(notes));
 }
 
@@ -177,6 +180,8 @@ Result<int> run_commit(const ParsedCommand& given) {
   std::string done = which.id + " is committed";
   if (text(result, "State") == "open") done += "; other changes of it are still open";
   if (number(result, "Commits") > 0) done += "; to take it back: warder undo " + which.id;
+  if (const std::string problem = text(result, "UndoProblem"); !problem.empty())
+    done += "; it cannot be undone: " + problem;
   return print_result(given, which, result, done + "\n",
                       conflict_text("commit", "committed", which.id, result) +
                           "  run the program again, or commit other files of it: warder commit " + which.id +
@@ -200,6 +205,9 @@ Result<int> run_discard(const ParsedCommand& given) {
   return act_on_each(given, given.words, "discard", "done", [&](const std::string& word) -> Result<ActionResult> {
     TRY(const NamedProposal which, find_proposal(warderd, given, word));
     CHECKED(warderd.call(kPath, kManager, "DiscardProposal", {"ss", {which.tenant, which.id}}));
+    if (which.commits > 0)
+      return ActionResult{which.id, "what was not committed of " + which.id +
+                                        " is discarded; to take its last commit back: warder undo " + which.id};
     return ActionResult{which.id, which.id + " is discarded: its files are deleted, the workspace is as it was"};
   });
 }
