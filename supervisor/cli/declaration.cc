@@ -30,7 +30,7 @@ CLI::App* declare_run(CLI::App& app, RunArguments& arguments) {
           "The workflow that the program uses: its steps are forgotten when the program has succeeded, so that "
           "the next run begins again; after a failure the next run continues")
       ->type_name("NAME");
-  command->add_flag("--json", arguments.json, "Print the answer of warderd as JSON");
+  command->add_flag("--json", arguments.json, "Print the answer as JSON; pictures and links are its member `content`");
   command->add_flag("--receipt", arguments.receipt,
                     "Print the receipt, the protections of the jail, on standard error");
   return command;

@@ -79,6 +79,17 @@ void mention_images(const Json& result) {
                  "warder run: an image (" + text_member(block, "mimeType") + ") was returned, too; --json prints it");
 }
 
+// What --json prints, in one shape: the answer, and in `content` the blocks of the result besides it: pictures, links.
+Json json_answer(const Json& answer, const std::string& text, const Json& result) {
+  Json shown = answer.empty() ? Json{{"success", false}, {"error", text}} : answer;
+  const Json* content = present_member(result, "content");
+  if (!content || !content->is_array() || content->size() < 2) return shown;
+  Json others = Json::array();
+  for (size_t i = 1; i < content->size(); i++) others.push_back((*content)[i]);
+  shown["content"] = std::move(others);
+  return shown;
+}
+
 Result<int> report(const Json& message, const RunOptions& options) {
   if (const Json* error = present_member(message, "error")) {
     const Json* data = present_member(*error, "data");
@@ -92,9 +103,7 @@ Result<int> report(const Json& message, const RunOptions& options) {
   const Json answer = parsed && parsed->is_object() ? *parsed : Json::object();
 
   if (options.print == RunPrint::json) {
-    Json shown = *result;
-    if (!answer.empty() && present_member(*result, "content")->size() == 1) shown = answer;
-    print_line(stdout, dump_json(shown));
+    print_line(stdout, dump_json(json_answer(answer, text, *result)));
   } else if (answer.empty()) {
     print_line(stderr, text);
   } else {

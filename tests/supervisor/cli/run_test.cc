@@ -125,6 +125,24 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
     CHECK(Json::parse(run.err.rest()) == Json{{"namespaces", {"user", "pid"}}});
     CHECK(run.wait().status == 0);
   }
+  SECTION("--json has one shape, also with a picture or a refusal that is plain text") {
+    Process run({"run", "--socket", daemon.path(), "-c", "1", "--json"});
+    Peer peer = daemon.accept();
+    const Json answer = {{"success", true}, {"outcome", "ok"}, {"result", 1}};
+    const Json picture = {{"type", "image"}, {"data", "AA=="}, {"mimeType", "image/png"}};
+    Json message = answered(peer.request()["id"], answer);
+    message["result"]["content"].push_back(picture);
+    peer.send(message);
+    Json expected = answer;
+    expected["content"] = Json::array({picture});
+    CHECK(Json::parse(run.out.rest()) == expected);
+    Process refused({"run", "--socket", daemon.path(), "-c", "1", "--json"});
+    Peer again = daemon.accept();
+    const Json text = {{"type", "text"}, {"text", "memory_mb: too much"}};
+    again.send(cli_test::result(again.request()["id"], {{"isError", true}, {"content", Json::array({text})}}));
+    CHECK(Json::parse(refused.out.rest()) == Json{{"success", false}, {"error", "memory_mb: too much"}});
+    CHECK(refused.wait().status == 1);
+  }
   SECTION("an error of warderd, with its remedy") {
     Process run({"run", "--socket", daemon.path(), "-c", "1"});
     Peer peer = daemon.accept();
