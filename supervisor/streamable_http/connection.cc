@@ -193,11 +193,13 @@ void HttpConnection::request_is_over() {
 
 void HttpConnection::make_reply(ServerReply::Form form) {
   form.keeps_alive = form.keeps_alive && !closes_;
-  reply_.emplace(loop_, outbox_, form, limits_.comments, [this] {  // later: a task of the responder is on the stack
-    loop_.defer([self = std::weak_ptr(self_)] {
-      if (const auto alive = self.lock()) (*alive)->end_reply();
-    });
-  });
+  form.fields = std::exchange(reply_fields_, {});
+  reply_.emplace(loop_, outbox_, std::move(form), limits_.comments,
+                 [this] {  // later: a task of the responder is on the stack
+                   loop_.defer([self = std::weak_ptr(self_)] {
+                     if (const auto alive = self.lock()) (*alive)->end_reply();
+                   });
+                 });
 }
 
 void HttpConnection::start_reply() {

@@ -91,6 +91,8 @@ class HttpConnection {
   // The principal of the newest request, with its data.
   const std::optional<mcp::Conversation::Client>& client() const { return client_; }
   void set_client(mcp::Conversation::Client client);
+  // Further fields of the next reply, each with its \r\n. Call it while the head of the request is checked.
+  void set_reply_fields(std::string fields) { reply_fields_ = std::move(fields); }
   // Whether no reply is open: the connection waits for its client.
   bool is_waiting() const { return !reply_ && !closing_; }  // also while a refusal waits
   bool is_ending() const { return ending_.has_begun(); }
@@ -149,6 +151,7 @@ class HttpConnection {
   Deadline patience_, body_;
   std::optional<mcp::Server::Busy> writing_;  // while the outbox is not empty
   std::optional<ServerReply> reply_;
+  std::string reply_fields_;
   std::unique_ptr<Responder> responder_;
   std::shared_ptr<HttpConnection*> self_;  // for callbacks that may run after the destructor
   std::optional<Task<>> reader_;

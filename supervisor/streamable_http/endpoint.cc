@@ -9,6 +9,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/trimmed.h"
 #include "supervisor/http/web_origin.h"
+#include "supervisor/streamable_http/cross_origin.h"
 #include "supervisor/streamable_http/header_checks.h"
 #include "supervisor/streamable_http/post.h"
 
@@ -122,6 +123,10 @@ std::optional<HttpConnection::Host::Refusal> HttpEndpoint::check(HttpConnection&
   const std::string* origin = head.field("origin");
   if (has_origin && (!origin || !http::is_own_origin(*origin, *host, connection.own_address(), settings_.origins)))
     return refusal(403, "pages of this Origin may not use this server");
+  if (origin) {
+    connection.set_reply_fields(cross_origin_fields(*origin));
+    if (auto answer = preflight_answer(head)) return *std::move(answer);
+  }
   if (is_metadata_path(head.path(), settings_.path)) {  // read by clients that have no token yet
     const std::string metadata = head.method == "GET" ? connection.authenticator().metadata() : "";
     if (!metadata.empty()) return HttpAnswer{200, metadata, {}};

@@ -35,11 +35,11 @@ std::string_view status_text(int status) {
 
 ServerReply::ServerReply(Loop& loop, mcp::Outbox& outbox, Form form, std::chrono::milliseconds comments,
                          std::function<void()> on_end)
-    : loop_(loop), outbox_(outbox), form_(form), comments_(comments), on_end_(std::move(on_end)) {}
+    : loop_(loop), outbox_(outbox), form_(std::move(form)), comments_(comments), on_end_(std::move(on_end)) {}
 
 void ServerReply::begin(int status, std::string_view headers, std::optional<size_t> length) {
   has_begun_ = true;
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\n{}", status, status_text(status), headers);
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n{}{}", status, status_text(status), headers, form_.fields);
   if (length) head += fmt::format("Content-Length: {}\r\n", *length);
   if (!form_.keeps_alive) head += "Connection: close\r\n";
   outbox_.send_bytes(std::move(head.append("\r\n")));

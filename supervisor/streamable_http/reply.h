@@ -28,6 +28,7 @@ class ServerReply {
     bool is_http_1_0 = false;  // no chunks: the end of the connection ends a stream
     bool keeps_alive = true;   // the connection stays open after the reply
     bool has_body = true;      // false: the reply to HEAD
+    std::string fields = {};   // further fields of the reply, each with its \r\n
   };
   // `on_end` is called inside the function that ends the reply. `comments`: the time without an event after which a
   // comment is sent, so that proxies and clients see that the stream is alive.

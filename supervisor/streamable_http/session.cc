@@ -74,11 +74,11 @@ HttpSession::~HttpSession() {
   for (const auto& [number, stream] : streams_) stream->abandon(unknown_session());
 }
 
-bool HttpSession::is_unused(Monotonic::time_point now) const {
-  if (now - used_at_ < limits_.idle || conversation_->calls() > 0) return false;
+std::optional<Monotonic::time_point> HttpSession::idle_since() const {
+  if (conversation_->calls() > 0) return std::nullopt;
   for (const auto& [number, stream] : streams_)
-    if (stream->is_attached()) return false;
-  return true;
+    if (stream->is_attached()) return std::nullopt;
+  return used_at_;
 }
 
 std::shared_ptr<SessionStream> HttpSession::add_stream() {

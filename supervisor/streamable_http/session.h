@@ -40,8 +40,8 @@ class HttpSession : private mcp::Sink {
   const std::string& id() const { return id_; }
   const mcp::Conversation::Client& client() const { return conversation_->client(); }
   bool is_initialized() const { return version_.has_value(); }
-  // Whether the client has not used the session for long, and no request runs in it.
-  bool is_unused(Monotonic::time_point now) const;
+  // When the client last used the session; nullopt: a request runs in it, or the client reads a stream of it.
+  std::optional<Monotonic::time_point> idle_since() const;
 
   // A message, or an array of messages. nullptr: `reply` has ended.
   std::unique_ptr<Responder> post(std::string_view text, mcp::IncomingJson json, ServerReply& reply,

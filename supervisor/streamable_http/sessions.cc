@@ -17,15 +17,29 @@ constexpr std::chrono::seconds kLookAround{30};  // between two searches for unu
 HttpSessions::HttpSessions(Loop& loop, mcp::Server& server, const SessionLimits& limits)
     : loop_(loop), server_(server), limits_(limits), tasks_(loop) {}
 
+// Ends the principal's session that is idle for the longest time. False: a request or a stream is open in each.
+bool HttpSessions::make_room(const mcp::Principal& principal) {
+  auto longest = sessions_.end();
+  for (auto one = sessions_.begin(); one != sessions_.end(); ++one) {
+    if (one->second->client().principal.name() != principal.name() || !one->second->idle_since()) continue;
+    if (longest == sessions_.end() || *one->second->idle_since() < *longest->second->idle_since()) longest = one;
+  }
+  if (longest == sessions_.end()) return false;
+  sessions_.erase(longest);
+  return true;
+}
+
 Result<std::shared_ptr<HttpSession>> HttpSessions::begin(mcp::Conversation::Client client) {
-  if (sessions_.size() >= limits_.sessions)
+  if (sessions_.size() >= limits_.sessions && !make_room(client.principal))
     return fail(Code::exhausted, fmt::format("the server already has {} HTTP sessions", sessions_.size()),
                 "try again later");
   const std::string& name = client.principal.name();
   const auto own = std::count_if(sessions_.begin(), sessions_.end(),
                                  [&](const auto& one) { return one.second->client().principal.name() == name; });
-  if (static_cast<size_t>(own) >= limits_.sessions_per_principal)
-    return fail(Code::exhausted, fmt::format("{} already has {} HTTP sessions", client.principal.shown(), own),
+  if (static_cast<size_t>(own) >= limits_.sessions_per_principal && !make_room(client.principal))
+    return fail(Code::exhausted,
+                fmt::format("{} already has {} HTTP sessions, and each has an open request or stream",
+                            client.principal.shown(), own),
                 "end one: DELETE with its Mcp-Session-Id");
   if (sessions_.empty() && tasks_.live() == 0) tasks_.spawn(end_unused());
   std::string id = random_hex(kIdBytes);
@@ -49,7 +63,10 @@ Task<> HttpSessions::end_unused() {
   while (!sessions_.empty()) {
     co_await sleep_for(loop_, kLookAround);
     const auto now = Monotonic::now();
-    std::erase_if(sessions_, [now](const auto& one) { return one.second->is_unused(now); });
+    std::erase_if(sessions_, [this, now](const auto& one) {
+      const auto since = one.second->idle_since();
+      return since && now - *since >= limits_.idle;
+    });
   }
 }
 

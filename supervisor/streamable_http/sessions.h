@@ -1,6 +1,7 @@
 // HttpSessions: all sessions of HTTP clients, by Mcp-Session-Id, which has 128 random bits. A session is found only by
-// the principal that began it. Unused sessions end after some time.
-// Owned by: HttpEndpoint. Errors: exhausted: the principal, or the server, has too many sessions.
+// the principal that began it. Unused sessions end after some time, or when their principal begins another one and has
+// no room: many clients do not end their sessions. The client of an ended session gets 404 and begins again, as MCP
+// says. Owned by: HttpEndpoint. Errors: exhausted: the principal, or the server, has too many sessions.
 #pragma once
 #include <functional>
 #include <map>
@@ -20,7 +21,7 @@ class HttpSessions {
   HttpSessions(const HttpSessions&) = delete;
   HttpSessions& operator=(const HttpSessions&) = delete;
 
-  // A new session.
+  // A new session. It may end the session of the same principal that is idle for the longest time.
   Result<std::shared_ptr<HttpSession>> begin(mcp::Conversation::Client client);
   // nullptr: there is no such session of this principal.
   std::shared_ptr<HttpSession> find(const std::string& id, const mcp::Principal& principal) const;
@@ -31,6 +32,7 @@ class HttpSessions {
 
  private:
   Task<> end_unused();
+  bool make_room(const mcp::Principal& principal);
   Loop& loop_;
   mcp::Server& server_;
   const SessionLimits& limits_;

@@ -314,9 +314,28 @@ TEST_CASE("sessions are bounded, by principal and in total, and unused ones end"
   };
   CHECK(status(1) == 200);
   CHECK(status(1) == 200);
-  CHECK(status(1) == 503);
   CHECK(status(2) == 200);
-  CHECK(status(3) == 503);
+  CHECK(status(3) == 503);  // no session of another principal ends for it
+}
+
+TEST_CASE("a new session ends the idle one that its principal used the longest time ago, and none that is in use") {
+  HttpFixture fixture;
+  fixture.http_limits.session.sessions_per_principal = 2;
+  auto client = fixture.connect_http();
+  const std::string first = fixture.begin_session(*client), second = fixture.begin_session(*client);
+  const Json ping = mcp_test::request(7, "ping");
+  client->write(session_post(first, ping));
+  CHECK(client->answer().status == 200);
+  const std::string third = fixture.begin_session(*client);
+  client->write(session_post(second, ping));
+  CHECK(client->answer().status == 404);
+  OpenCall one = open_call(fixture, first, "a"), other = open_call(fixture, third, "b");
+  const Json hello =
+      mcp_test::request(1, "initialize", {{"protocolVersion", "2025-11-25"}, {"capabilities", Json::object()}});
+  client->write(post(hello.dump()));
+  CHECK(client->answer().status == 503);
+  fixture.release("a");
+  fixture.release("b");
 }
 
 TEST_CASE("the end of a session ends its streams and cancels its calls") {
