@@ -41,3 +41,14 @@ Result<std::string> from_base64(std::string_view text) {
   bytes.resize(size);
   return bytes;
 }
+
+Result<std::string> from_sent_base64(std::string_view text) {
+  std::string plain;
+  plain.reserve(text.size() + 2);
+  for (const char c : text) {
+    if (c == ' ' || c == '\t' || c == '\r' || c == '\n') continue;
+    plain += c == '-' ? '+' : c == '_' ? '/' : c;
+  }
+  if (plain.size() % 4 >= 2 && !plain.ends_with('=')) plain.append(4 - plain.size() % 4, '=');
+  return from_base64(plain);
+}

@@ -44,6 +44,15 @@ bool flag_in(const Json& object, const char* key) {
   return found != object.end() && *found == true;
 }
 
+// RFC 8414 wants the very same text. Servers of the world differ from it by a slash at the end: Google's resource
+// metadata names "https://accounts.google.com/", and the metadata there is of "https://accounts.google.com".
+bool is_same_issuer(std::string_view named, std::string_view wanted) {
+  const auto without_slash = [](std::string_view url) {
+    return url.ends_with('/') ? url.substr(0, url.size() - 1) : url;
+  };
+  return without_slash(named) == without_slash(wanted);
+}
+
 }  // namespace
 
 Result<ProtectedResource> read_protected_resource(std::string_view text, std::string_view server_url) {
@@ -84,7 +93,7 @@ Result<AuthorizationServer> read_authorization_server(std::string_view text, std
   TRY(const Json document, read_document(text));
   AuthorizationServer all;
   all.issuer = text_member(document, "issuer");
-  if (all.issuer != issuer)
+  if (!is_same_issuer(all.issuer, issuer))
     return fail(Code::denied, fmt::format("its metadata is of another issuer: '{}'", printable(all.issuer, 200)),
                 "the metadata of an authorization server must name the issuer that it was asked for");
   TRY(all.authorization_endpoint, endpoint_in(document, "authorization_endpoint", plain));

@@ -33,7 +33,7 @@ Result<WriteArguments> read_write_arguments(tenants::Tenant& tenant, Json& argum
   to_write.filename = to_write.path.text();
   to_write.bytes = std::move(arguments["content"].get_ref<std::string&>());
   if (encoding == "base64") {
-    TRY(to_write.bytes, from_base64(to_write.bytes));
+    TRY(to_write.bytes, from_sent_base64(to_write.bytes));
   }
   if (mode == "append") to_write.mode = tenants::WriteMode::append;
   if (mode == "create") to_write.mode = tenants::WriteMode::create;

@@ -54,3 +54,11 @@ TEST_CASE("a refusal of base64 names the first byte that is wrong", "[base64]") 
   const std::string large = std::string(4 << 20, 'A') + "A\nAA";
   CHECK(from_base64(large).error().what == "not base64: byte 4194305");
 }
+
+TEST_CASE("base64 as people send it is read: line ends, no padding, the alphabet for URLs", "[base64]") {
+  for (const char* text : {"+/8A+/8A", "+/8A\n+/8A\n", "+/8A\r\n+/8A", " +/8A +/8A", "-_8A-_8A"})
+    CHECK(from_sent_base64(text).value() == "\xFB\xFF\0\xFB\xFF\0"s);
+  CHECK(from_sent_base64("Zg").value() == "f");
+  CHECK(from_sent_base64("Zm8").value() == "fo");
+  for (const char* text : {"Z", "Zg=", "Zg=a", "Zm9*", "Zh"}) CHECK_FALSE(from_sent_base64(text));
+}

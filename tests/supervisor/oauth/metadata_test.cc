@@ -42,7 +42,9 @@ TEST_CASE("an authorization server says who it is, and has a token endpoint", "[
   REQUIRE(server);
   CHECK_FALSE(server->has_s256);
   CHECK(server->token_auth_methods == std::vector<std::string>{"client_secret_basic"});
-  CHECK_FALSE(read("https://a.example/"));  // to the byte
+  CHECK(read("https://a.example/")->issuer == "https://a.example");  // a slash at the end, as Google has it
+  for (const char* other : {"https://a.example//", "https://a.example/x", "https://A.example", "http://a.example"})
+    CHECK_FALSE(read(other));
   document["code_challenge_methods_supported"] = {"plain", "S256"};
   document["authorization_response_iss_parameter_supported"] = true;
   server = read("https://a.example");
