@@ -12,6 +12,7 @@
 #include "supervisor/calls/call_pii.h"
 #include "supervisor/calls/call_question.h"
 #include "supervisor/calls/progress_relay.h"
+#include "supervisor/mcp/arguments.h"
 
 namespace calls {
 namespace {
@@ -22,6 +23,16 @@ std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view to
   if (std::string reason = catalog::reason_for_no_tools(catalog); !reason.empty()) return reason;
   const std::string advice = catalog::did_you_mean(catalog, tool, server);
   return advice.empty() ? "find it with search_tools" : advice + " Otherwise find it with search_tools";
+}
+
+// Gives arguments the types of the tool's schema, as for our own tools: "3" where a number belongs, null for an
+// argument that is left out. Before the rules, which then judge what is sent. Large arguments are sent as they are.
+void take_as_meant(const upstream::UpstreamServers& servers, const Target& target, Json& arguments) {
+  const Json* schema = servers.input_schema(target.server, target.tool);
+  if (!schema || !arguments.is_object() || is_large(arguments)) return;
+  if (schema->value("additionalProperties", Json(true)) == false) mcp::drop_host_arguments(*schema, arguments);
+  mcp::drop_absent(*schema, arguments);
+  mcp::take_as_meant(*schema, {}, arguments);
 }
 
 // The tool on an upstream server of this daemon, by the server's name. Otherwise a tool of the catalog, by any of its
@@ -175,6 +186,7 @@ std::string told_of_calls(uint32_t calls, uint32_t limit) {
 Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, CallContext who, UpstreamCall order,
                                                 uint64_t& bytes) {
   CO_TRY(const Target target, find_target(environment, order));
+  take_as_meant(environment.upstream, target, *order.arguments);
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::client, "tools/call");
   who.trace = span.context();
   const SpanNames names(span, environment.upstream, target);

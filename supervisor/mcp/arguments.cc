@@ -263,10 +263,18 @@ std::optional<std::string> find_problems(const Json& schema, const Json& argumen
 
 CheckedArguments check_arguments(const Json& schema, const Spellings& spellings, Json& arguments) {
   CheckedArguments checked;
+  drop_host_arguments(schema, arguments);
   drop_absent(schema, arguments);
   checked.bytes = take_as_meant(schema, spellings, arguments);
   checked.problems = find_problems(schema, arguments);
   return checked;
+}
+
+void drop_host_arguments(const Json& schema, Json& arguments) {
+  if (!arguments.contains("toolCallId") && !arguments.contains("chatInput")) return;
+  const auto properties = schema.find("properties");
+  for (const char* name : {"toolCallId", "chatInput", "sessionId", "action"})
+    if (properties == schema.end() || !properties->contains(name)) arguments.erase(name);
 }
 
 void drop_absent(const Json& schema, Json& arguments) {

@@ -33,7 +33,12 @@ using Spellings = std::map<std::string, std::map<std::string, std::string, std::
 // Returns an upper bound for the bytes of memory that the converted values take.
 size_t take_as_meant(const Json& schema, const Spellings& spellings, Json& arguments);
 
-// The result of check_arguments(), which runs drop_absent(), take_as_meant() and find_problems() in this order. The
+// Removes arguments that the host n8n adds to each call (toolCallId, chatInput, and with them sessionId and action), if
+// the schema does not name them: they are not the model's, and would make each call fail.
+void drop_host_arguments(const Json& schema, Json& arguments);
+
+// The result of check_arguments(), which runs drop_host_arguments(), drop_absent(), take_as_meant() and find_problems()
+// in this order. The
 // function uses only its arguments, so any thread may call it.
 struct CheckedArguments {
   size_t bytes = 0;  // returned by take_as_meant()

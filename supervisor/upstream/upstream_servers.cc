@@ -284,6 +284,15 @@ bool UpstreamServers::has_tool(std::string_view server, std::string_view tool) c
   return found != servers_.end() && found->second->definitions && found->second->definitions->tools.contains(tool);
 }
 
+const Json* UpstreamServers::input_schema(std::string_view server, std::string_view tool) const {
+  const auto found = servers_.find(server);
+  if (found == servers_.end() || !found->second->definitions) return nullptr;
+  const auto entry = found->second->definitions->tools.find(tool);
+  if (entry == found->second->definitions->tools.end()) return nullptr;
+  const auto schema = entry->second.definition.find("inputSchema");
+  return schema == entry->second.definition.end() || !schema->is_object() ? nullptr : &*schema;
+}
+
 Json UpstreamServers::output_schema(std::string_view server, std::string_view tool) const {
   auto found = servers_.find(server);
   if (found == servers_.end() || !found->second->definitions) return nullptr;

@@ -226,6 +226,21 @@ class Direct(SharedUpstreamTest):
         result = self.client.call("call_tool", {"name": "near__rows", "arguments": {"count": 200, "width": 10000}})
         self.assertIn("select", structured(result)["remedy"])
 
+    def test_arguments_get_the_types_of_the_tools_schema_as_our_own_tools_take_them(self):
+        """Numbers as text, null for what is left out, and what the host n8n adds to each call."""
+        for arguments in ({"a": "1", "b": 2}, {"a": 1, "b": "2"},
+                          {"a": 1, "b": 2, "toolCallId": "x", "sessionId": "s", "action": "sendMessage", "chatInput": "hi"}):
+            result = self.client.call("call_tool", {"name": "near__add", "arguments": arguments})
+            self.assertEqual(structured(result), {"result": {"sum": 3}}, arguments)
+        result = self.client.call("call_tool", {"name": "near__rows", "arguments": {"count": "2", "width": None}, "select": ["id"]})
+        self.assertEqual(structured(result), {"result": [{"id": 0}, {"id": 1}]})
+        body = self.client.execute("import warder\nresult = warder.call_tool('near__add', a='1', b=2)")
+        self.assertEqual(body["result"], {"sum": 3})
+        refused = self.client.call("call_tool", {"name": "near__add", "arguments": {"a": "one", "b": 2, "sessionId": "s"}})
+        self.assertIn("/a: \"one\" is not of type number", structured(refused)["error"])
+        text = self.client.call("call_tool", {"name": "near__echo", "arguments": {"text": "3"}})
+        self.assertEqual(structured(text), {"result": "3"}, "a text stays a text where the tool wants one")
+
     def test_progress_of_the_server_reaches_the_agent(self):
         request = self.client.begin("tools/call", "t", name="call_tool", arguments={"name": "near__progress"})
         self.assertEqual(structured(self.client.answer(request)["result"]), {"result": "done"})

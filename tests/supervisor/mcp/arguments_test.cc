@@ -162,3 +162,12 @@ TEST_CASE("a schema that is not portable is told apart, keyword by keyword", "[m
     CHECK(mcp_test::portability_problems(tool).size() == 1);
   }
 }
+
+TEST_CASE("what the host n8n adds to each call is dropped, and only that", "[mcp]") {
+  const Json schema = {{"properties", {{"code", {{"type", "string"}}}, {"action", {{"type", "string"}}}}}};
+  Json sent = {{"code", "1"}, {"toolCallId", "a"}, {"sessionId", "b"}, {"chatInput", "c"}, {"action", "commit"}};
+  CHECK_FALSE(mcp::check_arguments(schema, {}, sent).problems);
+  CHECK(sent == Json{{"code", "1"}, {"action", "commit"}});
+  Json session = {{"code", "1"}, {"sessionId", "b"}};  // without the sign of n8n it is a mistake of the model
+  CHECK(mcp::check_arguments(schema, {}, session).problems);
+}
