@@ -132,7 +132,7 @@ class Lease(Scene):
             written, refused = [], None
             while boot_time() < begun + ENDED_S + 3:
                 try:
-                    result = writer.write_file("written", "x" * 10)
+                    result = writer.call("write_workspace_file", {"filename": "written", "content": "x" * 10})
                 except (OSError, EOFError):  # the client is ended with the programs of its connection
                     break
                 if result.get("isError"):

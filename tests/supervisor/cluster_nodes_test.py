@@ -32,12 +32,33 @@ class Nodes(unittest.TestCase):
     def workspace(self, node):
         return self.rig.daemons[node].state / "tenants" / ACCOUNT / "workspace"
 
+    def reached(self, action):
+        """What a client does where a busy machine lets the other node be silent for 2.5 s: it sends the request again."""
+        told = []
+
+        def answer():
+            try:
+                result = action()
+            except RuntimeError as refused:  # an error of JSON-RPC
+                result = refused.args[0].get("data", {})
+                if result.get("code") != "unavailable":
+                    raise
+            body = result.get("structuredContent", result)
+            told.append(body)
+            return None if body.get("code") == "unavailable" else result
+        try:
+            return eventually(answer, "another node answers")
+        except AssertionError:
+            raise AssertionError(f"another node did not answer: {told[-3:]}") from None
+
     def test_a_session_and_files_are_one_on_all_nodes(self):
         with Client(self.rig.daemons[self.others[0]].socket) as one, Client(self.rig.daemons[self.others[1]].socket) as two:
-            one.execute("x = 41", session="shared")
-            self.assertEqual(two.execute("result = x + 1", session="shared")["result"], 42)
-            one.write_file("large", "y" * (3 << 20))
-            [contents] = two.request("resources/read", uri="workspace:///large")["contents"]
+            self.reached(lambda: one.execute("x = 41", session="shared"))
+            self.assertEqual(self.reached(lambda: two.execute("result = x + 1", session="shared"))["result"], 42)
+            large = {"filename": "large", "content": "y" * (3 << 20)}
+            written = self.reached(lambda: one.call("write_workspace_file", large))
+            self.assertFalse(written.get("isError"), written)
+            [contents] = self.reached(lambda: two.request("resources/read", uri="workspace:///large"))["contents"]
             self.assertEqual(contents["text"], "y" * (3 << 20))
         self.assertFalse(self.workspace(self.others[0]).joinpath("large").exists())
 

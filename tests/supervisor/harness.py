@@ -101,7 +101,11 @@ class Client(Connection):
         self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request}})
 
     def write_file(self, name, text="", **more):
-        return self.call("write_workspace_file", {"filename": name, "content": text, **more})
+        """Returns the result if the file is written."""
+        result = self.call("write_workspace_file", {"filename": name, "content": text, **more})
+        if result.get("isError"):
+            raise AssertionError(f"{name} is not written: {result}")
+        return result
 
 
 def body_of(result):
@@ -204,12 +208,13 @@ class Service(Daemon):
         super().remove()
 
 
-def eventually(holds, what):
-    """Waits for something that nobody announces; looks again a few times a second."""
-    until = time.monotonic() + PATIENCE
+def eventually(holds, what, after=0):
+    """Waits for something that nobody announces; looks again a few times a second. `after`: the seconds after which the
+    daemon does it."""
+    until = time.monotonic() + after + PATIENCE
     while not (found := holds()):
         if time.monotonic() > until:
-            raise AssertionError(f"still not after {PATIENCE} s: {what}")
+            raise AssertionError(f"still not after {after + PATIENCE} s: {what}")
         time.sleep(0.05)
     return found
 

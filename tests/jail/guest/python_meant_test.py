@@ -5,6 +5,11 @@ import unittest
 from driver import GuestTest, not_found
 
 
+def absent(module):
+    """Code that imports a module which is not there, whatever this machine has."""
+    return f"import sys\nsys.modules['{module}'] = None\nimport {module}"
+
+
 class PythonTest(GuestTest):
     language = "python"
 
@@ -144,9 +149,9 @@ class Told(PythonTest):
                 ("```js\nconsole.log(1)\n```", 'language="javascript"'),
                 ("JSON.parse('1')", 'language="javascript"'),
                 ("input('name? ')", "context_vars"),
-                ("import sklearn", "not installed, and packages cannot be installed"),
-                ("import polars", "use csv, sqlite3"),
-                ("import httpx", "no network"),
+                (absent("sklearn"), "not installed, and packages cannot be installed"),
+                (absent("polars"), "use csv, sqlite3"),
+                (absent("httpx"), "no network"),
                 ("import jsn", "did you mean json?"),
                 ("open('sale.csv')", "did you mean 'sales.csv'?"),
                 ("open('/mnt/data/sales.csv')", "/workspace"),
