@@ -23,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxManifest = 32 << 20;  // bytes of a package.json or package-lock.json
-constexpr char kScratch[] = "/var/tmp/warder-package-XXXXXX";
 
 bool is_part_of_name(std::string_view text) {
   return !text.empty() && text.size() <= 128 && text[0] != '.' && text[0] != '-' &&
@@ -155,37 +154,12 @@ bool is_reachable_below_usr(fs::path folder) {
 
 }  // namespace
 
-FetchedPackage::FetchedPackage(FetchedPackage&& other) noexcept { *this = std::move(other); }
-
-FetchedPackage& FetchedPackage::operator=(FetchedPackage&& other) noexcept {
-  std::swap(root, other.root);
-  std::swap(package, other.package);
-  std::swap(name, other.name);
-  std::swap(version, other.version);
-  std::swap(integrity, other.integrity);
-  std::swap(dependencies, other.dependencies);
-  std::swap(scratch_, other.scratch_);
-  std::swap(folder_, other.folder_);
-  return *this;
-}
-
-FetchedPackage::~FetchedPackage() {
-  if (scratch_.empty()) return;
-  std::error_code error;  // ignored: systemd-tmpfiles removes old files of /var/tmp
-  fs::remove_all(scratch_, error);
-}
-
 Result<FetchedPackage> scratch_package() {
   FetchedPackage made;
-  made.scratch_ = kScratch;
-  if (!::mkdtemp(made.scratch_.data())) {
-    made.scratch_.clear();
-    return fail_errno(errno, "make a folder in /var/tmp");
-  }
-  made.root = made.scratch_ + "/tree";
+  TRY(made.scratch_, ScratchFolder::make("package"));
   // The outer folder stays root's, so that no other user can replace the tree. run_confined() gives the tree away.
-  if (::chmod(made.scratch_.c_str(), 0711) < 0 || ::mkdir(made.root.c_str(), 0700) < 0)
-    return fail_errno(errno, "make " + made.root);
+  made.root = made.scratch_.path() + "/tree";
+  if (::mkdir(made.root.c_str(), 0700) < 0) return fail_errno(errno, "make " + made.root);
   return made;
 }
 

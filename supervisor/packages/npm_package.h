@@ -10,6 +10,7 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/result.h"
+#include "supervisor/packages/scratch_folder.h"
 #include "supervisor/packages/tree_copy.h"
 
 namespace packages {
@@ -25,11 +26,6 @@ Result<PackageName> parse_package(std::string_view text);
 // A tree that can be copied now: in a folder of its own, which is removed with this object.
 class FetchedPackage {
  public:
-  FetchedPackage() = default;
-  FetchedPackage(FetchedPackage&& other) noexcept;
-  FetchedPackage& operator=(FetchedPackage&& other) noexcept;
-  ~FetchedPackage();
-
   std::string root;     // the folder to copy, absolute
   std::string package;  // the folder of the package below `root`, relative: "node_modules/@scope/name", "."
   std::string name, version;
@@ -39,7 +35,7 @@ class FetchedPackage {
  private:
   friend Result<FetchedPackage> scratch_package();
   friend Result<FetchedPackage> package_in(const std::string& folder);
-  std::string scratch_;
+  ScratchFolder scratch_;
   Fd folder_;  // of package_in()
 };
 

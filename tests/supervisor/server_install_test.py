@@ -1,6 +1,9 @@
 """warder servers install: programs of folders and archives, copied below /usr, with a daemon on a bus of the test's own."""
+import contextlib
+import fcntl
 import json
 import os
+import pathlib
 import shutil
 import stat
 import tarfile
@@ -11,9 +14,24 @@ from server_commands_harness import ServerCommandTest
 from upstream_harness import SERVER
 
 
+def unused_scratch_folders():
+    """What killed commands left. One in use is another test's, or of a person."""
+    found = set()
+    for folder in pathlib.Path("/var/tmp").glob("warder-package-*"):
+        with contextlib.suppress(FileNotFoundError, BlockingIOError):
+            opened = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found.add(folder)
+            finally:
+                os.close(opened)
+    return found
+
+
 @unittest.skipUnless(ROOT, "NOT TESTED: programs are copied below /usr by root")
 class Install(ServerCommandTest):
     def test_a_hostile_archive_reaches_nothing_else(self):
+        before = unused_scratch_folders()
         self.daemon()
         into = self.folder_below_usr()
         manifest = self.folder / "package.json"
@@ -57,7 +75,7 @@ class Install(ServerCommandTest):
         for file in (place, place / "package", *(place / "package").iterdir()):
             status = file.lstat()
             self.assertEqual((status.st_mode & 0o7022, status.st_uid), (0, 0), file)
-        self.assertEqual([name for name in os.listdir("/var/tmp") if name.startswith("warder-package-")], [])
+        self.assertEqual(unused_scratch_folders() - before, set())
 
     def test_install_copies_a_folder_to_where_jails_see_it(self):
         daemon = self.daemon()
@@ -107,6 +125,7 @@ class Install(ServerCommandTest):
         self.assertEqual(sorted(into.iterdir()), [place, into / f"{place.name}@second", into / f"{place.name}@third"])
 
     def test_install_unpacks_a_package_without_its_scripts_and_without_privileges(self):
+        before = unused_scratch_folders()
         self.daemon()
         into = self.folder_below_usr()
         package = self.folder / "package"
@@ -122,8 +141,12 @@ class Install(ServerCommandTest):
                 tar.add(package, "package")
 
         pack()
+        left = pathlib.Path("/var/tmp/warder-package-kil1ed")  # as a killed command leaves it
+        (left / "tree").mkdir(parents=True, exist_ok=True)
+        (left / "tree/file").touch()
         flags = ["--into", str(into), *self.policy_flags()]
         done = self.warder("install", str(archive), flags=flags)
+        self.assertFalse(left.exists())
         self.assertIn("near starts, 16 tools", done.stdout)
         self.assertEqual(os.listdir(into), ["@test+server-near@1.2.3"], "and not the file that its script would make")
         self.assertEqual((into / "@test+server-near@1.2.3").stat().st_uid, 0)
@@ -133,7 +156,7 @@ class Install(ServerCommandTest):
         done = self.warder("install", str(archive), flags=[*flags, "--name", "other"], status=2)
         self.assertIn("needs 1 packages that are not in the file", done.stderr)
         self.assertEqual(os.listdir(into), ["@test+server-near@1.2.3"], "nothing half is left")
-        self.assertEqual([name for name in os.listdir("/var/tmp") if name.startswith("warder-package-")], [])
+        self.assertEqual(unused_scratch_folders() - before, set())
 
 
 if __name__ == "__main__":

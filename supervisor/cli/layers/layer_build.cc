@@ -23,7 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kScratchFolder[] = "/var/tmp/warder-layer-XXXXXX";
 constexpr uint64_t kMaxArchiveBytes = uint64_t{2} << 30;  // of one archive
 constexpr size_t kMaxArchives = 1000;
 constexpr size_t kMaxRequirementBytes = 1 << 20;
@@ -94,29 +93,12 @@ bool is_index_url(const std::string& text) {
 
 Result<LayerBuild> LayerBuild::begin() {
   LayerBuild build;
-  build.scratch_ = kScratchFolder;
-  if (!::mkdtemp(build.scratch_.data())) {
-    build.scratch_.clear();
-    return fail_errno(errno, "make a folder in /var/tmp");
-  }
-  // The outer folder stays root's, so that no other user can replace the inner ones.
-  if (::chmod(build.scratch_.c_str(), 0711) < 0) return fail_errno(errno, "chmod " + build.scratch_);
-  build.work_ = build.scratch_ + "/work";
+  TRY(build.scratch_, packages::ScratchFolder::make("layer"));
+  build.work_ = build.scratch_.path() + "/work";
   build.in_ = build.work_ + "/in";
   CHECKED(build.make_folder(build.work_));
   CHECKED(build.make_folder(build.in_));
   return build;
-}
-
-LayerBuild::LayerBuild(LayerBuild&& other) noexcept
-    : scratch_(std::exchange(other.scratch_, {})),
-      work_(std::move(other.work_)),
-      in_(std::move(other.in_)),
-      named_(std::move(other.named_)) {}
-
-LayerBuild::~LayerBuild() {
-  std::error_code ignored;  // systemd-tmpfiles removes old files of /var/tmp
-  if (!scratch_.empty()) fs::remove_all(scratch_, ignored);
 }
 
 // Only while no process of the other user runs: it could put a link in the place of a folder.

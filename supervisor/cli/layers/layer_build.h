@@ -8,15 +8,13 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/result.h"
+#include "supervisor/packages/scratch_folder.h"
 
 namespace admin {
 
 class LayerBuild {
  public:
   static Result<LayerBuild> begin();
-  LayerBuild(LayerBuild&& other) noexcept;
-  LayerBuild& operator=(LayerBuild&&) = delete;
-  ~LayerBuild();  // removes the folder
 
   // Each adds archives.
   Result<> add_file(const std::string& path);  // .deb, .whl or .tgz
@@ -41,8 +39,9 @@ class LayerBuild {
   Result<Fd> archive_folder() const;
   Result<> make_folder(const std::string& path) const;
 
-  std::string scratch_, work_, in_;  // folders, each in the one before
-  std::vector<std::string> named_;   // Debian packages and files of the command line
+  packages::ScratchFolder scratch_;
+  std::string work_, in_;           // folders, each in the one before
+  std::vector<std::string> named_;  // Debian packages and files of the command line
 };
 
 }  // namespace admin

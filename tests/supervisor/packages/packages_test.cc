@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include "supervisor/base/path.h"
 #include "supervisor/packages/confined_run.h"
 #include "supervisor/packages/npm_package.h"
+#include "supervisor/packages/scratch_folder.h"
 #include "supervisor/packages/tree_copy.h"
 #include "tests/catch.h"
 
@@ -334,4 +336,32 @@ TEST_CASE("a confined program has its folder alone", "[root]") {
   REQUIRE_FALSE(many);
   CHECK(many.error().code == Code::exhausted);
   fs::remove_all(folder);
+}
+
+TEST_CASE("a scratch folder that a killed command left is removed by the next command, one in use is not",
+          "[packages]") {
+  const std::string name = "scratch-test" + std::to_string(::getpid()), prefix = "/var/tmp/warder-" + name + "-";
+  for (const char* left : {"a1B2c3", "longer-name"}) {
+    fs::create_directories(prefix + left + "/tree/deep");
+    std::ofstream(prefix + left + "/tree/deep/file") << "x";
+  }
+  fs::create_directory_symlink("/etc", prefix + "linked");
+  {
+    const auto first = packages::ScratchFolder::make(name);
+    REQUIRE(first);
+    CHECK_FALSE(fs::exists(prefix + "a1B2c3"));
+    CHECK(fs::exists(prefix + "longer-name"));
+    CHECK((fs::is_symlink(prefix + "linked") && fs::exists("/etc/passwd")));
+    CHECK(mode_of(first->path()) == 0711);
+    auto second = packages::ScratchFolder::make(name);
+    REQUIRE(second);
+    CHECK(fs::exists(first->path()));
+    const packages::ScratchFolder moved = *std::move(second);
+    CHECK(fs::exists(moved.path()));
+  }
+  CHECK(std::count_if(fs::directory_iterator("/var/tmp"), {}, [&](const fs::directory_entry& entry) {
+          return entry.path().string().starts_with(prefix);
+        }) == 2);
+  fs::remove_all(prefix + "longer-name");
+  fs::remove(prefix + "linked");
 }
