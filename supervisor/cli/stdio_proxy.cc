@@ -219,12 +219,15 @@ bool StdioProxy::finished() {
   if (!input_ended_) return false;
   if (from_client_.empty() && relay_.idle() && relay_.to_client().pending() == 0) return true;
   if (Monotonic::now() < *exit_at_) return false;
-  if (daemon_) {  // answer the held requests
+  if (daemon_) {  // every request gets an answer, also one whose client waits for it without an input
     relay_.give_up_held({"warderd at '" + socket_.path + "' is ending", "call again when it has been restarted",
                          "warderd takes no new calls"});
-  } else {
-    relay_.give_up(trouble_);
+    say("the input ended, and not all answers came within 1 s; keep the input open until they have come");
+    relay_.disconnected();
+    trouble_ = {"the input of warder mcp ended before warderd answered",
+                "keep the input open until the answer has come"};
   }
+  relay_.give_up(trouble_);
   (void)flush();
   return true;
 }
