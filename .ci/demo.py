@@ -40,7 +40,7 @@ def answers():
 def daemon(keep):
     """warderd on var/mcp.sock, ready. One that runs already is used, and left running."""
     if answers():
-        print(f"Using the daemon that listens on {SOCKET.relative_to(TOP)}")
+        print(f"Using the daemon that listens on {SOCKET}")
         yield
         return
     log = VAR / "warderd.log"
@@ -91,18 +91,26 @@ def call_tool(name, arguments):
         "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
                   "io.modelcontextprotocol/clientInfo": {"name": "demo", "version": "1"},
                   "io.modelcontextprotocol/clientCapabilities": {}}}}
-    proxy = subprocess.run([str(WARDER), "--socket", str(SOCKET), "mcp"], input=json.dumps(request) + "\n",
-                            capture_output=True, text=True, timeout=60)
-    answer = next((json.loads(line) for line in proxy.stdout.splitlines() if json.loads(line).get("id") == 1), None)
-    if not answer or "error" in answer or answer["result"].get("isError"):
-        sys.exit(f"demo: {name} failed: {proxy.stdout or proxy.stderr}")
+    # A client that ends its output has left: the proxy then waits for answers for a second only.
+    with subprocess.Popen([str(WARDER), "--socket", str(SOCKET), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as proxy:
+        proxy.stdin.write(json.dumps(request) + "\n")
+        proxy.stdin.flush()
+        line = proxy.stdout.readline()
+    answer = json.loads(line) if line else {}
+    if "result" not in answer or answer["result"].get("isError"):
+        sys.exit(f"demo: {name} failed: {line}")
     return answer["result"]
 
 
 def main():
     parser = argparse.ArgumentParser(prog="demo")
     parser.add_argument("--keep", action="store_true", help="leave the daemon running")
+    parser.add_argument("--socket", type=pathlib.Path, help="use the daemon that listens here")
+    parser.add_argument("--warder", type=pathlib.Path, help="the program that connects; default: build/release's")
     options = parser.parse_args()
+    global SOCKET, WARDER
+    SOCKET, WARDER = options.socket or SOCKET, options.warder or WARDER
     VAR.mkdir(exist_ok=True)
     with daemon(options.keep):
         text = make_dataset()
@@ -112,4 +120,5 @@ def main():
     sys.exit(status)
 
 
-main()
+if __name__ == "__main__":
+    main()
