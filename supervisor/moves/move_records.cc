@@ -9,6 +9,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/workflows/step_inputs.h"
 
 namespace moves {
 namespace {
