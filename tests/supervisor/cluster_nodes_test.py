@@ -47,7 +47,7 @@ class Nodes(unittest.TestCase):
             told.append(body)
             return None if body.get("code") == "unavailable" else result
         try:
-            return eventually(answer, "another node answers")
+            return eventually(answer, "another node answers", after=120)
         except AssertionError:
             raise AssertionError(f"another node did not answer: {told[-3:]}") from None
 
