@@ -16,6 +16,9 @@ constexpr std::string_view kByProxy =
 constexpr std::string_view kNothingInstalled =
     "packages cannot be installed: this jail has no network. Use the installed packages, or find upstream tools with "
     "search_tools";
+constexpr std::string_view kNeedsVenv =
+    "install into a virtual environment: `python3 -m venv /workspace/venv`, then `/workspace/venv/bin/pip install "
+    "NAME`";
 constexpr std::string_view kNoSharedMemory =
     "memfd_create, shmget and mmap of shared memory without a file are refused here, because no cgroup counts this "
     "kind of memory; map a file in /dev/shm or /tmp";
@@ -29,6 +32,8 @@ constexpr std::string_view kOfInstallers[] = {"externally-managed-environment",
                                               "cache mode is 'only-if-cached'",
                                               "Unable to locate package",
                                               "module lookup disabled by GOPROXY=off"};
+// Messages of a Python into which pip must not install.
+constexpr std::string_view kOfManaged[] = {"externally-managed-environment", "No module named pip"};
 // Names of package indexes and of their files. Other programs print these, too: they count only on a line with a
 // failure.
 constexpr std::string_view kOfIndexes[] = {"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org",
@@ -123,7 +128,7 @@ bool misses_index(std::string_view text) {
 std::string network_advice(std::string_view text, Network network) {
   const bool is_installing = has_one_of(text, kOfInstallers) || misses_index(text);
   if (!is_installing && !has_one_of(text, kOfNetworks)) return "";
-  if (network == Network::by_proxy) return std::string(kByProxy);
+  if (network == Network::by_proxy) return std::string(has_one_of(text, kOfManaged) ? kNeedsVenv : kByProxy);
   return std::string(is_installing ? kNothingInstalled : kNoNetwork);
 }
 

@@ -66,18 +66,23 @@ std::vector<std::string> warming_of(Language language) {
   return {};
 }
 
-// Settings that make installers give up at once. Without a network each installer retries: pip for 10 s, npm for 30 s.
-constexpr std::pair<const char*, const char*> kOffline[] = {{"PIP_NO_INDEX", "1"},
-                                                            {"PIP_DISABLE_PIP_VERSION_CHECK", "1"},
-                                                            {"UV_OFFLINE", "1"},
-                                                            {"NPM_CONFIG_OFFLINE", "true"},
-                                                            {"NPM_CONFIG_AUDIT", "false"},
-                                                            {"NPM_CONFIG_FUND", "false"},
-                                                            {"NPM_CONFIG_UPDATE_NOTIFIER", "false"},
-                                                            {"CARGO_NET_OFFLINE", "true"},
-                                                            {"GOPROXY", "off"}};
+using Setting = std::pair<const char*, const char*>;
+// Settings of installers: requests that no program needs are not made.
+constexpr Setting kInstallerSettings[] = {{"PIP_DISABLE_PIP_VERSION_CHECK", "1"},
+                                          {"NPM_CONFIG_AUDIT", "false"},
+                                          {"NPM_CONFIG_FUND", "false"},
+                                          {"NPM_CONFIG_UPDATE_NOTIFIER", "false"}};
+// Installers give up at once. Without a network each installer retries: pip for 10 s, npm for 30 s.
+constexpr Setting kOfflineSettings[] = {{"PIP_NO_INDEX", "1"},
+                                        {"UV_OFFLINE", "1"},
+                                        {"NPM_CONFIG_OFFLINE", "true"},
+                                        {"CARGO_NET_OFFLINE", "true"},
+                                        {"GOPROXY", "off"}};
+// With a proxy, npm tries a refused host again after 1 and 2 seconds, not after 10 and 60.
+constexpr Setting kProxySettings[] = {{"NPM_CONFIG_FETCH_RETRY_MINTIMEOUT", "1000"},
+                                      {"NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT", "2000"}};
 
-std::vector<std::string> environment_of(const std::map<std::string, std::string>& from_policy) {
+std::vector<std::string> environment_of(const std::map<std::string, std::string>& from_policy, Network network) {
   std::map<std::string, std::string> all = {{"PATH", "/usr/local/bin:/usr/bin:/bin:/warder/bin"},
                                             {"HOME", "/home/agent"},
                                             {"USER", "agent"},
@@ -89,7 +94,12 @@ std::vector<std::string> environment_of(const std::map<std::string, std::string>
                                             {"MPLBACKEND", "Agg"},
                                             {"MPLCONFIGDIR", "/tmp"},
                                             {"WARDER_WORKSPACE", "/workspace"}};
-  for (const auto& [name, value] : kOffline) all[name] = value;
+  for (const auto& [name, value] : kInstallerSettings) all[name] = value;
+  if (network == Network::none) {
+    for (const auto& [name, value] : kOfflineSettings) all[name] = value;
+  } else {
+    for (const auto& [name, value] : kProxySettings) all[name] = value;
+  }
   for (const auto& [name, value] : from_policy) all[name] = value;
   std::vector<std::string> list;
   for (const auto& [name, value] : all) list.push_back(name + "=" + value);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "jail/advice.h"
 #include "jail/plan.h"
 #include "policies/limits.h"
 
@@ -30,7 +31,8 @@ std::vector<std::string> command_of(Language language, const policies::Limits& l
 // Extra arguments for an interpreter that waits: libraries to load ahead of time. TypeScript's library takes more
 // memory than the rest of its runner together, and is slow to load and to warm up.
 std::vector<std::string> warming_of(Language language);
-std::vector<std::string> environment_of(const std::map<std::string, std::string>& from_policy);
+// Without a network, installers are set to give up at once.
+std::vector<std::string> environment_of(const std::map<std::string, std::string>& from_policy, Network network);
 // Makes a command and an environment that command_of() and environment_of() gave use the seed of text hashes
 // (jail::Spec::hash_seed). Python reads its own variables then, so the policy's variables of Python are left out.
 void set_hash_seed(uint32_t seed, std::vector<std::string>& command, std::vector<std::string>& environment);

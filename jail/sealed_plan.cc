@@ -83,7 +83,7 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
     return true;
   };
   auto command = spec.command.empty() ? command_of(spec.language, spec.limits) : spec.command;
-  auto environment = environment_of(spec.environment);
+  auto environment = environment_of(spec.environment, spec.listens ? Network::by_proxy : Network::none);
   if (spec.hash_seed) set_hash_seed(*spec.hash_seed, command, environment);
   if (!put(command, plan->arguments, kMaxArguments, plan->argument_count))
     return fail(Code::invalid, "the command is too long", "at most 60 arguments and 15 kB in all, with the environment",

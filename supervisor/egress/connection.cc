@@ -31,6 +31,7 @@ constexpr size_t kMaxBodyBytes = 16 << 20;       // of a plain request; tunnels 
 constexpr uint64_t kMaxBodiesBytes = 256 << 20;  // of all jails
 constexpr size_t kMaxUnreadBytes = 1 << 20;      // that are read after a refusal, so that the client can read it
 constexpr size_t kReadBytes = 16 << 10;
+constexpr size_t kMaxReasonBytes = 200;    // of a status line
 constexpr size_t kShownTargetBytes = 100;  // of an unclear target
 constexpr size_t kReceivedInTurn = 1 << 20;
 constexpr size_t kMaxReceivedBytes = 3 * kMaxBodyBytes;  // of one request, with the framing of chunks
@@ -55,6 +56,14 @@ const char* text_of_status(int status) {
     default:
       return "Bad Gateway";
   }
+}
+
+// The cause in the status line: clients print it when a tunnel is refused, and do not show the body.
+std::string reason_phrase(int status, const Error& error) {
+  std::string text = printable(error.what, kMaxReasonBytes);
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text.empty() ? text_of_status(status) : fmt::format("{}: {}", text_of_status(status), text);
 }
 
 // BodyRoom: bytes for the body of a plain request, of all jails together, from before it is read until it was sent.
@@ -399,7 +408,7 @@ Task<> EgressConnection::refuse(int status, const Error& error) {
       "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nProxy-Status: "
       "warder-egress\r\nConnection: "
       "close\r\n\r\n{}",
-      status, text_of_status(status), text.size(), text);
+      status, reason_phrase(status, error), text.size(), text);
   const Deadline limit(loop_, kHeadTime, [fd = client_.get()] { ::shutdown(fd, SHUT_RDWR); });
   co_await http::send_reply(client_, reply, kMaxUnreadBytes);
 }

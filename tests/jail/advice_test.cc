@@ -34,6 +34,12 @@ TEST_CASE("what installers say without their index leads to a sentence about ins
              StartsWith("packages cannot be installed: this jail has no network"));
 }
 
+TEST_CASE("with a proxy, pip's refusal to install leads to a virtual environment", "[jail]") {
+  CHECK_THAT(jail::network_advice("error: externally-managed-environment", jail::Network::by_proxy),
+             Contains("-m venv"));
+  CHECK_THAT(jail::network_advice("npm ERR! code ENOTCACHED", jail::Network::by_proxy), Contains("egress rules"));
+}
+
 TEST_CASE("other errors lead to no advice", "[jail]") {
   auto text = GENERATE(as<std::string>{}, "", "ZeroDivisionError: division by zero", "ls: cannot access 'x'",
                        "ValueError: the network of stations is small", "ConnectionRefusedError: [Errno 111]",

@@ -59,14 +59,25 @@ TEST_CASE("V8 is told the jail's memory, not left to guess from the machine's", 
 
 TEST_CASE("the environment is built from nothing, and a policy may add to it", "[jail]") {
   ::setenv("WARDER_TEST_SECRET", "of the daemon", 1);
-  auto plain = environment_of({});
+  auto plain = environment_of({}, Network::none);
   for (const auto& entry : plain) CHECK(entry.find("SECRET") == std::string::npos);
   CHECK(std::count(plain.begin(), plain.end(), "HOME=/home/agent") == 1);
-  auto changed = environment_of({{"HOME", "/tmp"}, {"EXTRA", "1"}});
+  auto changed = environment_of({{"HOME", "/tmp"}, {"EXTRA", "1"}}, Network::none);
   CHECK(changed.size() == plain.size() + 1);
   CHECK(std::count(changed.begin(), changed.end(), "HOME=/tmp") == 1);
   CHECK(std::count(changed.begin(), changed.end(), "EXTRA=1") == 1);
   ::unsetenv("WARDER_TEST_SECRET");
+}
+
+TEST_CASE("installers are offline only where there is no network", "[jail]") {
+  const char* const kOffline[] = {"PIP_NO_INDEX=1", "NPM_CONFIG_OFFLINE=true", "UV_OFFLINE=1", "CARGO_NET_OFFLINE=true",
+                                  "GOPROXY=off"};
+  const auto none = environment_of({}, Network::none), by_proxy = environment_of({}, Network::by_proxy);
+  for (const char* setting : kOffline) {
+    CHECK(std::count(none.begin(), none.end(), setting) == 1);
+    CHECK(std::count(by_proxy.begin(), by_proxy.end(), setting) == 0);
+  }
+  CHECK(std::count(by_proxy.begin(), by_proxy.end(), "NPM_CONFIG_AUDIT=false") == 1);
 }
 
 TEST_CASE("process limits bound what cgroups do not count", "[jail]") {
