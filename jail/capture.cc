@@ -37,8 +37,8 @@ Capture::Capture(CaptureLimits limits, std::function<bool(std::string_view)> kee
 
 void Capture::take(std::string_view part) {
   const NamedWork named_work(LoopWork::program_output);
-  if (keep_ && bytes_ < limits_.kept_bytes) {
-    auto room = static_cast<size_t>(std::min<uint64_t>(part.size(), limits_.kept_bytes - bytes_));
+  if (keep_ && bytes_ < limits_.max_bytes) {
+    auto room = static_cast<size_t>(std::min<uint64_t>(part.size(), limits_.max_bytes - bytes_));
     if (!keep_(part.substr(0, room))) keep_ = nullptr;  // a full disk: continue without `keep`
   }
   bytes_ += part.size();
@@ -60,7 +60,7 @@ void Capture::take(std::string_view part) {
     follow_lines(part);
     progressed_(bytes_, line_);
   }
-  if (bytes_ > limits_.kept_bytes && !std::exchange(too_much_, true)) overflowed_();
+  if (bytes_ > limits_.max_bytes && !std::exchange(too_much_, true)) overflowed_();
 }
 
 void Capture::follow_lines(std::string_view part) {

@@ -14,12 +14,12 @@ namespace jail {
 
 struct CaptureLimits {
   uint64_t inline_bytes = 0;  // head and tail together
-  uint64_t kept_bytes = 0;    // of the whole text; beyond it `overflowed` is called, once
+  uint64_t max_bytes = 0;     // of the whole text; beyond it `overflowed` is called, once
 };
 
 class Capture {
  public:
-  // `keep` is called with each part of the text, up to kept_bytes in total, until it returns false (a full disk); may
+  // `keep` is called with each part of the text, up to max_bytes in total, until it returns false (a full disk); may
   // be empty. `progressed` is called after each part, with the bytes so far and the last whole line; may be empty.
   Capture(CaptureLimits limits, std::function<bool(std::string_view)> keep, std::function<void()> overflowed,
           std::function<void(uint64_t bytes, std::string_view line)> progressed);

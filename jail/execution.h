@@ -42,7 +42,9 @@ struct Request {
   // over_quota: called every 50 ms while the program runs; true ends it with outcome `disk`. call: answers a tool call
   // of the guest. answered: gets the JSON text of each call's result, as the guest gets it.
   std::function<Task<>()> before_code;
+  // keep_value: gets a result that is too large for a message, part by part; without it the program fails instead.
   std::function<bool(std::string_view)> keep_out, keep_err;
+  std::function<Result<>(std::string_view part)> keep_value;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
   // staged: called with the folder that gets the changes, before the program begins. settles: awaited when the program
@@ -79,6 +81,7 @@ struct Report {
   std::string message;  // which limit, and what to change; for the outcomes ok and error: advice, or empty
   std::optional<Json> value;
   std::string value_type;                  // when `value` is only a text, because JSON cannot hold the value
+  ValueForm value_form = ValueForm::none;  // of a value that `keep_value` got, instead of `value`
   std::string error, traceback;            // uncaught exception
   std::optional<int> exit_status, signal;  // of the program itself; one of them is set, if init reported the end
   uint64_t read_bytes = 0;                 // from files of the workspace; the guest's own number, unchecked

@@ -83,6 +83,7 @@ void RunningExecution::take_result(GuestResult result) {
   answered_status_ = result.status.value_or(0);
   report_.value = std::move(result.value);
   report_.value_type = std::move(result.value_type);
+  if (kept_ > 0) report_.value_form = result.form;
   report_.read_bytes = result.read_bytes;
   if (result.failed) {
     report_.error = std::move(result.error);
@@ -99,11 +100,25 @@ void RunningExecution::take_result(GuestResult result) {
   }
 }
 
+// The code may send parts itself: they are its own value, within the same limit.
+Result<CallReply> RunningExecution::keep_value(const Json& arguments) {
+  const auto part = arguments.find("part");
+  if (part == arguments.end() || !part->is_string()) return fail(Code::invalid, "keep_value: `part` is missing");
+  const std::string& text = part->get_ref<const std::string&>();
+  if (text.size() > max_kept(request_) - kept_)
+    return fail(Code::exhausted, fmt::format("it is more than {} bytes, the most that is stored", max_kept(request_)));
+  kept_ += text.size();
+  CHECKED(request_.keep_value(text));
+  return CallReply(Json());
+}
+
 Task<> RunningExecution::answer(GuestCall call, size_t bytes) {
   const UnansweredCalls::One one(unanswered_, bytes);
   Result<CallReply> done = fail(Code::not_found, fmt::format("no call is named '{}' here", call.name));
   if (call.refused) {
     done = tl::unexpected<Error>(*std::move(call.refused));
+  } else if (call.name == kKeepValueCall && request_.keep_value) {
+    done = keep_value(call.arguments);
   } else if (request_.call) {
     done = co_await request_.call(std::move(call.name), std::move(call.arguments));
   }

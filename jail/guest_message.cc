@@ -40,6 +40,8 @@ Result<GuestMessage> read_result(Json& message) {
   const Json status = message.value("status", Json()), bytes = message.value("read_bytes", Json());
   if (status.is_number_unsigned() && status.get<uint64_t>() < 256) result.status = status.get<int>();
   if (message.contains("value")) result.value = taken(message, "value");
+  const std::string form = text_of(message, "kept");
+  if (!form.empty() && !result.value) result.form = form == "text" ? ValueForm::text : ValueForm::json;
   result.value_type = text_of(message, "value_type");
   if (bytes.is_number_unsigned()) result.read_bytes = bytes.get<uint64_t>();
   if (message.contains("error")) {

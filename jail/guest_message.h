@@ -34,9 +34,13 @@ struct CallReply {
   size_t bytes = 0;  // rough length of the value's text; 0: unknown, the value is small
 };
 
+// ValueForm: how a value was stored that was too large for a message: as JSON, or as the text that it is.
+enum class ValueForm { none, json, text };
+
 struct GuestResult {
   std::optional<int> status;  // 0 to 255; the runner is about to exit with it
   std::optional<Json> value;
+  ValueForm form = ValueForm::none;  // of a value that was sent in parts
   std::string value_type;
   uint64_t read_bytes = 0;
   bool failed = false;  // an exception was not caught
@@ -54,6 +58,8 @@ Result<GuestMessage> read_guest_message(Json message);
 // The same, in the owner's turn on the loop. A text that takes long to parse is parsed beside the loop.
 Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, LoopShare& share, std::string text);
 
+constexpr std::string_view kKeepValueCall = "keep_value";  // its argument `part`: the next part of a large value
+constexpr uint64_t kMaxKeptValueBytes = 64 << 20;
 constexpr size_t kMaxCallValueBytes = 8 << 20;     // some 65,000 arrays, or 170,000 numbers
 constexpr size_t kMaxResultValueBytes = 64 << 20;  // an array of the most numbers that 1 MiB holds takes 24 MiB
 

@@ -65,7 +65,7 @@ Outcome classify(const Evidence& e) {
 
 LimitTexts texts_of(const policies::Limits& limits) {
   return {std::chrono::duration<double>(limits.wall).count(), std::chrono::duration<double>(limits.cpu).count(),
-          limits.memory_bytes, limits.output_kept_bytes, limits.tasks};
+          limits.memory_bytes, limits.output_total_bytes, limits.tasks};
 }
 
 namespace {
@@ -103,8 +103,10 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
       return fmt::format("reached its limit of {} processes and threads; start fewer processes at one time",
                          limits.tasks);
     case Outcome::output:
-      return fmt::format("wrote more than {} bytes to a stream; write large data to a file in the workspace",
-                         limits.output_bytes);
+      return fmt::format(
+          "wrote more than {} bytes to a stream, the most that the policy allows (limits.standard.output_total_bytes); "
+          "write large data to a file in the workspace",
+          limits.output_bytes);
     case Outcome::disk:
       return "ran out of space: the workspace quota, a temporary file system or the file size limit; delete files or "
              "write less data";

@@ -17,6 +17,7 @@ std::string small_part(const Request& request) {
            {"workspace", "/workspace"},
            {"max_message", max_message(request)},
            {"tools", Json::array()}};
+  if (request.keep_value) run["max_kept"] = max_kept(request);
   if (request.session_call > 0) run["session"] = true;
   if (request.values) run["descriptor"] = true;  // a packet with it follows the message
   if (request.values_use == Request::Values::write) run["most"] = request.values->bytes();
@@ -40,6 +41,10 @@ void append_program(std::string& text, std::string_view code, std::string_view c
 
 size_t max_message(const Request& request) {
   return std::min<uint64_t>(request.spec.limits.result_bytes, GuestChannel::kMaxUpBytes - kSlack);
+}
+
+uint64_t max_kept(const Request& request) {
+  return std::min(request.spec.limits.output_kept_bytes, kMaxKeptValueBytes);
 }
 
 std::string run_message(const Request& request) {

@@ -26,9 +26,9 @@ RunningExecution::RunningExecution(Host& host, Request& request, Jail& jail, con
       jail_(jail),
       origin_(origin),
       out_(
-          {request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_out,
+          {request.spec.limits.output_bytes, request.spec.limits.output_total_bytes}, request.keep_out,
           [this] { end(EndCause::output_limit); }, request.progressed),
-      err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_err,
+      err_({request.spec.limits.output_bytes, request.spec.limits.output_total_bytes}, request.keep_err,
            [this] { end(EndCause::output_limit); }, {}),
       meter_(jail, request.session_call > 1 ? Meter::Program::later : Meter::Program::first,
              request.values_use == Request::Values::read ? request.values : nullptr),

@@ -92,6 +92,7 @@ class RunningExecution final : public ExecutionControl {
   bool take(Result<GuestMessage>&& message, size_t bytes);
   void take_result(GuestResult result);
   Task<> answer(GuestCall call, size_t bytes);
+  Result<CallReply> keep_value(const Json& arguments);
 
   Host& host_;
   Request& request_;
@@ -116,6 +117,7 @@ class RunningExecution final : public ExecutionControl {
   Replies replies_{jail_.guest(), host_.replies, host_.json, owner(), request_.answered};
   Deadline deadline_;
   uint64_t accepted_ = 0;  // calls; each has one reply
+  uint64_t kept_ = 0;      // bytes of a value that came in parts
   Scope calls_;            // last: cancelled first
 };
 

@@ -40,6 +40,7 @@ void read_asked(Checked& in, Limits& limits, const HostCapacity& host) {
 
 void read_fixed(Checked& in, Limits& limits) {
   limits.output_kept_bytes = static_cast<uint64_t>(in.integer("output_kept_bytes", 4 * kKiB, 16 * kGiB));
+  limits.output_total_bytes = static_cast<uint64_t>(in.integer("output_total_bytes", 4 * kKiB, kTiB));
   limits.result_bytes = static_cast<uint64_t>(in.integer("result_bytes", kKiB, 64 * kMiB));
   limits.json_bytes_per_second = static_cast<uint64_t>(in.integer("json_bytes_per_second", kMiB, 16 * kGiB));
   limits.file_bytes = static_cast<uint64_t>(in.integer("file_bytes", 4 * kKiB, kTiB));
@@ -70,6 +71,10 @@ void check_order(Checked& in, const Ceilings& limits) {
     in.wrong_at(in.path_of("maximum") + ".output_bytes",
                 fmt::format("{} is above {}.output_kept_bytes, which is {}", m.output_bytes, in.path_of("standard"),
                             m.output_kept_bytes));
+  if (s.output_kept_bytes > s.output_total_bytes)
+    in.wrong_at(in.path_of("standard") + ".output_kept_bytes",
+                fmt::format("{} is above {}.output_total_bytes, which is {}", s.output_kept_bytes,
+                            in.path_of("standard"), s.output_total_bytes));
 }
 
 Ceilings read_limits(const Json& object, const HostCapacity& host, Problems& problems) {
@@ -266,6 +271,17 @@ bool is_reserved(std::string_view name) {
   return false;
 }
 
+// Node trusts the certificates of this file, too, before any code runs. A path on the host's file system that jails
+// show read-only: no code chooses what the next program trusts.
+constexpr std::string_view kExtraCertificates = "NODE_EXTRA_CA_CERTS";
+bool is_system_certificate(const Json& value) {
+  if (!value.is_string()) return false;
+  const std::string& path = value.get_ref<const std::string&>();
+  const bool is_plain = path.find("/../") == path.npos && path.find("/./") == path.npos &&
+                        path.find("//") == path.npos && !path.ends_with("/..") && !path.ends_with('/');
+  return path == "/etc/ssl/certs/ca-certificates.crt" || (path.starts_with("/usr/") && is_plain);
+}
+
 void read_environment(const Json& object, Policy& policy, Checked& in) {
   if (!object.is_object()) return in.wrong("environment", "not an object");
   if (object.size() > 32) in.wrong("environment", fmt::format("{} names are more than 32", object.size()));
@@ -274,7 +290,9 @@ void read_environment(const Json& object, Policy& policy, Checked& in) {
     const std::string path = "environment." + printable(name, 64);
     if (!is_environment_name(name)) {
       in.wrong_at(path, "a name is 1 to 64 of A-Z, 0-9 and _, not starting with a digit");
-    } else if (is_reserved(name)) {
+    } else if (name == kExtraCertificates && !is_system_certificate(value)) {
+      in.wrong_at(path, "not the path of a file below /usr, nor /etc/ssl/certs/ca-certificates.crt");
+    } else if (name != kExtraCertificates && is_reserved(name)) {
       in.wrong_at(path, "is set by Warder or changes which files a program loads");
     } else if (!value.is_string() || value.get_ref<const std::string&>().size() > 1024) {
       in.wrong_at(path, "not a string of at most 1024 bytes");

@@ -30,7 +30,7 @@ Task<Result<>> ExecutionRecording::begin(tenants::Tenant& tenant, const jail::Re
   const std::string language(jail::language_name(request.spec.language));
   entry_.start(language, request.spec.limits);
   log_started(books_.loop, entry_.shared());
-  CO_TRY(tenants::Recording output, tenant.executions().begin(id()));
+  CO_TRY(tenants::Recording output, tenant.executions().begin(id(), request.spec.limits.output_kept_bytes));
   output_.emplace(std::move(output));
   tenant_ = tenant.name();
   books_.code.begin(tenant_, id(), language, request.code, entry_->policy->quota.executions_kept, journal::now_ms());
@@ -58,10 +58,16 @@ void ExecutionRecording::connect(jail::Request& request) {
   };
   request.keep_out = keep(tenants::Stream::out);
   request.keep_err = keep(tenants::Stream::err);
+  request.keep_value = [this](std::string_view part) { return keep_value(part); };
   request.answered = [this](std::string_view text) {
     fetched_bytes_ += text.size();
     fetched_tokens_ += journal::estimated_tokens(text);
   };
+}
+
+Result<> ExecutionRecording::keep_value(std::string_view part) {
+  auto kept = output_->append(tenants::Stream::value, part);
+  return kept;
 }
 
 journal::Ended ExecutionRecording::ended(jail::Outcome outcome) const {

@@ -46,6 +46,9 @@ class ExecutionRecording {
   // Sets the callbacks of `request` that take the program's output and the answers to its calls. The recording must
   // outlive the program. Call it after begin().
   void connect(jail::Request& request);
+  // Stores the next part of a value that is too large for the answer. Call it after begin(). Errors: exhausted.
+  Result<> keep_value(std::string_view part);
+  const tenants::Recording& output() const { return *output_; }  // after begin()
 
   // One of these ends the recording. Each returns when the answer may be sent.
   // The program ended; `ledger`: of the answer, and of what the program read. `changes`: the changed files, or nullptr.

@@ -63,6 +63,7 @@ void append_task(std::string& members, const tasks::StoredTask& task, Version ve
   append_member(members, "lastUpdatedAt", task_time(task.updated_ms));
   append_number(members, modern ? "ttlMs" : "ttl", task.ttl_ms);
   append_number(members, modern ? "pollIntervalMs" : "pollInterval", poll_ms);
+  if (task.is_last_place) append_member(members, "statusMessage", tasks::kLastPlace);
 }
 
 std::string created_members(const tasks::StoredTask& task, Version version, int64_t poll_ms,

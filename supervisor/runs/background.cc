@@ -44,10 +44,16 @@ std::string kept_text(const std::string& execution, const mcp::ToolResult& resul
                                           text->text.size(), most)})}});
 }
 
-mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState state) {
+mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState state, std::string_view note) {
   Json now = state_of(execution, state);
-  now["result"] = std::string(tenants::kExecutionScheme) + execution + std::string(kResultName);
-  return mcp::ToolResult::text(dump_json(now));
+  mcp::ResourceLink link;
+  link.uri = std::string(tenants::kExecutionScheme) + execution + std::string(kResultName);
+  link.name = "result";
+  now["result"] = link.uri;
+  if (!note.empty()) now["note"] = note;
+  mcp::ToolResult handle = mcp::ToolResult::text(dump_json(now));
+  handle.content.push_back(std::move(link));
+  return handle;
 }
 
 BackgroundTask::~BackgroundTask() {
@@ -74,7 +80,8 @@ Task<Result<>> BackgroundTask::begin_again(const mcp::Principal& principal, std:
 
 Task<Result<>> BackgroundTask::begin(mcp::RequestContext& context, std::string tenant) {
   CO_TRY(const tasks::StoredTask task, co_await store_.begin(asked_by(context.principal, std::move(tenant))));
-  auto detached = context.detach(background_handle(task.id, task.state));
+  auto detached = context.detach(
+      background_handle(task.id, task.state, task.is_last_place ? tasks::kLastPlace : std::string_view()));
   if (detached) {
     has_begun_ = true;
   } else {

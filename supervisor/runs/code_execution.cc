@@ -12,11 +12,14 @@
 #include "supervisor/runs/execute_request.h"
 #include "supervisor/runs/image_files.h"
 #include "supervisor/runs/proposal_conclusion.h"
+#include "supervisor/tenants/resource_uris.h"
 
 namespace runs {
 namespace {
 
-constexpr size_t kMaxDiffShown = 4000;  // bytes; the resource has the whole diff
+constexpr size_t kMaxBackgroundResult = 512 << 10;  // bytes; the store of tasks has room for 1 MiB with all the rest
+constexpr size_t kStoredShown = 2000;               // bytes of a stored result in the answer
+constexpr size_t kMaxDiffShown = 4000;              // bytes; the resource has the whole diff
 // Keys of a request's _meta for the session's log: the purpose of the call, and of the session.
 constexpr char kTaskKey[] = "org.warder/task", kSessionKey[] = "org.warder/session-description";
 
@@ -258,6 +261,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
     answer.notes.push_back(std::move(told) + ": ask for more data in one call, or continue in another execution");
   if (!network_.trouble().empty()) answer.notes.push_back("the program had no network: " + network_.trouble());
   answer.network = network_.totals();
+  answer.refused = network_.refused();
   executions::WorkspaceEffects effects = co_await workspace_.finish(report, about());
   co_await take_result(report, answer);
   if (workspace_.is_staged()) {
@@ -281,30 +285,62 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
 
 // A large value becomes text beside the loop.
 Task<> CodeExecution::take_result(jail::Report& report, ExecuteAnswer& answer) {
+  answer.out_left_out = recording_.output().left_out(tenants::Stream::out);
+  answer.err_left_out = recording_.output().left_out(tenants::Stream::err);
+  if (report.value_form != jail::ValueForm::none) take_stored(report.value_form, answer);
   if (!report.value || (form_ == AnswerForm::call && !is_large(*report.value))) co_return;
   // A text stays in the report: the session's log has it without JSON's quotes.
   Json value = turn_ && report.value->is_string() ? *report.value : std::move(*report.value);
   auto text = co_await write_json(std::move(value));
   if (!text) answer.notes.insert(answer.notes.begin(), "the result was lost: " + text.error().what);
   answer.result = text ? *std::move(text) : "null";
+  if (recording_.record().background && answer.result.size() > kMaxBackgroundResult) store_text(report, answer);
 }
 
-// A branch has its share of one answer. A larger one is not cut, because half of a value or of an image is of no use.
-void CodeExecution::hold_to_share(jail::Report& report, ExecuteAnswer& answer) const {
+// Stores a result that its message had room for, but the answer has not.
+void CodeExecution::store_text(jail::Report& report, ExecuteAnswer& answer) {
+  jail::ValueForm form = jail::ValueForm::json;
+  std::string text = std::exchange(answer.result, {});
+  if (text.starts_with('"')) {
+    if (auto parsed = parse_json(text)) text = parsed->get<std::string>(), form = jail::ValueForm::text;
+  }
+  report.value.reset();
+  if (auto kept = recording_.keep_value(text); kept) return take_stored(form, answer);
+  report.outcome = jail::Outcome::error;
+  report.error = fmt::format(
+      "the result cannot be returned: it is {} bytes, and cannot be stored; write it to a file in the workspace, or "
+      "return a summary of it",
+      text.size());
+}
+
+void CodeExecution::take_stored(jail::ValueForm form, ExecuteAnswer& answer) const {
+  StoredValue stored;
+  stored.form = form;
+  stored.bytes = recording_.output().size(tenants::Stream::value);
+  if (auto begin = caller_.tenant->executions().read(recording_.id(), tenants::Stream::value, 0, kStoredShown))
+    stored.begins = valid_utf8(std::string_view(begin->bytes).substr(0, whole_utf8_prefix(begin->bytes)));
+  // The resource `result` of a background execution is its whole answer.
+  const auto part =
+      recording_.record().background ? tenants::stream_name(tenants::Stream::value) : tenants::kResultPart;
+  stored.uri = fmt::format("{}{}/{}", tenants::kExecutionScheme, recording_.id(), part);
+  answer.stored = std::move(stored);
+}
+
+// A branch has its share of one answer. A larger result is stored; a larger image is left out.
+void CodeExecution::hold_to_share(jail::Report& report, ExecuteAnswer& answer) {
   constexpr uint64_t kMinText = 2048;
   const size_t text_bytes = std::max(branch_bytes_ / 4, kMinText);
   for (std::string* text : {&report.error, &report.traceback})
     if (text->size() > text_bytes) *text = valid_utf8(text->substr(0, text_bytes)) + " ...";
   uint64_t bytes = answer.result.size();
   if (bytes > branch_bytes_) {
-    report.outcome = jail::Outcome::error;
-    report.error = fmt::format(
-        "the result cannot be returned: it is {} bytes of JSON, and each of these branches has {} in the answer; write "
-        "it to a file in the workspace, or return a summary of it",
-        bytes, branch_bytes_);
-    report.value.reset();
-    answer.result.clear();
+    store_text(report, answer);
     bytes = 0;
+  }
+  if (answer.stored) {
+    std::string& begins = answer.stored->begins;
+    begins = valid_utf8(std::string_view(begins).substr(0, std::max<size_t>(branch_bytes_ / 8, 200)));
+    bytes = begins.size();
   }
   const size_t images = answer.images.size();
   std::erase_if(answer.images, [&](const jail::GuestImage& image) {

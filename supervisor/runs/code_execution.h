@@ -57,7 +57,9 @@ class CodeExecution {
   Task<Result<jail::Report>> run_in_jail(jail::Request request);
   Task<Result<mcp::ToolResult>> answer(jail::Report report);
   Task<> take_result(jail::Report& report, ExecuteAnswer& answer);
-  void hold_to_share(jail::Report& report, ExecuteAnswer& answer) const;
+  void store_text(jail::Report& report, ExecuteAnswer& answer);
+  void take_stored(jail::ValueForm form, ExecuteAnswer& answer) const;
+  void hold_to_share(jail::Report& report, ExecuteAnswer& answer);
   void take_effects(const executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
   Task<> take_proposal(executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
   void log_session(const jail::Report& report, const ExecuteAnswer& answer) const;

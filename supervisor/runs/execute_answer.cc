@@ -54,13 +54,18 @@ double rounded(double ms) { return std::round(ms * 1000) / 1000; }
 
 void add_truncated(Members& members, const ExecuteAnswer& answer) {
   Json truncated;
-  auto stream = [&](const char* name, const jail::CapturedStream& s) {
-    if (s.truncated)
-      truncated[name] = {
-          {"bytes", s.bytes}, {"lines", s.lines}, {"resource", "exec:///" + answer.execution_id + "/" + name}};
+  auto stream = [&](const char* name, const jail::CapturedStream& s, uint64_t left_out) {
+    if (!s.truncated) return;
+    truncated[name] = {
+        {"bytes", s.bytes}, {"lines", s.lines}, {"resource", "exec:///" + answer.execution_id + "/" + name}};
+    if (left_out > 0) truncated[name]["left_out"] = left_out;
   };
-  stream("stdout", answer.report->out);
-  stream("stderr", answer.report->err);
+  stream("stdout", answer.report->out, answer.out_left_out);
+  stream("stderr", answer.report->err, answer.err_left_out);
+  if (answer.stored)
+    truncated["result"] = {{"bytes", answer.stored->bytes},
+                           {"form", answer.stored->form == jail::ValueForm::text ? "text" : "json"},
+                           {"resource", answer.stored->uri}};
   if (!truncated.empty()) members.raw("truncated", dump_json(truncated));
 }
 
@@ -123,7 +128,10 @@ bool is_success(const ExecuteAnswer& answer) { return answer.report->outcome == 
 // The value of the program, and its type where JSON cannot hold the value.
 void add_result(Members& members, const ExecuteAnswer& answer) {
   const jail::Report& report = *answer.report;
-  if (!answer.result.empty() || (report.value && !report.value->is_null())) {
+  if (answer.stored) {
+    members.string("result_begins", answer.stored->begins);
+    if (!report.value_type.empty()) members.string("result_type", report.value_type);
+  } else if (!answer.result.empty() || (report.value && !report.value->is_null())) {
     members.raw("result", answer.result.empty() ? dump_json(*report.value) : answer.result);
     if (!report.value_type.empty()) members.string("result_type", report.value_type);
   } else if (is_success(answer)) {
@@ -166,16 +174,25 @@ void add_usage(Members& members, const ExecuteAnswer& answer) {
   if (used.memory_peak_bytes > 0) usage["memory_peak_bytes"] = used.memory_peak_bytes;
   if (used.processes_peak > 0) usage["processes_peak"] = used.processes_peak;
   members.raw("usage", dump_json(usage));
-  if (answer.network && answer.network->requests > 0)
-    members.raw("egress", dump_json({{"requests", answer.network->requests},
-                                     {"denied", answer.network->denied},
-                                     {"bytes_up", answer.network->bytes_up},
-                                     {"bytes_down", answer.network->bytes_down}}));
+  if (!answer.network || answer.network->requests == 0) return;
+  Json egress{{"requests", answer.network->requests},
+              {"denied", answer.network->denied},
+              {"bytes_up", answer.network->bytes_up},
+              {"bytes_down", answer.network->bytes_down}};
+  for (const ExecutionNetwork::Refused& one : answer.refused) {
+    Json refused{{"host", one.host}, {"why", one.why}};
+    if (!one.rule.empty()) refused["rule"] = one.rule;
+    egress["refused"].push_back(std::move(refused));
+  }
+  members.raw("egress", dump_json(egress));
 }
 
 void add_notes(Members& members, const ExecuteAnswer& answer) {
   Json notes = answer.notes;
   if (std::string left = told_of_left_processes(*answer.report); !left.empty()) notes.push_back(std::move(left));
+  if (answer.stored && answer.form == AnswerForm::call)
+    notes.push_back(fmt::format("the result is too large for an answer: read_workspace_file(\"{}\") reads it in parts",
+                                answer.stored->uri));
   if (is_success(answer) && !answer.report->message.empty()) notes.push_back(answer.report->message);
   if (!notes.empty()) members.raw("notes", dump_json(notes));
 }

@@ -2,12 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
 #include "supervisor/calls/audited_call.h"
 #include "supervisor/calls/call_approval.h"
 
 namespace runs {
 namespace {
+
+constexpr size_t kMaxRefused = 5;       // in an answer
+constexpr size_t kMaxShownBytes = 160;  // of a host, and of a cause
 
 calls::Target target_of(const egress::EgressEntry& entry) {
   return {"egress", fmt::format("{}:{}", entry.host, entry.port)};
@@ -46,10 +52,24 @@ void ExecutionNetwork::begin(int listener) {
 Task<> ExecutionNetwork::finish() { totals_ = co_await access_.finish(); }
 
 void ExecutionNetwork::note(const egress::EgressEntry& entry) {
+  if (entry.verdict == "denied" || entry.verdict == "failed") note_refused(entry);
   traces::OpenSpan span(environment_.spans, caller_.trace, traces::SpanKind::client, "egress");
   calls::AuditedCall audited(environment_.journal, span, caller_, target_of(entry), "egress");
   const Json shape = egress::audit_shape(entry);
   for (const auto& [key, value] : shape.items()) audited.set(key.c_str(), value);
+}
+
+void ExecutionNetwork::note_refused(const egress::EgressEntry& entry) {
+  if (refused_.size() == kMaxRefused) return;
+  // The cause begins with "a tunnel to HOST: ", and the host stands beside it.
+  const std::string named = entry.host + ": ";
+  const size_t at = entry.cause.find(named);
+  std::string_view why = entry.cause;
+  if (at != why.npos) why.remove_prefix(at + named.size());
+  std::string host = printable(entry.host, kMaxShownBytes);
+  if (entry.port != 0) host += fmt::format(":{}", entry.port);
+  Refused one{std::move(host), entry.rule, printable(std::string(why), kMaxShownBytes)};
+  if (std::find(refused_.begin(), refused_.end(), one) == refused_.end()) refused_.push_back(std::move(one));
 }
 
 Task<bool> ExecutionNetwork::ask(egress::EgressEntry entry) {

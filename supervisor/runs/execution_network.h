@@ -4,6 +4,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "supervisor/calls/upstream_call.h"
 #include "supervisor/egress/egress_access.h"
@@ -25,11 +26,19 @@ class ExecutionNetwork final : private egress::EgressAccess::Host {
 
   // After finish(). nullopt: the program opened no connection, or the service did not serve it.
   const std::optional<egress::EgressTotals>& totals() const { return totals_; }
+  // Requests that were refused or failed, without repetitions; the first few.
+  struct Refused {
+    std::string host;  // with the port
+    std::string rule, why;
+    bool operator==(const Refused&) const = default;
+  };
+  const std::vector<Refused>& refused() const { return refused_; }
   // Why the program had no network, although its policy has rules and it opened a connection; empty: it had.
   const std::string& trouble() const { return unfit_.empty() ? access_.trouble() : unfit_; }
 
  private:
   void note(const egress::EgressEntry& entry) override;
+  void note_refused(const egress::EgressEntry& entry);
   Task<bool> ask(egress::EgressEntry entry) override;
 
   egress::EgressLink& link_;
@@ -39,6 +48,7 @@ class ExecutionNetwork final : private egress::EgressAccess::Host {
   egress::Secrets secrets_;
   std::string unfit_;  // why the listener cannot be used; empty: it can
   std::optional<egress::EgressTotals> totals_;
+  std::vector<Refused> refused_;
   egress::EgressAccess access_;
 };
 

@@ -172,6 +172,15 @@ Task<mcp::ToolResult> kept_answer(ExecuteEnvironment& environment, JsonWork::Own
   co_return *std::move(result);
 }
 
+// The store in which the tenant's execution `id` has not ended; nullptr: it has, or is unknown.
+tasks::TaskStore* working_store(ExecutionStores stores, const std::string& id, const std::string& tenant) {
+  for (tasks::TaskStore* store : {&stores.named, &stores.background}) {
+    const tasks::StoredTask* found = store->find_of_tenant(id, tenant);
+    if (found && !tasks::is_ended(found->state)) return store;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 bool has_chosen_id(const Json& meta) { return meta.is_object() && meta.contains(kExecutionIdKey); }
@@ -262,6 +271,32 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
   } else if (!entry.give_back() || !is_wanted) {
     result = co_await kept_answer(environment, owner_of(*requester), id, tenant);
   }
+  co_return result;
+}
+
+Task<Result<ExecutionResult>> find_result(ExecutionStores stores, tenants::Tenant& tenant, std::string execution) {
+  using State = ExecutionResult::State;
+  const bool is_chosen = check_chosen_id(execution).has_value();
+  const std::string id = is_chosen ? execution_of_chosen(tenant.name(), execution) : execution;
+  const bool works = working_store(stores, id, tenant.name()) != nullptr;
+  auto reading = is_chosen ? read_named_result(stores, tenant.name(), std::move(execution))
+                           : read_result(stores.background, tenant.name(), std::move(execution));
+  auto text = co_await std::move(reading);
+  if (text) co_return ExecutionResult{works ? State::working : State::ended, *std::move(text)};
+  if (tenant.executions().open_stream(id, tenants::Stream::value)) co_return ExecutionResult{State::stored, {}};
+  co_return tl::unexpected<Error>(std::move(text).error());
+}
+
+Task<Result<ExecutionResult>> await_result(Loop& loop, ExecutionStores stores, tenants::Tenant& tenant,
+                                           std::string execution, std::chrono::milliseconds wait) {
+  const bool is_chosen = check_chosen_id(execution).has_value();
+  const std::string id = is_chosen ? execution_of_chosen(tenant.name(), execution) : execution;
+  if (tasks::TaskStore* store = working_store(stores, id, tenant.name())) {
+    const auto ended = store->when_ended(id);
+    const Deadline bound(loop, wait, [ended] { ended->fire(); });
+    co_await *ended;
+  }
+  auto result = co_await find_result(stores, tenant, std::move(execution));
   co_return result;
 }
 

@@ -16,6 +16,7 @@
 #include "supervisor/mcp/content.h"
 #include "supervisor/mcp/context.h"
 #include "supervisor/tasks/task_store.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace runs {
 
@@ -55,6 +56,18 @@ struct ExecutionStores {
 };
 // The answer as JSON text; {execution_id, state} until it has ended. `chosen`: a client's id.
 Task<Result<std::string>> read_named_result(ExecutionStores stores, std::string tenant, std::string chosen);
+// ExecutionResult: what exec:///<execution_id>/result is now. working: {execution_id, state}. ended: the answer as JSON
+// text. stored: the execution was no background one, and its result was too large for its answer; the tenant's
+// Executions have it.
+struct ExecutionResult {
+  enum class State { working, ended, stored } state = State::ended;
+  std::string text;
+};
+// `execution`: the daemon's or a client's id. Errors: not_found.
+Task<Result<ExecutionResult>> find_result(ExecutionStores stores, tenants::Tenant& tenant, std::string execution);
+// The same, after the end of the execution or of the wait.
+Task<Result<ExecutionResult>> await_result(Loop& loop, ExecutionStores stores, tenants::Tenant& tenant,
+                                           std::string execution, std::chrono::milliseconds wait);
 // Cancels the execution that runs; if none has come with this id, one that comes is refused. {success, message}.
 Task<Result<Json>> cancel_named(ExecutionStores stores, tasks::TaskOwner owner, std::string chosen);
 

@@ -87,6 +87,8 @@ Task<Result<StoredTask>> TaskStore::begin(NewTask asked) {
   task.ttl_ms = std::clamp<int64_t>(asked.ttl_ms.value_or(limits_.default_ttl.count()), limits_.min_ttl.count(),
                                     limits_.max_ttl.count());
   insert(task);
+  const Share& share = shares_[account];
+  task.is_last_place = share.running + share.ended >= limits_.tasks_of_tenant && share.ended > 0;
   if (!sweeping_) sweep_later();
   Beginning beginning(*this, task.id);
   auto written = co_await disk_.add(task);

@@ -46,9 +46,14 @@ struct StoredTask {
   int64_t created_ms = 0, updated_ms = 0;  // since 1970
   int64_t ttl_ms = 0;                      // from `created_ms`
   uint64_t result_bytes = 0;
-  bool is_error = false;  // the result says that the call failed: isError of a tool's result
-  std::string digest;     // of the request, if its owner wants to know it again; empty: it does not
+  bool is_error = false;       // the result says that the call failed: isError of a tool's result
+  std::string digest;          // of the request, if its owner wants to know it again; empty: it does not
+  bool is_last_place = false;  // set by begin(): the tenant's next task removes its oldest result before its time
 };
+
+// The sentence for clients when StoredTask::is_last_place.
+constexpr std::string_view kLastPlace =
+    "this tenant has as many tasks as are stored: each further one removes the oldest result, also before its time";
 
 class TaskDisk {
  public:

@@ -1,23 +1,15 @@
 #include "supervisor/tenants/executions.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tenants {
 namespace {
 
 constexpr size_t kMaxIdBytes = 64;
-// A folder of an execution holds two files. If other files were put there, at most this many entries are removed.
+// A folder of an execution holds few files. If other files were put there, at most this many entries are removed.
 constexpr uint64_t kMaxRemovals = 1000;
-constexpr uint64_t kMaxLoaded = 100'000;
-
-RelativePath file_path(std::string_view id, Stream stream) {
-  return RelativePath::known(std::string(id) + "/" + std::string(stream_name(stream)));  // both were checked
-}
-
-uint64_t size_of(int directory, std::string_view id, Stream stream) {
-  auto entry = describe(directory, file_path(id, stream));
-  return entry ? entry->size : 0;
-}
+constexpr uint64_t kMaxLoaded = 500'000;
 
 }  // namespace
 
@@ -29,35 +21,65 @@ Result<> check_execution_id(std::string_view id) {
   return fail(Code::invalid, "this is not an execution id", "use the execution_id that execute_code answered");
 }
 
-std::string_view stream_name(Stream stream) { return stream == Stream::out ? "stdout" : "stderr"; }
+std::string_view stream_name(Stream stream) {
+  constexpr std::string_view kNames[kStreams] = {"stdout", "stderr", "value"};
+  return kNames[static_cast<size_t>(stream)];
+}
 
 Result<Stream> parse_stream(std::string_view name) {
-  if (name == "stdout") return Stream::out;
-  if (name == "stderr") return Stream::err;
-  return fail(Code::not_found, "an execution has no file of this name", "read 'stdout' or 'stderr'");
+  for (const Stream stream : {Stream::out, Stream::err, Stream::value})
+    if (name == stream_name(stream)) return stream;
+  return fail(Code::not_found, "an execution has no file of this name", "read 'stdout', 'stderr' or 'result'");
 }
 
 Recording::Recording(Recording&& other) noexcept
     : owner_(std::exchange(other.owner_, nullptr)),
       id_(std::move(other.id_)),
-      files_{std::move(other.files_[0]), std::move(other.files_[1])},
-      sizes_{other.sizes_[0], other.sizes_[1]} {}
+      stream_bytes_(other.stream_bytes_),
+      outputs_(std::move(other.outputs_)) {}
 
 Recording::~Recording() {
-  if (owner_ != nullptr) owner_->finish(id_, sizes_[0] + sizes_[1]);
+  if (owner_ != nullptr) owner_->finish(id_, stored());
+}
+
+uint64_t Recording::stored() const {
+  uint64_t bytes = 0;
+  for (const Output& output : outputs_) bytes += output.size - output.left_out;
+  return bytes;
+}
+
+// The head has half of the limit. Of the parts after it, with a quarter each, the newest two are stored.
+uint64_t Recording::room(const Output& output) const {
+  const uint64_t most = std::max<uint64_t>(stream_bytes_ / (output.parts.empty() ? 2 : 4), 1);
+  return most - std::min(most, output.size - output.begin());
+}
+
+Result<> Recording::begin_part(Stream stream, Output& output) {
+  TRY(output.file, owner_->make_file(id_, part_name(stream_name(stream), output.size)));
+  if (output.size == 0) return {};
+  output.parts.push_back(output.size);
+  if (output.parts.size() <= 2) return {};
+  const uint64_t oldest = output.parts.front();
+  output.parts.pop_front();
+  owner_->remove_file(id_, part_name(stream_name(stream), oldest));
+  output.left_out += output.parts.front() - oldest;
+  return {};
 }
 
 Result<> Recording::append(Stream stream, std::string_view bytes) {
-  int index = stream == Stream::err;
-  if (!files_[index]) CHECKED(owner_->make_files(id_, files_));
-  auto written = write_all(files_[index].get(), bytes);
-  if (!written) {
-    struct stat info;
-    if (::fstat(files_[index].get(), &info) == 0) sizes_[index] = static_cast<uint64_t>(info.st_size);
-    return tl::unexpected<Error>(
-        std::move(written).error().within("keep " + std::string(stream_name(stream)) + " of execution '" + id_ + "'"));
+  Output& output = outputs_[static_cast<size_t>(stream)];
+  while (!bytes.empty()) {
+    if (!output.file || room(output) == 0) CHECKED(begin_part(stream, output));
+    const std::string_view part = bytes.substr(0, static_cast<size_t>(std::min<uint64_t>(room(output), bytes.size())));
+    if (auto written = write_all(output.file.get(), part); !written) {
+      struct stat info {};
+      if (::fstat(output.file.get(), &info) == 0) output.size = output.begin() + static_cast<uint64_t>(info.st_size);
+      return tl::unexpected<Error>(std::move(written).error().within("keep " + std::string(stream_name(stream)) +
+                                                                     " of execution '" + id_ + "'"));
+    }
+    output.size += part.size();
+    bytes.remove_prefix(part.size());
   }
-  sizes_[index] += bytes.size();
   return {};
 }
 
@@ -70,7 +92,7 @@ Result<Executions> Executions::open(Fd directory, KeepLimits limits) {
 
 Result<> Executions::load() {
   WalkBounds bounds;
-  bounds.depth = 1;
+  bounds.depth = 2;
   bounds.entries = kMaxLoaded;
   TRY(Walk walk, Walk::begin(directory_.get(), RelativePath(), bounds, WalkOrder::any));
   std::vector<Entry> found;
@@ -78,44 +100,41 @@ Result<> Executions::load() {
     TRY(bool ended, walk.step(kSlice, found));
     if (ended) break;
   }
+  std::map<std::string, uint64_t> bytes;  // by folder
+  for (const Entry& one : found)
+    if (const size_t slash = one.path.find('/'); slash != one.path.npos) bytes[one.path.substr(0, slash)] += one.size;
   std::erase_if(found, [](const Entry& e) { return e.kind != FileKind::directory || !check_execution_id(e.path); });
   std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) {
     return a.mtime_ns != b.mtime_ns ? a.mtime_ns < b.mtime_ns
                                     : a.path < b.path;  // a folder's mtime: when its files were made
   });
-  for (const Entry& folder : found) {
-    uint64_t bytes =
-        size_of(directory_.get(), folder.path, Stream::out) + size_of(directory_.get(), folder.path, Stream::err);
-    kept_.push_back(Kept{folder.path, bytes, false, true});
-  }
+  for (const Entry& folder : found) kept_.push_back(Kept{folder.path, bytes[folder.path], false, true});
   return {};
 }
 
-Result<Recording> Executions::begin(std::string_view id) {
+Result<Recording> Executions::begin(std::string_view id, uint64_t stream_bytes) {
   CHECKED(check_execution_id(id));
   if (std::any_of(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.id == id; }))
     return fail(Code::invalid, "execution '" + std::string(id) + "' was recorded already");
   kept_.push_back(Kept{std::string(id), 0, true, false});
   evict();
-  return Recording(*this, std::string(id));
+  return Recording(*this, std::string(id), stream_bytes);
 }
 
-Result<> Executions::make_files(const std::string& id, Fd (&files)[2]) {
-  if (::mkdirat(directory_.get(), id.c_str(), 0700) < 0) return fail_path(errno, "keep the output of execution", id);
-  auto make = [&](Stream stream) {
-    return open_beneath(directory_.get(), file_path(id, stream), O_CREAT | O_EXCL | O_WRONLY | O_APPEND, 0600);
-  };
-  auto out = make(Stream::out);
-  auto err = make(Stream::err);
-  if (!out || !err) {
-    (void)remove_tree_beneath(directory_.get(), RelativePath::known(id), kMaxRemovals);
-    return tl::unexpected<Error>(out ? std::move(err).error() : std::move(out).error());
-  }
-  files[0] = *std::move(out);
-  files[1] = *std::move(err);
-  for (Kept& kept : kept_)
-    if (kept.id == id) kept.on_disk = true;
-  return {};
+Result<Fd> Executions::make_file(const std::string& id, const std::string& name) {
+  const auto kept = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& one) { return one.id == id; });
+  const bool is_first = kept != kept_.end() && !kept->on_disk;
+  if (is_first && ::mkdirat(directory_.get(), id.c_str(), 0700) < 0)
+    return fail_path(errno, "keep the output of execution", id);
+  auto file = open_beneath(directory_.get(), RelativePath::known(id + "/" + name),
+                           O_CREAT | O_EXCL | O_WRONLY | O_APPEND, 0600);
+  if (!file && is_first) (void)remove_tree_beneath(directory_.get(), RelativePath::known(id), kMaxRemovals);
+  if (file && is_first) kept->on_disk = true;
+  return file;
+}
+
+void Executions::remove_file(const std::string& id, const std::string& name) const {
+  (void)::unlinkat(directory_.get(), (id + "/" + name).c_str(), 0);  // both names are the daemon's own
 }
 
 void Executions::finish(const std::string& id, uint64_t bytes) {
@@ -127,16 +146,28 @@ void Executions::finish(const std::string& id, uint64_t bytes) {
   evict();
 }
 
-Result<FileRange> Executions::read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const {
+Result<KeptStream> Executions::open_stream(std::string_view id, Stream stream) const {
   CHECKED(check_execution_id(id));
   auto known = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.id == id; });
   if (known == kept_.end())
     return fail(
         Code::not_found, "execution '" + std::string(id) + "' is no longer stored",
         "only the newest " + std::to_string(limits_.executions) + " executions are stored; run the program again");
-  if (!known->on_disk) return FileRange{};
-  TRY(Fd file, open_regular_beneath(directory_.get(), file_path(id, stream), O_RDONLY));
-  return read_range(file.get(), offset, limit);
+  KeptStream opened;
+  if (known->on_disk) {
+    TRY(Fd folder, open_directory_beneath(directory_.get(), RelativePath::known(known->id)));
+    TRY(opened, KeptStream::open(folder.get(), stream_name(stream)));
+  }
+  if (stream == Stream::value && !opened.has_files())
+    return fail(Code::not_found, "execution '" + std::string(id) + "' has no stored result",
+                "only a result that is too large for its answer is stored, and that of a background execution");
+  return opened;
+}
+
+Result<FileRange> Executions::read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const {
+  TRY(const KeptStream opened, open_stream(id, stream));
+  auto range = opened.read(offset, limit);
+  return range;
 }
 
 void Executions::set_limits(KeepLimits limits) {

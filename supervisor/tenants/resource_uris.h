@@ -15,6 +15,7 @@ constexpr std::string_view kWorkspaceTemplate = "workspace:///{+path}";
 constexpr std::string_view kSessionScheme = "session:///";
 constexpr std::string_view kSessionTemplate = "session:///{session_id}";
 constexpr std::string_view kExecutionScheme = "exec:///";
+constexpr std::string_view kResultPart = "result";  // of an execution in the foreground it is the stored value
 constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
 
 // KeptOutput: the kept output that a URI names, for example exec:///<execution_id>/stdout.

@@ -41,8 +41,12 @@ Result<FileRange> read_range(int file, uint64_t offset, size_t limit) {
   return range;
 }
 
+Result<Fd> Workspace::open_file(const RelativePath& path) const {
+  return open_regular_beneath(directory_.get(), path, O_RDONLY);
+}
+
 Result<FileRange> Workspace::read(const RelativePath& path, uint64_t offset, size_t limit) const {
-  TRY(Fd file, open_regular_beneath(directory_.get(), path, O_RDONLY));
+  TRY(Fd file, open_file(path));
   return read_range(file.get(), offset, limit);
 }
 

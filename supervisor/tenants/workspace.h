@@ -21,7 +21,11 @@ namespace tenants {
 struct FileRange {
   std::string bytes;
   uint64_t offset = 0;  // of the first byte
-  uint64_t size = 0;    // of the whole file
+  uint64_t size = 0;    // of the whole file, with its gap
+  struct Gap {
+    uint64_t offset = 0, bytes = 0;
+  };
+  std::optional<Gap> gap = {};  // the middle of a long output, which is not stored
   bool more() const { return offset + bytes.size() < size; }
 };
 // Reads up to `limit` bytes from `offset` of an open regular file. Beyond the end of the file the range is empty.
@@ -68,6 +72,8 @@ class Workspace {
   int directory() const { return directory_.get(); }
 
   Result<FileRange> read(const RelativePath& path, uint64_t offset, size_t limit) const;
+  // The opened file, to be read elsewhere.
+  Result<Fd> open_file(const RelativePath& path) const;
   Result<Entry> stat(const RelativePath& path) const { return describe(directory_.get(), path); }
   // Lists files, links and other entries; folders only with Folders::listed. Errors: not_found, and invalid when `path`
   // is no folder.

@@ -39,7 +39,7 @@ policies::Limits test_limits() {
   limits.memory_bytes = 300 << 20;
   limits.tasks = 32;
   limits.output_bytes = 20'000;
-  limits.output_kept_bytes = 4 << 20;
+  limits.output_kept_bytes = limits.output_total_bytes = 4 << 20;
   limits.result_bytes = 1 << 20;
   limits.file_bytes = 64 << 20;
   limits.open_files = 256;

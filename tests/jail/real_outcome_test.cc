@@ -107,7 +107,7 @@ TEST_CASE("processes beyond the limit are outcome pids", "[real]") {
   CHECK_THAT(report.message, Catch::Matchers::Contains("32"));
 }
 
-TEST_CASE("output beyond what is kept ends the program", "[real]") {
+TEST_CASE("output beyond what the policy allows ends the program", "[real]") {
   auto stream = GENERATE("stdout", "stderr");
   auto request =
       jails().request(Language::python, std::string("import sys\nwhile True: sys.") + stream + ".write('y' * 100000)");

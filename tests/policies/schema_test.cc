@@ -136,6 +136,16 @@ TEST_CASE("the schema and the parser agree on lists and variables", "[policies]"
   }
 }
 
+TEST_CASE("certificates for Node may be added, and no other variable of Node", "[policies]") {
+  const Json document = load("default.json");
+  const auto problems = [&](const char* name, const char* value) {
+    return schema_problems(with(document, Pointer("/environment"), {{name, value}}));
+  };
+  CHECK(problems("NODE_EXTRA_CA_CERTS", "/usr/local/share/ca-certificates/company.crt").empty());
+  CHECK_FALSE(problems("NODE_EXTRA_CA_CERTSX", "/usr/x").empty());
+  CHECK_FALSE(problems("NODE_EXTRA", "/usr/x").empty());
+}
+
 TEST_CASE("every shipped schema describes every key", "[policies]") {
   std::function<void(const Json&, const std::string&)> look = [&](const Json& schema, const std::string& where) {
     if (!schema.is_object()) return;

@@ -19,6 +19,7 @@ class Outcomes(unittest.TestCase):
                         "wall_ms": 20_000,
                         "tasks": 24,
                         "output_kept_bytes": 1 << 20,
+                        "output_total_bytes": 1 << 20,
                         "memory_bytes": 256 << 20,
                         "file_bytes": 8 << 20,
                         "tmp_bytes": 4 << 20,

@@ -59,7 +59,7 @@ class Answer {
       return;
     }
     try {
-      const {value: json, asText, notes} = plain(value, this.#channel.maxMessage);
+      const {value: json, asText, notes} = plain(value, Math.max(this.#channel.maxMessage, this.#channel.maxKept ?? 0));
       notes.forEach(note);
       if (json !== undefined) this.#message.value = json;
       if (asText !== undefined) this.#message.value_type = asText;
@@ -105,11 +105,36 @@ class Answer {
       `the result cannot be returned: ${why}; write it to a file in the workspace, or return a summary of it`;
   }
 
+  // Sends a value that is too large for the message in parts, to be stored: a text as it is, others as JSON.
+  #keepValue() {
+    const {value} = this.#message, {maxMessage, maxKept} = this.#channel;
+    if (value === undefined || !(maxKept > 0)) {
+      this.#cannotAnswer(`it is more than ${maxMessage} bytes of JSON, the most that can be sent`);
+      return;
+    }
+    const form = typeof value === 'string' ? 'text' : 'json';
+    const text = form === 'text' ? value : encoded(value);
+    const step = Math.max(Math.floor((maxMessage - 512) / 6), 2); // each UTF-16 unit has at most 6 bytes in JSON
+    try {
+      for (let at = 0, end; at < text.length; at = end) {
+        end = at + step;
+        const last = text.charCodeAt(end - 1);
+        if (last >= 0xd800 && last < 0xdc00) end--; // a character of two units stays whole
+        this.#channel.callSync('keep_value', {part: text.slice(at, end)});
+      }
+    } catch (e) {
+      this.#cannotAnswer(`it could not be stored: ${e.message}`);
+      return;
+    }
+    delete this.#message.value;
+    this.#message.kept = form;
+  }
+
   #encoded() {
     const limit = this.#channel.maxMessage;
     let text = encoded(this.#message);
     if (Buffer.byteLength(text) > limit) {
-      this.#cannotAnswer(`it is more than ${limit} bytes of JSON, the most that can be sent`);
+      this.#keepValue();
       text = encoded(this.#message);
     }
     for (const key of ['traceback', 'error']) {

@@ -72,6 +72,7 @@ class Assembler {
 
 class Channel {
   maxMessage = 8 << 20;
+  maxKept = 0; // bytes of a result that is sent in parts
   endedOrders = 0; // of a session
   #assembler = new Assembler();
   #calls = new Map();

@@ -2,6 +2,7 @@
 // check of paths that leave the workspace gives a clear message; the kernel enforces the limit.
 'use strict';
 const process = require('process');
+const {Buffer} = require('buffer');
 const nodeFs = require('fs');
 const path = require('path');
 const {promises} = nodeFs; // Node loads it at the first use: here, ahead of time
@@ -24,6 +25,22 @@ async function writeWhole(file, data, options) {
     await promises.unlink(beside).catch(() => {});
     throw error;
   }
+}
+
+// The text of kept output, exec:///<execution_id>/stdout, or of a result.
+async function keptText(filename, call) {
+  const parts = [];
+  for (let offset = 0, more = true; more;) {
+    const part = await call('read_workspace_file', {filename, offset, limit: 1 << 18, encoding: 'base64'});
+    if (part.content === undefined) return JSON.stringify(part); // the execution still runs
+    const gap = part.left_out;
+    if (gap && offset <= gap.offset && gap.offset < part.offset)
+      parts.push(Buffer.from(`\n[... ${gap.bytes} bytes left out ...]\n`));
+    parts.push(Buffer.from(part.content, 'base64'));
+    offset = part.offset + part.length;
+    more = part.more;
+  }
+  return Buffer.concat(parts).toString();
 }
 
 // `fs`: promises for the names below, relative to the workspace; every other name is Node's own fs.
@@ -51,6 +68,7 @@ function makeFiles(workspace, call) {
 
   const named = {
     async readFile(name, options = 'utf8') {
+      if (typeof name === 'string' && name.startsWith('exec:///')) return keptText(name, call);
       const file = inside(name);
       const skill = skillOf(file);
       return skill ? (await call('load_skill', {name: skill.name})).code : promises.readFile(file, options);

@@ -70,6 +70,7 @@ function live(began, prepare, end) {
     const order = receiveOrder(channel);
     if (order === null) end(0);
     channel.maxMessage = order.max_message;
+    channel.maxKept = order.max_kept ?? 0;
     if (order.session === true) require('./session.js').run(order, channel, receiveOrder, end, stage);
     else new Execution(order, channel, end, stage).run();
   })));

@@ -63,7 +63,7 @@ function rehearse(receiveOrder, language, then) {
   const names = new Set(Object.getOwnPropertyNames(globalThis));
   const listeners = EVENTS.map((event) => process.listeners(event));
   const values = REPLACED.map(([object, name]) => object[name]);
-  const channel = {maxMessage: 4096, send() {}, linger() {}};
+  const channel = {maxMessage: 4096, maxKept: 0, send() {}, linger() {}};
   mute(true);
   new Execution(speak(receiveOrder, language), channel, () => { throw new Over(); }).run();
   setImmediate(() => {

@@ -39,6 +39,7 @@ class Session {
   begin(order) {
     this.#orders++;
     this.#channel.maxMessage = order.max_message;
+    this.#channel.maxKept = order.max_kept ?? 0;
     const call = this.#call = new Call(order, this.#orders, this.#channel, this.#programs, this.#constants,
       () => this.#finish(call));
     if (this.#stage !== undefined) this.#stage.reads.bytes = 0;

@@ -4,8 +4,12 @@
 #include "supervisor/base/busy_time.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/media_type.h"
+#include "supervisor/runs/background.h"
+#include "supervisor/tenants/kept_stream.h"
 #include "supervisor/tenants/resource_uris.h"
+#include "supervisor/tools/workspace/file_lines.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 
@@ -15,22 +19,69 @@ namespace {
 constexpr size_t kUsualBytes = 64 << 10;
 constexpr size_t kMaxBytes = 1 << 20;
 constexpr size_t kMaxSequence = 4;  // bytes of one UTF-8 character
+constexpr std::chrono::seconds kResultWait{20};
 
 enum class Encoding { any, text, base64 };
 
+// The file, the kept output or the result that a call reads.
 struct FileOrder {
   std::string filename;
-  std::optional<tenants::KeptOutput> kept;  // set: read this and not `path`
-  RelativePath path;
+  RangeReader read;
+  uint64_t size = 0;
   uint64_t offset = 0;
   std::optional<size_t> limit;
   Encoding encoding = Encoding::any;
+  std::optional<LineQuery> lines;  // set: lines, not bytes
 };
 
-Result<FileOrder> read_file_order(tenants::Tenant& tenant, const Json& arguments) {
+Result<LineQuery> read_line_query(Fields& in) {
+  if (in.has("offset") || in.has("limit"))
+    return fail(Code::invalid, "read_workspace_file: offset and limit count bytes, and the other arguments lines",
+                "use start_line and end_line");
+  LineQuery query;
+  TRY(int64_t first, in.integer_or("start_line", 1, INT64_MAX, 1));
+  TRY(int64_t last, in.integer_or("end_line", first, INT64_MAX, INT64_MAX));
+  query.first = static_cast<uint64_t>(first), query.last = static_cast<uint64_t>(last);
+  if (in.has("pattern")) {
+    TRY(const std::string pattern, in.string("pattern"));
+    TRY(query.pattern, compile_pattern(pattern));
+  }
+  return query;
+}
+
+RangeReader reader_of(tenants::KeptStream stream) {
+  return [stream = std::make_shared<const tenants::KeptStream>(std::move(stream))](uint64_t offset, size_t limit) {
+    return stream->read(offset, limit);
+  };
+}
+
+RangeReader reader_of(std::string text) {
+  return [text = std::make_shared<const std::string>(std::move(text))](uint64_t offset, size_t limit) {
+    tenants::FileRange range;
+    range.offset = offset;
+    range.size = text->size();
+    if (offset < text->size()) range.bytes = text->substr(offset, limit);
+    return Result<tenants::FileRange>(std::move(range));
+  };
+}
+
+Result<tenants::KeptStream> open_file(tenants::Tenant& tenant, FileOrder& order) {
+  TRY(const auto kept, tenants::parse_kept_output(order.filename));
+  if (kept) return tenant.executions().open_stream(kept->execution, kept->stream);
+  TRY(const RelativePath path, workspace_path(tenant, order.filename));
+  order.filename = path.text();
+  TRY(Fd file, tenant.workspace().open_file(path));
+  return tenants::KeptStream::of_file(std::move(file));
+}
+
+// `text`: what `filename` names; absent: a file or kept output.
+Result<FileOrder> read_file_order(tenants::Tenant& tenant, const Json& arguments, std::optional<std::string> text) {
   Fields in(arguments, "read_workspace_file");
   FileOrder order;
   TRY(order.filename, in.string("filename"));
+  if (in.has("start_line") || in.has("end_line") || in.has("pattern")) {
+    TRY(order.lines, read_line_query(in));
+  }
   TRY(int64_t offset, in.integer_or("offset", 0, INT64_MAX, 0));
   if (in.has("limit")) {
     TRY(int64_t limit, in.integer("limit", 1, INT64_MAX));
@@ -38,40 +89,41 @@ Result<FileOrder> read_file_order(tenants::Tenant& tenant, const Json& arguments
   }
   TRY(std::string encoding, in.one_of("encoding", {"auto", "utf-8", "base64"}, "auto"));
   CHECKED(in.done());
-  TRY(order.kept, tenants::parse_kept_output(order.filename));
-  if (!order.kept) {
-    TRY(order.path, workspace_path(tenant, order.filename));
-    order.filename = order.path.text();
-  }
   order.offset = static_cast<uint64_t>(offset);
   if (encoding == "utf-8") order.encoding = Encoding::text;
   if (encoding == "base64") order.encoding = Encoding::base64;
+  if (text) {
+    order.size = text->size();
+    order.read = reader_of(*std::move(text));
+  } else {
+    TRY(tenants::KeptStream stream, open_file(tenant, order));
+    order.size = stream.size();
+    order.read = reader_of(std::move(stream));
+  }
   return order;
-}
-
-Result<tenants::FileRange> read(tenants::Tenant& tenant, const FileOrder& order, uint64_t offset, size_t limit) {
-  if (order.kept) return tenant.executions().read(order.kept->execution, order.kept->stream, offset, limit);
-  return tenant.workspace().read(order.path, offset, limit);
 }
 
 // Cuts `range` to whole UTF-8 characters: it begins after a character that began earlier, and ends before a character
 // that ends later. A range with less than one character grows to that character, also beyond `limit`.
-Result<> keep_whole_characters(tenants::Tenant& tenant, const FileOrder& order, size_t limit,
-                               tenants::FileRange& range) {
+Result<> keep_whole_characters(const FileOrder& order, size_t limit, tenants::FileRange& range) {
   auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
   if (range.offset > 0 && !range.bytes.empty() && continues(range.bytes[0])) {
-    TRY(tenants::FileRange start, read(tenant, order, range.offset, kMaxSequence - 1));
+    TRY(tenants::FileRange start, order.read(range.offset, kMaxSequence - 1));
     auto next = std::find_if_not(start.bytes.begin(), start.bytes.end(), continues);
-    TRY(range, read(tenant, order, range.offset + static_cast<uint64_t>(next - start.bytes.begin()), limit));
+    TRY(range, order.read(range.offset + static_cast<uint64_t>(next - start.bytes.begin()), limit));
   }
   if (!range.more()) return {};  // a cut character at the file's end is an error of the file
   size_t whole = whole_utf8_prefix(range.bytes);
   if (whole == 0 && range.bytes.size() < kMaxSequence) {
-    TRY(range, read(tenant, order, range.offset, kMaxSequence));
+    TRY(range, order.read(range.offset, kMaxSequence));
     whole = range.more() ? whole_utf8_prefix(range.bytes) : range.bytes.size();
   }
   range.bytes.resize(whole);
   return {};
+}
+
+void add_gap(Json& answer, const std::optional<tenants::FileRange::Gap>& gap) {
+  if (gap) answer["left_out"] = {{"offset", gap->offset}, {"bytes", gap->bytes}};
 }
 
 Json answer_of(const FileOrder& order, const tenants::FileRange& range, std::string content, const char* encoding) {
@@ -82,6 +134,7 @@ Json answer_of(const FileOrder& order, const tenants::FileRange& range, std::str
   answer["length"] = range.bytes.size();
   answer["encoding"] = encoding;
   answer["more"] = range.more();
+  add_gap(answer, range.gap);
   return answer;
 }
 
@@ -91,12 +144,11 @@ Json answer_of(const FileOrder& order, const tenants::FileRange& range, std::str
 mcp::ToolResult as_text(const Json& answer) { return mcp::ToolResult::text(dump_json(answer)); }
 
 // The answer with an image block, for a whole picture: base64 in the text would only cost the model tokens.
-std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const FileOrder& order,
-                                        const tenants::FileRange& start) {
+std::optional<mcp::ToolResult> as_image(const FileOrder& order, const tenants::FileRange& start) {
   std::string_view type = image_type(start.bytes);
   if (type.empty() || order.encoding != Encoding::any || order.offset != 0 || start.size > kMaxBytes) return {};
   if (order.limit && *order.limit < start.size) return {};
-  auto whole = read(tenant, order, 0, kMaxBytes);
+  auto whole = order.read(0, kMaxBytes);
   if (!whole || whole->more()) return {};
   Json answer = answer_of(order, *whole, "", "image");
   answer["mime_type"] = std::string(type);
@@ -105,18 +157,96 @@ std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const FileOrder
   return result;
 }
 
+Json line_answer(const FileOrder& order, FoundLines found) {
+  Json answer = {{"success", true}, {"filename", order.filename}};
+  answer["content"] = std::move(found.text);
+  if (order.lines->pattern) {
+    answer["matches"] = found.count;
+  } else if (found.count > 0) {
+    answer["start_line"] = found.first;
+    answer["end_line"] = found.last;
+  }
+  if (found.all_lines) answer["lines"] = *found.all_lines;
+  if (found.cut > 0) answer["cut_lines"] = found.cut;
+  answer["more"] = found.next_line || (!found.all_lines && !order.lines->pattern);
+  if (found.next_line) answer["next_line"] = *found.next_line;
+  return answer;
+}
+
+// The bytes of a range, as text, base64 or a picture.
+Result<mcp::ToolResult> read_bytes(const FileOrder& order) {
+  const size_t limit = order.limit.value_or(kUsualBytes);
+  TRY(tenants::FileRange range, order.read(order.offset, limit));
+  if (auto image = as_image(order, range)) return std::move(*image);
+  if (order.encoding != Encoding::base64) {
+    tenants::FileRange text = range;
+    CHECKED(keep_whole_characters(order, limit, text));
+    bool readable = order.encoding == Encoding::text ? valid_utf8(text.bytes) == text.bytes : is_text(text.bytes);
+    if (readable) {
+      std::string content = text.bytes;
+      return as_text(answer_of(order, text, std::move(content), "utf-8"));
+    }
+    if (order.encoding == Encoding::text)
+      return fail(Code::invalid, "'" + order.filename + "' is not UTF-8 text in this range",
+                  "read it with encoding base64");
+  }
+  return as_text(answer_of(order, range, to_base64(range.bytes), "base64"));
+}
+
+// Beside the loop: a file may be large, and a pattern slow. A line costs less than a byte of JSON.
+Task<Result<mcp::ToolResult>> read_lines(JsonWork* work, const tenants::Requester& requester, FileOrder order) {
+  constexpr size_t kCheaper = 8, kMaxCharged = 32 << 20;
+  auto shared = std::make_shared<const FileOrder>(std::move(order));
+  std::function<Result<FoundLines>()> job = [shared] { return find_lines(shared->read, *shared->lines); };
+  Result<FoundLines> found = fail(Code::internal, "not read");
+  if (work) {
+    const size_t charged = std::min<uint64_t>(shared->size / kCheaper, kMaxCharged);
+    JsonWork::Owner owner{requester.tenant->name(), requester.policy->limits.standard.json_bytes_per_second};
+    found = co_await work->run(std::move(owner), charged, std::move(job));
+  } else {
+    found = job();
+  }
+  if (!found) co_return tl::unexpected<Error>(std::move(found).error());
+  co_return as_text(line_answer(*shared, *std::move(found)));
+}
+
+// A background execution whose result is named, while it works: how long, and its last line.
+Json working_answer(const tenants::Requester& requester, runs::ExecutionStores stores, Json state) {
+  const std::string id = state.value("execution_id", "");
+  if (const auto record = stores.executions.find(id))
+    state["running_seconds"] = std::max<int64_t>(0, journal::now_ms() - record->asked_ms) / 1000;
+  constexpr size_t kTail = 400;
+  if (const auto output = requester.tenant->executions().open_stream(id, tenants::Stream::out)) {
+    const uint64_t size = output->size();
+    auto tail = output->read(size - std::min<uint64_t>(size, kTail), kTail);
+    std::string_view text = tail ? std::string_view(tail->bytes) : std::string_view();
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    if (!text.empty()) state["last_output"] = valid_utf8(text.substr(text.rfind('\n') + 1));
+  }
+  return state;
+}
+
+bool reads_a_part(const Json& arguments) {
+  for (const char* key : {"offset", "limit", "start_line", "end_line", "pattern"})
+    if (arguments.contains(key)) return true;
+  return false;
+}
+
 }  // namespace
 
 mcp::ToolDefinition read_workspace_file_definition() {
   mcp::ToolDefinition tool;
   tool.name = "read_workspace_file";
-  tool.description = "Read a file of /workspace, or kept output (exec:///...).";
+  tool.description = "Read a file of /workspace, or kept output or a result (exec:///...).";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "filename": {"type": "string"},
-      "offset": {"type": "integer"},
-      "limit": {"type": "integer"},
+      "offset": {"type": "integer", "description": "bytes"},
+      "limit": {"type": "integer", "description": "bytes"},
+      "start_line": {"type": "integer"},
+      "end_line": {"type": "integer"},
+      "pattern": {"type": "string", "description": "regex, finds lines"},
       "encoding": {"type": "string", "enum": ["auto", "utf-8", "base64"]}
     },
     "required": ["filename"]
@@ -130,25 +260,29 @@ mcp::ToolDefinition read_workspace_file_definition() {
   return tool;
 }
 
-Result<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, const Json& arguments) {
-  const NamedWork named_work(LoopWork::workspace, &tenant.name());
-  TRY(FileOrder order, read_file_order(tenant, arguments));
-  const size_t limit = order.limit.value_or(kUsualBytes);
-  TRY(tenants::FileRange range, read(tenant, order, order.offset, limit));
-  if (auto image = as_image(tenant, order, range)) return std::move(*image);
-  if (order.encoding != Encoding::base64) {
-    tenants::FileRange text = range;
-    CHECKED(keep_whole_characters(tenant, order, limit, text));
-    bool readable = order.encoding == Encoding::text ? valid_utf8(text.bytes) == text.bytes : is_text(text.bytes);
-    if (readable) {
-      std::string content = text.bytes;
-      return as_text(answer_of(order, text, std::move(content), "utf-8"));
+Task<Result<mcp::ToolResult>> read_workspace_file(FileReading reading, const tenants::Requester& requester,
+                                                  Json arguments) {
+  std::optional<std::string> text;
+  const Json named = arguments.value("filename", Json());
+  const auto execution =
+      named.is_string() ? runs::execution_of_result(named.get_ref<const std::string&>()) : std::nullopt;
+  if (execution) {
+    CO_TRY(const runs::ExecutionResult result,
+           co_await runs::await_result(reading.loop, reading.stores, *requester.tenant, *execution, kResultWait));
+    if (result.state == runs::ExecutionResult::State::working) {
+      CO_TRY(Json state, parse_json(result.text));
+      co_return mcp::ToolResult::text(dump_json(working_answer(requester, reading.stores, std::move(state))));
     }
-    if (order.encoding == Encoding::text)
-      return fail(Code::invalid, "'" + order.filename + "' is not UTF-8 text in this range",
-                  "read it with encoding base64");
+    if (result.state == runs::ExecutionResult::State::ended) {
+      if (!reads_a_part(arguments) && result.text.size() <= kMaxBytes) co_return mcp::ToolResult::text(result.text);
+      text = result.text;
+    }
   }
-  return as_text(answer_of(order, range, to_base64(range.bytes), "base64"));
+  const NamedWork named_work(LoopWork::workspace, &requester.tenant->name());
+  CO_TRY(FileOrder order, read_file_order(*requester.tenant, arguments, std::move(text)));
+  if (!order.lines) co_return read_bytes(order);
+  auto lines = co_await read_lines(reading.work, requester, std::move(order));
+  co_return lines;
 }
 
 }  // namespace tools

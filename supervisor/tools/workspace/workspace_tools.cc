@@ -65,11 +65,9 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Request
     co_return mcp::json_contents(std::move(uri), std::move(text));
   }
   if (auto execution = runs::execution_of_result(uri)) {
-    auto reading = runs::check_chosen_id(*execution)
-                       ? runs::read_named_result(stores, requester->tenant->name(), *std::move(execution))
-                       : runs::read_result(stores.background, requester->tenant->name(), *std::move(execution));
-    CO_TRY(std::string text, co_await std::move(reading));
-    co_return mcp::json_contents(std::move(uri), std::move(text));
+    CO_TRY(runs::ExecutionResult result, co_await runs::find_result(stores, *requester->tenant, *std::move(execution)));
+    if (result.state != runs::ExecutionResult::State::stored)
+      co_return mcp::json_contents(std::move(uri), std::move(result.text));
   }
   if (auto execution = execution_of_code(uri)) {
     CO_TRY(std::string text, read_code(recent, requester->tenant->name(), *execution));
@@ -77,6 +75,19 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Request
   }
   auto contents = co_await read_resource(*requester->tenant, std::move(uri));
   co_return contents;
+}
+
+// For jailed code, which reads the files of its workspace itself: kept output and results, by range.
+Task<Result<jail::CallReply>> read_kept(FileReading reading, const tenants::Requester& requester, Json arguments) {
+  const Json named = arguments.value("filename", Json());
+  if (!named.is_string() || !named.get_ref<const std::string&>().starts_with(tenants::kExecutionScheme))
+    co_return fail(Code::invalid, "read_workspace_file: a program reads kept output, exec:///<execution_id>/stdout");
+  if (!arguments.contains("offset")) arguments["offset"] = 0;
+  CO_TRY(const mcp::ToolResult read, co_await read_workspace_file(reading, requester, std::move(arguments)));
+  const auto* text = read.content.empty() ? nullptr : std::get_if<mcp::Text>(&read.content.front());
+  if (!text) co_return fail(Code::internal, "the answer has no text");
+  CO_TRY(Json answer, parse_json(text->text));
+  co_return jail::CallReply(std::move(answer), text->text.size());
 }
 
 // A cursor is the number of files before its page.
@@ -98,10 +109,22 @@ Result<std::string> whole(Result<tenants::FileRange> range) {
   return std::move(range->bytes);
 }
 
+// A line says how many bytes of the middle are not stored.
+Result<std::string> whole_kept(const tenants::KeptStream& stream) {
+  const auto gap = stream.gap();
+  if (!gap || stream.size() - gap->bytes > kMaxResourceBytes) return whole(stream.read(0, kMaxResourceBytes));
+  TRY(const tenants::FileRange head, stream.read(0, kMaxResourceBytes));
+  TRY(const tenants::FileRange tail, stream.read(gap->offset, kMaxResourceBytes));
+  return head.bytes + "\n[... " + std::to_string(gap->bytes) + " bytes left out ...]\n" + tail.bytes;
+}
+
 Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
   const NamedWork named_work(LoopWork::workspace, &tenant.name());
   TRY(auto kept, tenants::parse_kept_output(uri));
-  if (kept) return whole(tenant.executions().read(kept->execution, kept->stream, 0, kMaxResourceBytes));
+  if (kept) {
+    TRY(const tenants::KeptStream stream, tenant.executions().open_stream(kept->execution, kept->stream));
+    return whole_kept(stream);
+  }
   if (uri.starts_with(tenants::kSessionScheme))
     return tenant.sessions().read(uri.substr(tenants::kSessionScheme.size()));
   if (!uri.starts_with(tenants::kWorkspaceScheme))
@@ -122,14 +145,18 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
       return tell_when_done(changes, requester, work, std::move(arguments));
     };
   };
-  auto read = [](mcp::RequestContext&, const tenants::Requester& requester, Json arguments) {
-    return ready(read_workspace_file(*requester.tenant, arguments));
+  auto read = [stores, &server = registry.server()](mcp::RequestContext& context, const tenants::Requester& requester,
+                                                    Json arguments) {
+    return read_workspace_file({context.loop, stores, server.json_work()}, requester, std::move(arguments));
+  };
+  auto read_for_code = [stores, &server = registry.server()](calls::GuestCaller& caller, Json arguments) {
+    return read_kept({caller.client.loop, stores, server.json_work()}, caller, std::move(arguments));
   };
   auto list = [](const tenants::Requester& requester, Json arguments) {
     return list_workspace_files(*requester.tenant, std::move(arguments));
   };
   registry.add(agent_operation(write_workspace_file_definition(), that_changes(write_workspace_file)));
-  registry.add({read_workspace_file_definition(), read, nullptr});
+  registry.add({read_workspace_file_definition(), read, read_for_code});
   registry.add(agent_operation(list_workspace_files_definition(), list));
   auto remove = [stores, &workflows, delete_file = that_changes(delete_workspace_file)](
                     const tenants::Requester& requester, Json arguments) {

@@ -44,8 +44,16 @@ mcp::ToolDefinition delete_workspace_file_definition();
 Task<Result<Json>> write_workspace_file(tenants::Tenant& tenant, Json arguments);
 Task<Result<Json>> list_workspace_files(tenants::Tenant& tenant, Json arguments);
 Task<Result<Json>> delete_workspace_file(tenants::Tenant& tenant, Json arguments);
-// The answer has no structured content: it is text, or a text and an image.
-Result<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, const Json& arguments);
+// FileReading: what a reader uses beside its tenant. All must outlive the task. `work` may be nullptr in tests.
+struct FileReading {
+  Loop& loop;
+  runs::ExecutionStores stores;
+  JsonWork* work = nullptr;
+};
+// The answer has no structured content: it is text, or a text and an image. The result of a background execution is
+// its answer as it is, unless a part is asked for; while it works, the call waits 20 seconds.
+Task<Result<mcp::ToolResult>> read_workspace_file(FileReading reading, const tenants::Requester& requester,
+                                                  Json arguments);
 
 Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor);
 Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri);

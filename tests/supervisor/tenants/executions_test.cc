@@ -117,8 +117,73 @@ TEST_CASE("what was kept is found again by the next daemon, in order", "[executi
   CHECK(again.read("a", Stream::out, 0, 1));
 }
 
-TEST_CASE("stream names are two", "[executions]") {
+TEST_CASE("of a long output the head and the tail are kept, within the limit", "[executions]") {
+  constexpr uint64_t kLimit = 4000;
+  Kept kept;
+  const size_t part = GENERATE(1, 7, 999, 1000, 2500, 10'000);
+  std::string whole;
+  for (int n = 0; whole.size() < 30'000; n++) whole += std::to_string(n) + "\n";
+  {
+    auto recording = kept.executions.begin("e1", kLimit);
+    REQUIRE(recording);
+    for (size_t at = 0; at < whole.size(); at += part) {
+      REQUIRE(recording->append(Stream::out, std::string_view(whole).substr(at, part)));
+      uint64_t stored = 0;
+      for (const auto& file : fs::directory_iterator(kept.temp.path() / "e1")) stored += file.file_size();
+      REQUIRE(stored <= kLimit);
+      REQUIRE(recording->size(Stream::out) - recording->left_out(Stream::out) == stored);
+    }
+  }
+  for (const bool is_reopened : {false, true}) {
+    Executions again = kept.reopen({});
+    const Executions& executions = is_reopened ? again : kept.executions;
+    const auto head = executions.read("e1", Stream::out, 0, 100'000).value();
+    REQUIRE(head.gap);
+    CHECK(head.bytes == whole.substr(0, kLimit / 2));
+    CHECK(head.size == whole.size());
+    CHECK(head.gap->offset == kLimit / 2);
+    const auto tail = executions.read("e1", Stream::out, kLimit / 2 + 10, 100'000).value();
+    CHECK(tail.offset == head.gap->offset + head.gap->bytes);
+    CHECK(tail.bytes == whole.substr(tail.offset));
+    CHECK(tail.bytes.size() >= kLimit / 4);
+    CHECK_FALSE(tail.more());
+    CHECK(executions.kept_bytes() <= kLimit);
+  }
+}
+
+TEST_CASE("output that fits exactly is kept whole", "[executions]") {
+  Kept kept;
+  auto recording = kept.executions.begin("e1", 4000);
+  REQUIRE(recording->append(Stream::out, std::string(4000, 'x')));
+  const auto range = kept.executions.read("e1", Stream::out, 0, 5000).value();
+  CHECK(range.bytes.size() == 4000);
+  CHECK_FALSE(range.gap);
+}
+
+TEST_CASE("names that are no parts are not read", "[executions]") {
+  Kept kept;
+  kept.run("e1");
+  for (const char* name : {"stdout.x", "stdout.0", "stdout.5x", "stdout.-5", "stdoutx", "stdout."})
+    Scene::put(kept.temp.path() / "e1" / name, "no");
+  CHECK(kept.executions.read("e1", Stream::out, 0, 100)->bytes == "out");
+}
+
+TEST_CASE("a value is kept beside the output", "[executions]") {
+  Kept kept;
+  {
+    auto recording = kept.executions.begin("e1");
+    REQUIRE(recording->append(Stream::value, "[1,"));
+    REQUIRE(recording->append(Stream::value, "2]"));
+  }
+  kept.run("e2");
+  CHECK(kept.executions.read("e1", Stream::value, 0, 100)->bytes == "[1,2]");
+  CHECK(kept.executions.read("e1", Stream::out, 0, 100)->bytes.empty());
+  CHECK(kept.executions.read("e2", Stream::value, 0, 100).error().code == Code::not_found);
+}
+
+TEST_CASE("stream names are three", "[executions]") {
   CHECK(parse_stream("stdout").value() == Stream::out);
   CHECK(parse_stream("stderr").value() == Stream::err);
+  CHECK(parse_stream("value").value() == Stream::value);
   CHECK(parse_stream("stdin").error().code == Code::not_found);
 }

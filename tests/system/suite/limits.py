@@ -105,7 +105,7 @@ class CpuTime(DaemonTest):
 
 
 class Output(DaemonTest):
-    policy = {"limits": {"standard": {"output_kept_bytes": 4 * MIB}}}
+    policy = {"limits": {"standard": {"output_kept_bytes": 4 * MIB, "output_total_bytes": 4 * MIB}}}
 
     def test_a_flood_ends_as_output(self):
         found = self.expect("output", "while True: print('x' * 1000)", timeout_seconds=100)

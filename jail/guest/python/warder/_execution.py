@@ -236,7 +236,7 @@ class Execution:
             self._pictures().take_rest()
         if not has_result and value is None:
             return
-        converter = Plain(self._limit)
+        converter = Plain(max(self._limit, self._order.get("max_kept", 0)))
         try:
             self._message["value"] = converter.of(value, 0)
             if converter.as_text is not None:
@@ -326,8 +326,8 @@ class Execution:
         if self._reads is not None and self._reads.bytes:
             message["read_bytes"] = self._reads.bytes
         data = encode(message)
-        if len(data) > self._limit:
-            self._cannot_answer(f"it is {len(data)} bytes of JSON, at most {self._limit} can be sent")
+        if len(data) > self._limit and "value" in message:
+            self._keep_value()
             data = encode(message)
         for cut in ("traceback", "error"):
             if len(data) > self._limit and cut in message:
@@ -336,6 +336,24 @@ class Execution:
         if self._images is not None and self._images.found:
             data = self._with_images(data)
         return data
+
+    def _keep_value(self):
+        """Sends a value that is too large for the message in parts, to be stored: a text as it is, others as JSON."""
+        value, most = self._message["value"], self._order.get("max_kept", 0)
+        form, text = ("text", value) if type(value) is str else ("json", encode(value).decode())
+        size = len(encode(value)) if form == "text" else len(text)
+        if not most:
+            self._cannot_answer(f"it is {size} bytes of JSON, at most {self._limit} can be sent")
+            return
+        step = max((self._limit - 512) // 6, 1)  # characters; each has at most 6 bytes in JSON
+        try:
+            for at in range(0, len(text), step):
+                self._channel.call("keep_value", {"part": text[at:at + step]})
+        except Exception as e:
+            self._cannot_answer(f"it is {size} bytes of JSON and could not be stored: {e}")
+            return
+        del self._message["value"]
+        self._message["kept"] = form
 
     def _with_images(self, data):
         import binascii

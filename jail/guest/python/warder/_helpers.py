@@ -7,9 +7,24 @@ import errno
 from math import fsum, isfinite
 
 import warder
-from warder._values import plain
+from warder._values import encode, plain
 
 _FORMAT_LIMIT = 64 << 20
+
+
+def _kept_text(uri):
+    import binascii
+    parts, offset, more = [], 0, True
+    while more:
+        part = warder.call("read_workspace_file", filename=uri, offset=offset, limit=1 << 18, encoding="base64")
+        if "content" not in part:
+            return encode(part).decode()  # the execution still runs
+        gap = part.get("left_out")
+        if gap and offset <= gap["offset"] < part["offset"]:
+            parts.append(f"\n[... {gap['bytes']} bytes left out ...]\n".encode())
+        parts.append(binascii.a2b_base64(part["content"]))
+        offset, more = part["offset"] + part["length"], part["more"]
+    return b"".join(parts).decode(errors="replace")
 
 
 class Files:
@@ -31,7 +46,9 @@ class Files:
         return path
 
     def read_file(self, filename):
-        """The text (UTF-8) of a file of the workspace."""
+        """The text (UTF-8) of a file of the workspace, or of kept output: "exec:///<execution_id>/stdout"."""
+        if isinstance(filename, str) and filename.startswith("exec:///"):
+            return _kept_text(filename)
         try:
             with open(self._inside(filename), encoding="utf-8") as file:
                 return file.read()

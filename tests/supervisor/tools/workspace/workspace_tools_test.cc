@@ -22,7 +22,14 @@ constexpr Tool* write_workspace_file = answer_of<tools::write_workspace_file>;
 constexpr Tool* list_workspace_files = answer_of<tools::list_workspace_files>;
 constexpr Tool* delete_workspace_file = answer_of<tools::delete_workspace_file>;
 Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, Json arguments) {
-  auto result = tools::read_workspace_file(tenant, arguments);
+  Loop loop;  // only a background execution that works would use it, and there is none
+  tasks::MemoryTaskDisk disk;
+  tasks::TaskStore tasks(loop, disk);
+  executions::ExecutionRegistry executions(loop);
+  const tenants::Requester requester{
+      std::shared_ptr<tenants::Tenant>(std::shared_ptr<void>(), &tenant), std::make_shared<policies::Policy>(), {}, {}};
+  auto result =
+      co_await tools::read_workspace_file({loop, {tasks, tasks, executions}}, requester, std::move(arguments));
   if (!result) co_return mcp::ToolResult::error(result.error());
   co_return *std::move(result);
 }

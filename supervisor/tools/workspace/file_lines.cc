@@ -1,0 +1,138 @@
+#include "supervisor/tools/workspace/file_lines.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <cstring>
+
+#include "supervisor/base/clock.h"
+#include "supervisor/base/json.h"
+
+namespace tools {
+namespace {
+
+constexpr size_t kLinesChunk = 256 << 10;
+constexpr size_t kMaxLinesBytes = 64 << 10;  // of an answer
+constexpr size_t kMaxMatches = 200;          // of an answer
+constexpr size_t kMaxMatchShown = 500;       // bytes of a line that matches
+constexpr size_t kMaxLineHeld = 1 << 20;     // bytes of a line that are looked at
+constexpr double kMaxLinesMs = 2000;
+constexpr int64_t kMaxPatternMemory = 8 << 20;
+constexpr size_t kMaxPatternBytes = 1000;
+
+// One walk through the lines of a file.
+class LineWalk {
+ public:
+  explicit LineWalk(const LineQuery& query) : query_(query) {}
+
+  // False: the walk is over.
+  bool take(std::string_view part) {
+    while (!part.empty()) {
+      const void* newline = memchr(part.data(), '\n', part.size());
+      const size_t length =
+          newline ? static_cast<size_t>(static_cast<const char*>(newline) - part.data()) : part.size();
+      hold(part.substr(0, length));
+      if (!newline) return true;
+      if (!end_line()) return false;
+      part.remove_prefix(length + 1);
+    }
+    return true;
+  }
+  // The bytes between are not stored: a line says so.
+  bool skip(uint64_t bytes) {
+    if (has_line_ && !end_line()) return false;
+    hold(fmt::format("[... {} bytes left out ...]", bytes));
+    return end_line();
+  }
+  void end_file() {
+    if (has_line_ && !end_line()) return;
+    found_.all_lines = number_ - 1;
+  }
+  void stop() { found_.next_line = number_; }
+  FoundLines take_found() && {
+    found_.text = valid_utf8(found_.text);
+    return std::move(found_);
+  }
+
+ private:
+  bool is_wanted() const { return number_ >= query_.first; }
+
+  void hold(std::string_view part) {
+    has_line_ = true;
+    length_ += part.size();
+    if (is_wanted()) line_.append(part.substr(0, kMaxLineHeld - std::min(line_.size(), kMaxLineHeld)));
+  }
+
+  bool end_line() {
+    if (is_wanted() && !show()) {
+      stop();
+      return false;
+    }
+    line_.clear();
+    length_ = 0;
+    has_line_ = false;
+    return ++number_ <= query_.last;
+  }
+
+  // False: the answer is full.
+  bool show() {
+    if (query_.pattern && !RE2::PartialMatch(line_, *query_.pattern)) return true;
+    const size_t most = query_.pattern ? kMaxMatchShown : kMaxLinesBytes;
+    std::string_view shown = line_;
+    if (shown.size() > most) shown = shown.substr(0, whole_utf8_prefix(shown.substr(0, most)));
+    if (found_.count > 0 &&
+        (found_.text.size() + shown.size() > kMaxLinesBytes || (query_.pattern && found_.count == kMaxMatches)))
+      return false;
+    if (query_.pattern) found_.text += fmt::format("{}:", number_);
+    found_.text += shown;
+    found_.text += shown.size() < length_ ? "...\n" : "\n";
+    found_.cut += shown.size() < length_;
+    if (found_.count++ == 0) found_.first = number_;
+    found_.last = number_;
+    return true;
+  }
+
+  const LineQuery& query_;
+  FoundLines found_;
+  std::string line_;     // the begin of the current line
+  uint64_t length_ = 0;  // bytes of the current line
+  bool has_line_ = false;
+  uint64_t number_ = 1;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const re2::RE2>> compile_pattern(const std::string& pattern) {
+  if (pattern.size() > kMaxPatternBytes)
+    return fail(Code::invalid,
+                fmt::format("pattern: it has {} bytes, {} are allowed", pattern.size(), kMaxPatternBytes));
+  RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(kMaxPatternMemory);
+  auto compiled = std::make_shared<const RE2>(pattern, options);
+  if (!compiled->ok())
+    return fail(Code::invalid, "pattern: " + compiled->error(), "write it in the syntax of RE2: no lookaround, no \\1");
+  return std::shared_ptr<const re2::RE2>(std::move(compiled));
+}
+
+Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query) {
+  LineWalk lines(query);
+  const auto begun = Monotonic::now();
+  for (uint64_t offset = 0;;) {
+    TRY(const tenants::FileRange range, read(offset, kLinesChunk));
+    if (range.bytes.empty()) {
+      lines.end_file();
+      break;
+    }
+    if (range.offset > offset && !lines.skip(range.offset - offset)) break;
+    if (!lines.take(range.bytes)) break;
+    offset = range.offset + range.bytes.size();
+    if (ms_since(begun) > kMaxLinesMs && offset < range.size) {
+      lines.stop();
+      break;
+    }
+  }
+  return std::move(lines).take_found();
+}
+
+}  // namespace tools

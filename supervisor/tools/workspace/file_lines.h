@@ -1,0 +1,42 @@
+// Lines of a file: a range of lines by number, or the lines in which a pattern is found (RE2). What is read, shown and
+// matched is bounded, and also the time; `next_line` says where to go on.
+// Source: read_workspace_file.cc. Any thread may run find_lines(): it touches only its arguments.
+// Errors: invalid, naming `pattern`; those of the reader.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "supervisor/base/result.h"
+#include "supervisor/tenants/workspace.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace tools {
+
+// Reads a range of the file. A range that would begin in the gap of a stored output begins at its end.
+using RangeReader = std::function<Result<tenants::FileRange>(uint64_t offset, size_t limit)>;
+
+struct LineQuery {
+  uint64_t first = 1, last = UINT64_MAX;
+  std::shared_ptr<const re2::RE2> pattern;  // nullptr: all lines
+};
+
+// Errors: invalid.
+Result<std::shared_ptr<const re2::RE2>> compile_pattern(const std::string& pattern);
+
+struct FoundLines {
+  std::string text;  // whole lines, UTF-8; with a pattern, each begins with its number and a colon, as grep -n has it
+  uint64_t count = 0;
+  uint64_t first = 0, last = 0;       // numbers of the first and the last line in `text`; 0: there is none
+  std::optional<uint64_t> next_line;  // where it stopped; nullopt: at the end of the query
+  std::optional<uint64_t> all_lines;  // of the file, if its end was reached
+  uint64_t cut = 0;                   // lines that are shown in part
+};
+Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query);
+
+}  // namespace tools
