@@ -95,7 +95,7 @@ class Types {
 
 std::string python_function(const StubModule& module, const StubFunction& function, const std::string& name,
                             Types& types) {
-  std::string parameters, arguments, about;
+  std::string parameters, arguments, about, respelt;
   if (!function.has_input) {
     parameters = "**arguments: Any";
     arguments = "arguments";
@@ -110,20 +110,29 @@ std::string python_function(const StubModule& module, const StubFunction& functi
       parameters += parameter + ": " + types.name(property.type, name + "_" + parameter);
       if (property.need == Property::Need::optional) parameters += " = ...";
       arguments += (arguments.empty() ? "" : ", ") + string_literal(property.name) + ": " + parameter;
+      if (parameter != property.name)
+        respelt += (respelt.empty() ? "" : ", ") + string_literal(property.name) + ": " + string_literal(parameter);
       if (property.description.empty() && property.standard.empty()) continue;
       about += fmt::format("\n{}: {}", parameter, plain_text(property.description, 500));
       if (!property.standard.empty()) about += fmt::format(" (default: {})", plain_text(property.standard, 100));
     }
+    if (function.input.kind != Type::Kind::object || function.input.open) {
+      std::string more = "more";
+      while (std::find(names.begin(), names.end(), more) != names.end()) more += '_';
+      parameters += (parameters.empty() ? "**" : ", **") + more + ": Any";
+      arguments += (arguments.empty() ? "**" : ", **") + more;
+    }
     arguments = "{" + arguments + "}";
   }
+  if (!respelt.empty()) respelt = "@_spelt({" + respelt + "})\n";
   const std::string result = types.name(function.output, name + "_result");
   std::string text = function.description;
   if (!about.empty()) text += (text.empty() ? "" : "\n") + about;
   if (!function.returns.empty()) text += (text.empty() ? "" : "\n") + ("Returns: " + function.returns);
   if (text.empty()) text = plain_text(module.tool, 200);
-  return fmt::format("def {}({}) -> {}:\n    \"\"\"{}\n    \"\"\"\n    return _call({}, {}, {})\n", name, parameters,
-                     result, docstring(text, "    "), string_literal(module.server), string_literal(function.name),
-                     arguments);
+  return fmt::format("{}def {}({}) -> {}:\n    \"\"\"{}\n    \"\"\"\n    return _call({}, {}, {})\n", respelt, name,
+                     parameters, result, docstring(text, "    "), string_literal(module.server),
+                     string_literal(function.name), arguments);
 }
 
 }  // namespace
@@ -141,6 +150,7 @@ std::string python_stub(const StubModule& module) {
   text +=
       "from __future__ import annotations\n\nfrom typing import Any, Literal, TypedDict\n\nfrom servers import call as "
       "_call\n";
+  if (functions.find("@_spelt(") != functions.npos) text += "from servers import spelt as _spelt\n";
   if (!types.classes.empty()) text += "\n\n" + types.classes.substr(0, types.classes.size() - 2);
   return text + functions;
 }
@@ -161,7 +171,8 @@ std::string python_root() {
   return R"py("""Tools of other servers as functions: from servers.SERVER import TOOL. Generated; cannot be changed.
 
 Also: import servers.SERVER as x; x.TOOL(...). help(TOOL) tells its parameters; their names are those of the signature, a
-keyword of Python with _ behind it (from_). What is left out (...) is not sent, so the tool's own default holds.
+keyword of Python with _ behind it (from_). The tool's own names work, too: TOOL(**{"user-id": 1}). What is left out
+(...) is not sent, so the tool's own default holds.
 """
 import sys
 import types
@@ -174,6 +185,26 @@ def call(server, tool, arguments):
 
     given = {name: value for name, value in arguments.items() if value is not ...}
     return warder._tool({"server": server, "name": tool, "arguments": given})
+
+def spelt(names):
+    """A decorator: a function that also takes its arguments by the tool's own names: tool(**{"user-id": 1}). `names`: the
+    parameter's name for each of these.
+    """
+    import functools
+
+    def wrapped(function):
+        @functools.wraps(function)
+        def tool(*values, **arguments):
+            for name, parameter in names.items():
+                if name in arguments:
+                    if parameter in arguments:
+                        raise TypeError(f"{function.__name__}() got {name!r} and {parameter!r}, which are the same argument")
+                    arguments[parameter] = arguments.pop(name)
+            return function(*values, **arguments)
+
+        return tool
+
+    return wrapped
 
 class Server(types.ModuleType):
     """A server's package. Its modules are imported one by one, when they are first used, each as the function of its

@@ -117,9 +117,18 @@ class TypeReader {
       for (const Json& one : *all)
         if (const Json* part = one.is_object() ? follow(one) : nullptr) collect(*part, type, depth);
     }
+    type.open = is_open(schema, type);
     std::stable_partition(type.properties.begin(), type.properties.end(),
                           [](const Property& p) { return p.need == Property::Need::required; });
     return type;
+  }
+
+  // An object that does not say which members it has takes any, as one that allows more does. JSON Schema would let in
+  // unknown members beside `properties`, too: there they are nearly always mistakes.
+  static bool is_open(const Json& schema, const Type& type) {
+    if (schema.contains("patternProperties") || type.properties.size() == kMaxProperties) return true;
+    if (auto more = schema.find("additionalProperties"); more != schema.end()) return *more != Json(false);
+    return type.properties.empty() && !schema.contains("properties");
   }
 
   void collect(const Json& schema, Type& type, int depth) {
@@ -169,7 +178,8 @@ std::string choice_literal(const std::string& text, Dialect dialect) {
 }  // namespace
 
 bool Type::operator==(const Type& other) const {
-  return kind == other.kind && choices == other.choices && parts == other.parts && properties == other.properties;
+  return kind == other.kind && choices == other.choices && parts == other.parts && properties == other.properties &&
+         open == other.open;
 }
 
 Type read_type(const Json& schema) { return TypeReader(schema).read(schema, kMaxTypeDepth); }

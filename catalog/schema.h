@@ -17,6 +17,7 @@ struct Type {
   std::vector<std::string> choices;  // choice: literals as JSON text
   std::vector<Type> parts;           // array: type of the items, if known; either: the alternatives
   std::vector<Property> properties;  // object: required ones first, in the order of "required", then by name
+  bool open = false;                 // object: it takes members beside `properties`
   bool operator==(const Type&) const;
 };
 

@@ -107,6 +107,40 @@ TEST_CASE("Python code lists, reads and imports the stubs, and calls through the
                        Catch::Contains("(default: [])") && Catch::Contains("Literal['open', 'closed']"));
 }
 
+TEST_CASE("Tools with an open schema take any argument, and each argument by its own name", "[stubs]") {
+  Stubs stubs;
+  stubs.put("a.json", R"({"server": "open", "tools": [
+    {"name": "more", "inputSchema": {"type": "object", "required": ["a"], "properties": {"a": {}, "more": {}},
+                                     "additionalProperties": true}},
+    {"name": "schema", "inputSchema": {"type": "object", "additionalProperties": {"type": "string"}}},
+    {"name": "pattern", "inputSchema": {"type": "object", "properties": {"a": {}}, "patternProperties": {"^x-": {}},
+                                        "additionalProperties": false}},
+    {"name": "alone", "inputSchema": {"type": "object"}},
+    {"name": "nothing", "inputSchema": {"type": "object", "properties": {}}},
+    {"name": "shut", "inputSchema": {"type": "object", "additionalProperties": false}},
+    {"name": "spelt", "inputSchema": {"type": "object", "required": ["user-id"],
+                                      "properties": {"user-id": {}, "from": {}, "plain": {}}}}]})");
+  stubs.write();
+  const auto called = stubs.python(R"py(from servers.open import more, schema, pattern, alone, nothing, shut, spelt
+import inspect, json
+for call in (lambda: more(1, b=2), lambda: more(a=1, more=3), lambda: schema(**{"user-id": 1}), lambda: pattern(**{"x-y": 1}),
+             lambda: alone(b=1), lambda: nothing(b=1), lambda: shut(b=1), lambda: spelt(**{"user-id": 1}, from_=2),
+             lambda: spelt(1, **{"from": 3}), lambda: spelt(user_id=1, plain=4), lambda: spelt(**{"user-id": 1}, user_id=1),
+             lambda: spelt(**{"user-id": 1}, other=1), lambda: spelt()):
+    try:
+        print(json.dumps(json.loads(call())[1]["arguments"]))
+    except TypeError as error:
+        print(str(error)[:40])
+print(inspect.signature(spelt), spelt.__name__))py");
+  CHECK(called ==
+        "{\"a\": 1, \"b\": 2}\n{\"a\": 1, \"more\": 3}\n{\"user-id\": 1}\n{\"x-y\": 1}\n{\"b\": 1}\n"
+        "nothing() got an unexpected keyword argu\nshut() got an unexpected keyword argumen\n"
+        "{\"from\": 2, \"user-id\": 1}\n{\"from\": 3, \"user-id\": 1}\n{\"plain\": 4, \"user-id\": 1}\n"
+        "spelt() got 'user-id' and 'user_id', whi\nspelt() got an unexpected keyword argume\n"
+        "spelt() missing 1 required positional ar\n"
+        "(user_id: 'Any', *, from_: 'Any' = Ellipsis, plain: 'Any' = Ellipsis) -> 'Any' spelt\n");
+}
+
 TEST_CASE("Python code may import a server, or all of them, as a module, and use its tools as attributes", "[stubs]") {
   Stubs stubs;
   stubs.put("a.json", kIssues);
