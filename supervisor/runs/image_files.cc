@@ -1,5 +1,7 @@
 #include "supervisor/runs/image_files.h"
 
+#include <algorithm>
+
 #include "supervisor/base/base64.h"
 #include "supervisor/base/media_type.h"
 
@@ -20,7 +22,10 @@ void append_image_files(std::vector<jail::GuestImage>& images, const tenants::Wo
       if (!file || file->more()) continue;
       auto type = image_type(file->bytes);
       if (type.empty()) continue;
-      images.push_back({std::string(type), to_base64(file->bytes)});
+      jail::GuestImage image{std::string(type), to_base64(file->bytes)};
+      const auto is_same = [&](const jail::GuestImage& other) { return other.base64 == image.base64; };
+      if (std::any_of(images.begin(), images.end(), is_same)) continue;  // the program also answered with it
+      images.push_back(std::move(image));
       added++;
     }
   }

@@ -2,8 +2,8 @@
 'use strict';
 const {Buffer} = require('buffer');
 const {inspect, types} = require('util');
-const {writeAll} = require('./channel.js');
 const {describe} = require('./errors.js');
+const {note} = require('./streams.js');
 const {encoded, plain, Unanswerable} = require('./values.js');
 
 const {stringify} = JSON; // code may replace it
@@ -167,11 +167,12 @@ function headOf(error) {
   }
 }
 
-// Tells the agent a sentence about its answer.
-function note(sentence) {
+// True for objects like timers or servers: a call that starts work returns them, and they are not a result.
+function isHandle(value) {
   try {
-    writeAll(2, Buffer.from(`warder: ${sentence}\n`));
-  } catch (e) { // the reader is gone
+    return isObject(value) && (['Timeout', 'Immediate'].includes(value.constructor?.name) || value instanceof require('events'));
+  } catch (e) { // a getter of the agent threw
+    return false;
   }
 }
 
@@ -185,4 +186,4 @@ function isObject(value) {
   return value !== null && typeof value === 'object';
 }
 
-module.exports = {Answer, note, Refused};
+module.exports = {Answer, Refused};

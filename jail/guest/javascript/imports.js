@@ -5,6 +5,7 @@ const fs = require('fs');
 const path = require('path');
 const Module = require('module');
 const {pathToFileURL} = require('url');
+const {urlOf} = require('./changed.js');
 const {listed, nearest} = require('./words.js');
 
 const SERVERS = '/servers/';
@@ -126,7 +127,8 @@ class Modules {
     if (OURS.test(name) || name.endsWith('.json')) return namespaceOf(this.#require(name.replace(/^file:\/\//, '')));
     const file = /^\.{0,2}\//.test(name) ? this.#fileOf(name) : undefined;
     if (TYPED.test(file ?? '')) return namespaceOf(this.#require(file));
-    return import(file === undefined ? this.#url(name) : pathToFileURL(file).href).catch(rethrowWithoutUs);
+    const url = file === undefined ? this.#url(name) : urlOf(pathToFileURL(file).href, file);
+    return import(url).catch(rethrowWithoutUs);
   };
 
   // The file of a path. Its ending may be missing, and .js may stand for .ts, as in compiled TypeScript.

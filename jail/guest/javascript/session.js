@@ -6,6 +6,7 @@
 const process = require('process');
 const {setImmediate, setTimeout} = require('timers');
 const {Answer} = require('./answer.js');
+const {forgetChanged, tellOld, watchModules} = require('./changed.js');
 const {Stage} = require('./stage.js');
 
 const GRACE_MS = 1000; // for work that was started and not awaited
@@ -44,7 +45,11 @@ class Session {
       () => this.#finish(call));
     if (this.#stage !== undefined) this.#stage.reads.bytes = 0;
     try {
-      this.#stage ??= Stage.of(order, this.#channel, this.#ahead);
+      if (this.#stage === undefined) {
+        this.#stage = Stage.of(order, this.#channel, this.#ahead);
+        watchModules(order.workspace);
+      }
+      forgetChanged();
       call.run(this.#stage);
     } catch (error) {
       call.fail(error);
@@ -68,6 +73,7 @@ class Session {
     if (this.#call !== call) return;
     this.#call = undefined;
     this.#channel.abandon();
+    tellOld();
     call.answer(this.#stage?.reads.bytes);
     this.#channel.abandon();
     const next = this.#receive(this.#channel);

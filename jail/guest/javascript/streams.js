@@ -1,6 +1,7 @@
 // The process's streams, synchronous: no output is lost at an exit, and lines keep their order with other programs'
 // lines.
 'use strict';
+const {Buffer} = require('buffer');
 const process = require('process');
 const {Writable} = require('stream');
 const {writeAll} = require('./channel.js');
@@ -30,4 +31,12 @@ function mute(is) {
   isMuted = is;
 }
 
-module.exports = {mute, ownStreams};
+// Tells the agent a sentence about its program or its answer.
+function note(sentence) {
+  try {
+    writeAll(2, Buffer.from(`warder: ${sentence}\n`));
+  } catch (e) { // the reader is gone
+  }
+}
+
+module.exports = {mute, note, ownStreams};

@@ -2,11 +2,15 @@
 // Loaded when a program first calls warder.workflow().
 'use strict';
 const {Buffer} = require('buffer');
+const {isDeepStrictEqual} = require('util');
+const {note} = require('./streams.js');
 const {CallError} = require('./channel.js');
 const {inputsOf} = require('./step_inputs.js');
+const {encoded: asText, plain} = require('./values.js');
 
-const {parse, stringify} = JSON; // copies, because code may replace them
+const {parse} = JSON; // a copy, because code may replace it
 const MOST_VALUE = 1 << 20; // bytes of a value as JSON
+const MOST_SHOWN = 100; // characters of a value in a note
 const MOST_PART = 100_000; // characters of a value in one message, which is JSON again: at most six times as long
 const MOST_PAUSE = 3600; // seconds between two attempts
 
@@ -50,19 +54,13 @@ async function limited(name, fn, context, timeout) {
   }
 }
 
-function refuseUnwritable(key, value) {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${value} is not JSON`);
-  if (typeof value === 'function' || typeof value === 'symbol') throw new TypeError(`a ${typeof value} is not JSON`);
-  return value;
-}
-
 function encoded(name, value) {
   let why;
   let text;
   try {
-    text = stringify(value === undefined ? null : value, refuseUnwritable);
+    text = asJson(name, value);
   } catch (e) {
-    why = e.message.split('\n')[0];
+    why = e instanceof Error ? String(e.message).split('\n')[0] : 'an error of another kind was thrown';
   }
   if (why === undefined) {
     const size = Buffer.byteLength(text);
@@ -70,6 +68,20 @@ function encoded(name, value) {
     why = `it has ${size} bytes as JSON, ${MOST_VALUE} are allowed; write it to a file and return the file's name`;
   }
   throw new NotJson(`step '${name}' has run, but its value cannot be kept: ${why}`);
+}
+
+// The value as an answer would have it. Tells the agent if the value comes back from the step in another form.
+function asJson(name, value) {
+  if (value === undefined) return 'null';
+  if (typeof value === 'function' || typeof value === 'symbol') throw new TypeError(`a ${typeof value} is not JSON`);
+  const {value: json, notes} = plain(value, 2 * MOST_VALUE);
+  notes.forEach(note);
+  const text = asText(json);
+  if (!isDeepStrictEqual(parse(text), value)) {
+    const shown = text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN)}...`;
+    note(`step '${name}' returns its value in the form that JSON has for it: ${shown}`);
+  }
+  return text;
 }
 
 function described(failure) {

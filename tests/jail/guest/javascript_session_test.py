@@ -1,4 +1,5 @@
 """Orders of one session in the JavaScript runner: what stays between them, what each answers for itself."""
+import os
 import unittest
 
 from driver import BOUND, echo
@@ -121,6 +122,29 @@ class Answers(Case):
         self.value_of("1")
         self.runner.send({"type": "cancel"})
         self.assertEqual(self.runner.process.wait(BOUND), 0)
+
+
+class ChangedModules(Case):
+    def errors(self):
+        self.runner.err.seek(0)
+        return self.runner.err.read().decode()
+
+    def test_a_module_that_has_changed_is_loaded_again(self):
+        self.write("m.js", "exports.V = 1; exports.f = () => 1")
+        self.write("user.js", "exports.of = require('./m.js').V")
+        self.write("n.mjs", "export const V = 1")
+        self.value_of("const m = require('./m.js'), {of} = require('./user'), {f} = m\nconst {V} = await import('./n.mjs')")
+        self.assertEqual(self.value_of("[require('./m.js') === m, of, V]"), [True, 1, 1])
+        self.write("m.js", "exports.V = 22; exports.f = () => 22")
+        self.write("n.mjs", "export const V = 22")
+        self.assertEqual(self.value_of("[m.V, f(), require('./m.js').V, require('./user').of, (await import('./n.mjs')).V]"),
+                         [1, 1, 22, 22, 22])
+        self.assertIn("warder: m.js, or a file that it requires, has changed since it was loaded: load it again; until then m, f are",
+                      self.errors())
+        self.assertEqual(self.value_of("const m = require('./m.js')\nimport {V as W} from './n.mjs'\n[m.V, W]"), [22, 22])
+        self.assertEqual(self.errors().count("load it again"), 1)
+        os.unlink(os.path.join(self.workspace, "m.js"))
+        self.assertIn("Cannot find module", self.ask("require('./m.js')")["error"])
 
 
 class TypeScript(Case):

@@ -89,6 +89,55 @@ class Answers(Case):
         self.assertEqual(self.value_of("len(x)", max_message=4096), 5000)
 
 
+class Loops(Case):
+    def test_what_belongs_to_the_event_loop_lives_in_the_next_order(self):
+        self.value_of("import asyncio\nqueue, lock = asyncio.Queue(), asyncio.Lock()\nseen = []\n"
+                      "async def work():\n    while True:\n        seen.append(await queue.get())\n        queue.task_done()\n"
+                      "task = asyncio.create_task(work())\nawait lock.acquire()\nserver = await asyncio.start_server(print, '127.0.0.1', 0)\n"
+                      "await asyncio.sleep(0)")
+        self.value_of("await queue.put(1)\nawait queue.join()\nlock.release()")
+        self.assertEqual(self.value_of("async with lock:\n    pass\nserver.close()\nawait server.wait_closed()\n[seen, task.done()]"),
+                         [[1], False])
+        self.assertIn("ValueError", self.ask("await asyncio.sleep(0)\nraise ValueError")["error"])
+        self.assertEqual(self.ask("await asyncio.sleep(0)\nraise SystemExit(3)")["exit"], 3)
+        self.assertEqual(self.value_of("async def main():\n    return asyncio.get_running_loop() is loop\n"
+                                       "loop = asyncio.get_event_loop()\nmain()"), True)
+        self.assertEqual(self.value_of("async def alone():\n    return 5\nasyncio.run(alone())"), 5)
+        self.assertEqual(self.value_of("await queue.put(2)\nawait queue.join()\nseen"), [1, 2])
+        self.value_of("loop.close()")
+        self.assertEqual(self.value_of("await asyncio.sleep(0, 6)"), 6)
+
+
+class ChangedModules(Case):
+    def errors(self):
+        self.runner.err.seek(0)
+        return self.runner.err.read().decode()
+
+    def test_a_module_that_has_changed_is_imported_again(self):
+        self.write("m.py", "V = 1\nstate = []\ndef f(): return V\nclass C: pass\n")
+        self.write("user.py", "from m import f\ndef g(): return f()\n")
+        self.write("same.py", "state = []\n")
+        self.value_of("import m, user, same\nfrom m import f, C\nc = C()\nsame.state.append(1)")
+        self.assertEqual(self.value_of("import m\nm.state.append(1)\nimport m\nm.state"), [1])
+        self.write("m.py", "V = 22\nstate = []\ndef f(): return V\nclass C: pass\n")
+        self.assertEqual(self.value_of("old = [m.V, f()]\nimport m, user, same\n[old, m.V, user.g(), f(), same.state]"),
+                         [[1, 1], 22, 22, 1, [1]])
+        self.assertIn("warder: the file of the module m, or of one that it uses, has changed since it was imported: import it again; "
+                      "until then f, C, c are of the old file", self.errors())
+        self.assertEqual(self.value_of("from m import f\n[f(), m.V]"), [22, 22])
+        self.assertEqual(self.errors().count("import it again"), 1)
+
+    def test_a_module_that_the_code_itself_changes_is_imported_again(self):
+        self.write("m.py", "V = 1\n")
+        self.assertEqual(self.value_of("import m\nwrite_file('m.py', 'V = 22')\nm.V"), 1)
+        self.assertEqual(self.value_of("from m import V\nV"), 22)
+        self.value_of("write_file('pack/__init__.py', ''); write_file('pack/part.py', 'V = 1')\nimport pack.part")
+        self.value_of("write_file('pack/__init__.py', 'W = 2')")
+        self.assertEqual(self.value_of("import pack.part\n[pack.W, pack.part.V]"), [2, 1])
+        self.value_of("delete_file('m.py')")
+        self.assertIn("ModuleNotFoundError", self.ask("import m")["error"])
+
+
 class Others(Case):
     """Threads and processes that an order leaves behind."""
 

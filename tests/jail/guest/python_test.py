@@ -82,7 +82,6 @@ class Answers(PythonTest):
                  "[C.RED, N.ONE]", ["r", 1]),
                 ("collections.Counter('aab')", {"a": 2, "b": 1}),
                 ("collections.OrderedDict(a=collections.deque([1]))", {"a": [1]}),
-                ("P = collections.namedtuple('P', 'x y')\nP(1, 2)", [1, 2]),
                 ("{'a': 1}.keys()", ["a"]),
                 ("range(3)", [0, 1, 2]),
                 ("class S(str):\n    def __str__(self):\n        return 'other'\nS('kept')", "kept"),

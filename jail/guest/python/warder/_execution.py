@@ -8,7 +8,7 @@ import sys
 import _ast  # imported here, because the first compile() would otherwise take 1.3 ms for it
 import _io
 
-from warder import _modules, _site
+from warder import _helpers, _modules, _site
 from warder._stage import FILE, Refused, Stage, bind
 from warder._values import Plain, Unanswerable, encode
 
@@ -16,6 +16,7 @@ _LAST = "<last expression>"  # names that code cannot write
 _RETURNED = "<returned>"
 _AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
+_FORGOTTEN = ("coroutine", "async_generator")  # types that an answer must be awaited for
 _reserve = [bytes(1 << 20)]  # freed when memory runs out, to report the error; its pages are never touched
 _ROOTS = ("/skills",)  # roots of the agent's own files, beside the workspace
 
@@ -84,6 +85,7 @@ class Execution:
             atexit._run_exitfuncs()
             if posix.getpid() == self._pid:
                 self._close_files()
+                self._warn_of_coroutines()
         except BaseException as error:
             # The agent's signal handlers, destructors and patched builtins also run in the steps above.
             self._failed(error)
@@ -96,9 +98,45 @@ class Execution:
             self._failed(error)
             return
         try:
-            run_code(code, self._module.__dict__)
+            self._perform(code)
         except BaseException as error:
             self._failed(error)
+
+    def _perform(self, code):
+        """Runs the code object; in an event loop if it awaits, or if its answer is a coroutine."""
+        _helpers.pictures = self._pictures
+        main = eval(code, self._module.__dict__)
+        if not code.co_flags & _COROUTINE:
+            if self._forgotten() is None:
+                return
+            main = None
+        self._run_loop(self._awaited(main))
+
+    async def _awaited(self, main):
+        if main is not None:
+            await main
+        name = self._forgotten()
+        if name is not None:
+            from warder._forms import finished
+            namespace = self._module.__dict__
+            namespace[name] = await finished(namespace.pop(name))
+
+    def _run_loop(self, coroutine):
+        import asyncio
+        asyncio.run(coroutine)
+
+    def _forgotten(self):
+        """The name of the answer, if it is a coroutine, a list of them, or an async generator, which must be awaited."""
+        name = self._answer_name()
+        value = self._module.__dict__.get(name)
+        kind = type(value[0] if type(value) is list and value else value)
+        return name if kind.__name__ in _FORGOTTEN and kind.__module__ == "builtins" else None
+
+    def _answer_name(self):
+        namespace = self._module.__dict__
+        if namespace.get(_RETURNED) is not None:
+            return _RETURNED
+        return "result" if self._has_result() else _LAST
 
     def _prepare(self):
         """Prepares names, folders and finders, and returns the code object."""
@@ -161,12 +199,13 @@ class Execution:
     def _pictures(self):
         if self._images is None:
             from warder._images import Images
-            self._images = Images()
+            self._images = Images(self._order["workspace"])
         return self._images
 
     @staticmethod
     def _may_be_picture(value):
-        return type(value) is bytes or "matplotlib.figure" in sys.modules or "PIL.Image" in sys.modules
+        return (type(value) is bytes or "matplotlib.figure" in sys.modules or "PIL.Image" in sys.modules
+                or hasattr(type(value), "_repr_png_") or hasattr(type(value), "_repr_jpeg_"))
 
     def _failed(self, error):
         self._status = 1
@@ -225,11 +264,9 @@ class Execution:
             threading._shutdown()
 
     def _take_answer(self):
-        namespace = self._module.__dict__
-        value = namespace.get(_RETURNED)
-        has_result = value is None and self._has_result()
-        if value is None:
-            value = namespace["result"] if has_result else namespace.get(_LAST)
+        name = self._answer_name()
+        value = self._module.__dict__.get(name)
+        has_result = name == "result"
         if self._may_be_picture(value):
             if self._pictures().take_value(value):
                 has_result, value = False, None
@@ -239,6 +276,7 @@ class Execution:
         converter = Plain(max(self._limit, self._order.get("max_kept", 0)))
         try:
             self._message["value"] = converter.of(value, 0)
+            converter.tell()
             if converter.as_text is not None:
                 self._message["value_type"] = converter.as_text
         except Unanswerable as e:
@@ -272,6 +310,13 @@ class Execution:
             namespace[name] = None  # not deleted: destructors may still use the names
         if open_files() > self._open_files:
             gc.collect()
+
+    def _warn_of_coroutines(self):
+        """Python itself warns of a coroutine that was never awaited when it clears its modules at the end."""
+        for value in list(self._module.__dict__.values()):
+            if type(value).__name__ == "coroutine" and "error" not in self._message:
+                from warder._forms import warn_of
+                warn_of(value)
 
     def _flush_files(self):
         for thing in gc.get_objects():

@@ -10,6 +10,7 @@ import warder
 from warder._values import encode, plain
 
 _FORMAT_LIMIT = 64 << 20
+pictures = None  # returns the pictures of the running execution, which sets it
 
 
 def _kept_text(uri):
@@ -163,6 +164,12 @@ def detokenize_pii(text, tokens=None):
     import re
     names = sorted(tokens, key=len, reverse=True)  # one pass: inserted text is not searched again
     return re.sub("|".join(map(re.escape, names)), lambda found: tokens[found[0]], text)
+
+
+def display(*values, **_options):
+    """Shows values as a notebook does: pictures and figures in the answer, other values as text on stdout."""
+    from warder._images import display as show
+    show(values, pictures())
 
 
 def filter_by_field(data, field, value):

@@ -1,11 +1,13 @@
-"""Figures and pictures of the jailed code as PNG: shown ones, open ones, and those that are the answer.
+"""Figures and pictures of the jailed code as PNG: shown ones, open ones, and those that are the answer; display().
 
+A picture that the code saved to a file of the workspace is not collected: the supervisor adds the file to the answer.
 Imports no library: matplotlib and PIL are loaded only if the code has loaded them.
 """
 import io
 import sys
 
 MAX_COUNT = 8
+MAX_FILES = 4  # kMaxImageFiles of supervisor/runs/image_files.h
 MAX_BYTES = 1 << 20
 _SIGNATURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
 
@@ -13,13 +15,15 @@ _SIGNATURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpe
 class Images:
     """Collects pictures in the order of showing; more than MAX_COUNT or too large ones are left out, with a note."""
 
-    def __init__(self):
+    def __init__(self, workspace):
+        self._folder = workspace.rstrip("/") + "/"
         self.forget()
 
     def forget(self):
         """Clears the pictures, for the next order of a session."""
         self.found = []  # (mime, bytes)
         self._left_out = 0
+        self._files = set()  # pictures that the code saved and the supervisor adds
 
     def watch_pyplot(self, pyplot):
         """Makes plt.show() and Figure.show() collect the figure; the Agg backend would only print a warning."""
@@ -30,18 +34,35 @@ class Images:
             self._take_open(pyplot, saved_too=True)
 
         def show_one(figure, warn=True):
-            self._add_figure(figure)
+            if not _is_saved(figure):
+                self._add_figure(figure)
             pyplot.close(figure)
 
         def savefig(figure, fname, **kwargs):
             answer = save(figure, fname, **kwargs)
-            if str(fname).lower().endswith((".png", ".jpg", ".jpeg")):
-                figure.warder_saved = True  # the file is in the workspace, so a second copy is not needed
+            if self._is_added(fname):
+                figure.warder_saved = True
+                figure.stale = False  # the figure's next change makes it true
             return answer
 
         pyplot.show = show
         Figure.show = show_one
         Figure.savefig = savefig
+
+    def _is_added(self, name):
+        """True if the supervisor adds the picture in the file `name` to the answer."""
+        import os
+        try:
+            path = os.path.abspath(name)
+            path += "" if os.path.splitext(path)[1] else ".png"
+            size = os.stat(path).st_size
+        except (TypeError, ValueError, OSError):  # not a file's name
+            return False
+        if size > MAX_BYTES or not path.startswith(self._folder) or not path.lower().endswith((".png", ".jpg", ".jpeg")):
+            return False
+        if len(self._files) < MAX_FILES:
+            self._files.add(path)
+        return path in self._files
 
     def watch_pil_show(self, image_show):
         """Makes Image.show() collect the picture; PIL would look for a viewer program."""
@@ -64,7 +85,8 @@ class Images:
             whole = value.figure if isinstance(value, figure.SubFigure) else value
             if _is_empty(whole):
                 return False
-            self._add_figure(whole)
+            if not _is_saved(whole):
+                self._add_figure(whole)
             pyplot = sys.modules.get("matplotlib.pyplot")
             if pyplot is not None:
                 pyplot.close(whole)
@@ -73,6 +95,25 @@ class Images:
         if image is not None and isinstance(value, image.Image):
             self._add_pil(value)
             return True
+        return self._take_notebook_picture(value)
+
+    def _take_notebook_picture(self, value):
+        """True if `value` has the methods by which notebooks show pictures."""
+        for method, mime in (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg")):
+            if not hasattr(type(value), method):
+                continue
+            try:
+                data = getattr(value, method)()
+                data = data[0] if type(data) is tuple else data  # (data, metadata)
+                if type(data) is str:
+                    import binascii
+                    data = binascii.a2b_base64(data)
+            except Exception as e:
+                _note(f"an image could not be made: {type(e).__name__}: {e}")
+                continue
+            if type(data) is bytes and data.startswith(_SIGNATURES[mime == "image/jpeg"][0]):
+                self._add(mime, lambda _, data=data: data)
+                return True
         return False
 
     def take_rest(self):
@@ -86,7 +127,7 @@ class Images:
     def _take_open(self, pyplot, saved_too):
         for number in list(pyplot.get_fignums()):
             figure = pyplot.figure(number)
-            if not _is_empty(figure) and (saved_too or not hasattr(figure, "warder_saved")):
+            if not _is_empty(figure) and not (_is_saved(figure) if saved_too else hasattr(figure, "warder_saved")):
                 self._add_figure(figure)
             pyplot.close(figure)
 
@@ -129,7 +170,38 @@ class Images:
         if len(data) > MAX_BYTES:
             _note(f"an image of {len(data)} bytes was left out: at most {MAX_BYTES} fit; save it to a file instead")
             return
-        self.found.append((mime, data))
+        if (mime, data) not in self.found:
+            self.found.append((mime, data))
+
+
+def display(values, pictures):
+    """Each value as a notebook shows it: a picture beside the answer, else a text on stdout."""
+    for value in values:
+        if not pictures.take_value(value):
+            print(text_of(value))
+
+
+def text_of(value):
+    """The text of a value; if its class has no text of its own, the one that notebooks show."""
+    if has_own_text(value):
+        return repr(value)
+    for method in ("_repr_markdown_", "_repr_html_", "_repr_svg_", "_repr_latex_"):
+        if hasattr(type(value), method):
+            text = getattr(value, method)()
+            text = text[0] if type(text) is tuple else text  # (data, metadata)
+            if type(text) is str:
+                return text
+    return repr(value)
+
+
+def has_own_text(value):
+    kind = type(value)
+    return kind.__repr__ is not object.__repr__ or kind.__str__ is not object.__str__
+
+
+def _is_saved(figure):
+    """True if a file of the workspace that is in the answer shows the figure as it is."""
+    return hasattr(figure, "warder_saved") and not figure.stale
 
 
 def _is_empty(figure):

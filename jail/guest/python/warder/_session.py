@@ -47,6 +47,19 @@ class _Shared:
         self.sources = {}  # by file: code of orders that ran before linecache was loaded
         self.images = None
         self.reads = None
+        self.loop = None  # of asyncio
+        self.loop_files = 0  # descriptors of the loop
+        self.changed = None  # modules of the workspace, see _changed.py
+
+    def run_loop(self, coroutine):
+        """Runs a coroutine in the session's loop, so that tasks, locks and connections live in the next order, too."""
+        import asyncio
+        if self.loop is None or self.loop.is_closed():
+            before = _execution.open_files()
+            self.loop = asyncio.new_event_loop()
+            self.loop_files = _execution.open_files() - before
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_until_complete(coroutine)
 
 
 class _Call(_execution.Execution):
@@ -77,7 +90,8 @@ class _Call(_execution.Execution):
             self._run_main()
             if posix.getpid() == self._pid:
                 self._take_answer()
-                if _execution.open_files() > self._open_files:
+                self._shared.changed.tell_old(self._module.__dict__)
+                if _execution.open_files() > self._open_files + self._shared.loop_files:
                     self._flush_files()
         except BaseException as error:
             self._failed(error)
@@ -102,9 +116,12 @@ class _Call(_execution.Execution):
         if "linecache" in sys.modules:
             self._show_source(sys.modules["linecache"])
         if not shared.is_prepared:
+            from warder._changed import Changed
+            shared.changed = Changed(order["workspace"])
             code = super()._prepare()
             shared.is_prepared = True
             return code
+        shared.changed.forget()
         code = self._compile()
         self._sets_result = _sets_result(order["code"])
         tell_unreachable(bind_context(namespace, order))
@@ -129,6 +146,9 @@ class _Call(_execution.Execution):
 
     def _current_order(self):
         return self._shared.order
+
+    def _run_loop(self, coroutine):
+        self._shared.run_loop(coroutine)
 
     def _pictures(self):
         if self._shared.images is None:

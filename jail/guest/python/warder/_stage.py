@@ -3,9 +3,10 @@ import builtins
 import posix
 import sys
 
+import warder
 from warder import _modules
-from warder._helpers import (Files, aggregate_stats, detokenize_pii, filter_by_field, format_output, list_skills,
-                             load_skill, save_skill, summarize_list, tokenize_pii)
+from warder._helpers import (Files, aggregate_stats, detokenize_pii, display, filter_by_field, format_output,
+                             list_skills, load_skill, save_skill, summarize_list, tokenize_pii)
 from warder._reads import Reads
 
 FILE = "<execution>"
@@ -61,7 +62,8 @@ def _bind_helpers(namespace, workspace):
         workspace=workspace, read_file=files.read_file, write_file=files.write_file, list_files=files.list_files,
         delete_file=files.delete_file, filter_by_field=filter_by_field, summarize_list=summarize_list,
         aggregate_stats=aggregate_stats, format_output=format_output, save_skill=save_skill, load_skill=load_skill,
-        list_skills=list_skills, tokenize_pii=tokenize_pii, detokenize_pii=detokenize_pii)
+        list_skills=list_skills, tokenize_pii=tokenize_pii, detokenize_pii=detokenize_pii,
+        display=display, warder=warder)
 
 
 def bind_trace(text):

@@ -8,6 +8,9 @@ MAX_ROWS = 1000  # of a table; a longer table's answer has the number of its row
 def plain_of(pandas, value):
     """`value` as lists, dicts and single values; `value` itself if it is not a pandas value."""
     if isinstance(value, pandas.DataFrame):
+        if len(value) == 0 and len(value.columns) > 0:
+            names = unique([_name(label) for label in value.columns])
+            return {"rows": 0, "columns": names, "records": []}
         return _shown(_records(pandas, value), len(value), "records")
     if isinstance(value, pandas.Series):
         if _is_numbering(pandas, value.index):
@@ -31,7 +34,7 @@ def _records(pandas, frame):
     columns = [] if _is_numbering(pandas, frame.index) else _levels(pandas, frame.head(MAX_ROWS))
     frame = frame.head(MAX_ROWS)
     columns += [(_name(label), _cells(pandas, frame.iloc[:, at])) for at, label in enumerate(frame.columns)]
-    names = _unique([name for name, _ in columns])
+    names = unique([name for name, _ in columns])
     if not names:
         return [{} for _ in range(len(frame))]
     return [dict(zip(names, row)) for row in zip(*(cells for _, cells in columns))]
@@ -82,7 +85,7 @@ def _text(label):
     return str(label)
 
 
-def _unique(names):
+def unique(names):
     """Adds a number to each repeated name, as read_csv() does: x, x.1, x.2."""
     taken = set()
     unique = []

@@ -7,6 +7,7 @@ from math import isfinite
 
 import _json
 
+_MOST_NOTES = 5
 MAX_DEPTH = 60  # the supervisor's limit is 64, and a message adds levels around the value
 _SAFE = {str, bool, type(None)}
 _INT = {int}
@@ -35,18 +36,33 @@ def encode(value):
 
 
 def plain(value, limit):
-    """`value` converted to dict, list, str, int, float, bool and None, for at most about `limit` bytes of JSON."""
-    return Plain(limit).of(value, 0)
+    """`value` converted to dict, list, str, int, float, bool and None, for at most about `limit` bytes of JSON.
+
+    Tells the agent the notes of the conversion.
+    """
+    converter = Plain(limit)
+    converted = converter.of(value, 0)
+    converter.tell()
+    return converted
 
 
 class Plain:
-    """One conversion. `as_text` is the type's name when the whole value became its str()."""
+    """One conversion. `as_text` is the type's name when the whole value became a text; `notes`: sentences for the agent."""
 
     def __init__(self, limit):
         self.limit = limit
         self.as_text = None
+        self.notes = []
         self._left = limit
         self._open = set()  # ids of the containers around the current value
+
+    def note(self, sentence):
+        if sentence not in self.notes and len(self.notes) < _MOST_NOTES:
+            self.notes.append(sentence)
+
+    def tell(self):
+        for sentence in self.notes:
+            print(f"warder: {sentence}", file=sys.stderr)
 
     def of(self, value, depth):
         kind = type(value)
@@ -121,6 +137,11 @@ class Plain:
             return self.of(int.__int__(value), depth)
         if isinstance(value, float):
             return self.of(float.__float__(value), depth)
+        if isinstance(value, tuple):
+            from warder._forms import fields_of
+            fields = fields_of(value)
+            if fields is not None:
+                return self._inside(value, depth, lambda _, inner: self._dict(fields, inner))
         if isinstance(value, (list, tuple)):
             return self._inside(value, depth, self._list)
         if isinstance(value, dict):
@@ -138,7 +159,8 @@ class Plain:
                 converted = convert(loaded, value)
                 if converted is not value:
                     return self.of(converted, depth)
-        return self._text(value, depth)
+        from warder._forms import form_of
+        return form_of(self, value, depth)
 
     def _text(self, value, depth):
         if depth == 0:
@@ -164,7 +186,10 @@ class Plain:
 
     def _bytes(self, value, depth):
         try:
-            return self.of(value.decode(), depth)
+            text = value.decode()
+            if depth == 0:
+                self.as_text = "bytes"
+            return self.of(text, depth)
         except UnicodeDecodeError:
             self._take(len(value) * 4 // 3)
             import binascii

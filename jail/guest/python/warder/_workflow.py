@@ -4,14 +4,17 @@ Loaded when a program first calls warder.workflow().
 """
 import json
 import signal
+import sys
 import time
 from _thread import allocate_lock
 
 import warder
 from warder import CallError, call
 from warder._step_inputs import given, inputs_of
+from warder._values import encode, plain
 
 _MOST_VALUE = 1 << 20  # bytes of a value as JSON
+_MOST_SHOWN = 100  # characters of a value in a note
 _MOST_PART = 100_000  # characters of a value in one message, which is JSON again: at most six times as long
 _MOST_PAUSE = 3600  # seconds between two attempts
 
@@ -47,8 +50,8 @@ class Workflow:
 
         A failed attempt is followed by up to `retries` others, after `backoff` seconds, then twice as long each time.
         An attempt has at most `timeout` seconds. If the program is ended in a step, that step runs again in the next
-        run: what it does should be safe to do twice. The value is JSON; other values come back as JSON gives them
-        (a tuple as a list).
+        run: what it does should be safe to do twice. The value is kept as JSON: a tuple comes back as a list, a date as
+        its text, as in an answer, and a note says so.
         """
         _check(name, fn, retries, backoff, timeout)
         if self.key is not None:
@@ -171,19 +174,36 @@ def _limited(name, fn, timeout):
 
 def _encoded(name, value):
     why = None
-    try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as e:
-        why = str(e) or type(e).__name__
+    if hasattr(value, "__await__"):
+        value.close() if hasattr(value, "close") else None
+        why = "it must be awaited; give a function that returns when its work is done"
+    else:
+        try:
+            text = _as_json(name, value)
+        except Exception as e:  # also what a method of the agent's classes raised
+            why = str(e) or type(e).__name__
     if why is None:
         size = len(text.encode("utf-8", "surrogatepass"))
         if size <= _MOST_VALUE:
             return text.encode("utf-8", "replace").decode()
         why = f"it has {size} bytes as JSON, {_MOST_VALUE} are allowed; write it to a file and return the file's name"
-    if hasattr(value, "__await__"):
-        value.close() if hasattr(value, "close") else None
-        why = "it must be awaited; give a function that returns when its work is done"
     raise _NotJson(f"step '{name}' has run, but its value cannot be kept: {why}") from None
+
+
+def _as_json(name, value):
+    """The value as an answer would have it. Tells the agent if the value comes back from the step in another form."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        text = encode(plain(value, 2 * _MOST_VALUE)).decode()
+    try:
+        is_same = bool(json.loads(text) == value)
+    except Exception:  # the equality of an array is an array
+        is_same = False
+    if not is_same:
+        shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."
+        print(f"warder: step '{name}' returns its value in the form that JSON has for it: {shown}", file=sys.stderr)
+    return text
 
 
 def _described(failure):
