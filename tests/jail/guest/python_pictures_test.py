@@ -1,9 +1,12 @@
 """Figures and pictures: those of libraries are skipped where the library is missing."""
 import base64
 import os
+import shutil
 import unittest
 
 from driver import GuestTest
+
+IPYTHON = shutil.which("ipython3")
 
 
 class PythonTest(GuestTest):
@@ -51,6 +54,16 @@ class Pictures(PythonTest):
         self.assertEqual((end.error, end.value), (None, "<b>h</b>"))
         self.assertTrue(end.stdout.startswith("'text'\n[1]\n<b>h</b>\n<__main__.M object"), end.stdout)
         self.assertIn("an image could not be made: ZeroDivisionError", end.stderr)
+
+    def test_code_that_was_written_for_a_notebook_runs(self):
+        self.write("p.png", self.PNG)
+        end = self.run_code("from IPython.display import HTML, Image, Markdown, display, clear_output\nimport IPython\n"
+                            "IPython.display.display(Image('p.png'))\nclear_output()\n"
+                            "display(Markdown('# t'), HTML('<b>x</b>'))\nImage(data=open('p.png', 'rb').read())")
+        if IPYTHON is None:
+            self.assertEqual((end.error, len(end.images), end.stdout), (None, 1, "# t\n<b>x</b>\n"))
+        self.write("IPython/__init__.py", "mine = 1")
+        self.assertEqual(self.value_of("import IPython\nIPython.mine") if IPYTHON is None else 1, 1)
 
     def test_pil_images_shown_or_answered_come_back(self):
         end = self.run_with("PIL", "from PIL import Image\nImage.new('RGB', (20, 10), 'red').show()\n"

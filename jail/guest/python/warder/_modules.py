@@ -127,6 +127,9 @@ class Watch:
                 return _find_servers(target)
             if name.startswith("servers."):
                 return _path_finder().find_spec(name, path, target) or _ask_for_stub(name, path)
+            if name == "IPython" or name == "IPython.display":
+                from warder import _notebook
+                return _path_finder().find_spec(name, path, target) or _notebook.find_spec(name)
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)

@@ -274,6 +274,8 @@ def _is_preset(name, value):
     """True for what every branch has of its own: modules by their usual names, the bound helpers."""
     if name.startswith("__") and name.endswith("__") or name in ("context_vars", "workspace"):
         return True
+    if value is sys.modules.get("warder"):
+        return True
     return (getattr(type(value), "__module__", None) or "").startswith("warder.") or (
         callable(value) and (getattr(value, "__module__", None) or "").startswith("warder."))
 
