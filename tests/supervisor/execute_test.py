@@ -169,12 +169,12 @@ class Languages(WithDaemon):
         self.assertIn("function", body["result"])
         self.assertEqual(body["result_type"], "function")
 
-    def test_a_result_that_is_too_large_is_an_error_that_says_so(self):
+    def test_a_result_that_is_too_large_is_stored_and_its_beginning_is_in_the_answer(self):
         with Policies(limits={"standard": {"result_bytes": 4096}}) as policies, Daemon(policies=policies) as daemon:
             with Client(daemon.socket) as client:
                 body = client.execute("result = 'x' * 100_000")
-                self.assertEqual(body["outcome"], "error", body)
-                self.assertIn("4096", body["error"])
+                self.assertEqual((body["outcome"], body["result_begins"]), ("ok", "x" * 2000), body)
+                self.assertEqual(body["truncated"]["result"]["bytes"], 100_000)
 
     def test_a_traceback_shows_the_programs_own_lines_only(self):
         body = self.execute("import json\ndef parse(text):\n    return json.loads(text)\nparse('{')")

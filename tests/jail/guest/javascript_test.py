@@ -1,5 +1,6 @@
 """What the JavaScript runner promises to the code it runs and to the supervisor."""
 import base64
+import json
 import os
 import signal
 import subprocess
@@ -100,6 +101,24 @@ class Answers(JavaScriptTest):
                 self.assertIn(words, end.error)
                 self.assertIn("write it to a file in the workspace", end.error)
                 self.assertEqual((end.status, end.value), (1, None))
+
+    def test_a_result_larger_than_a_message_comes_in_parts(self):
+        stored = lambda call: [{"type": "reply", "id": call["id"], "result": None}]
+        for code, form, whole in (("return 'x\\u20ac\\n'.repeat(9000)", "text", "x\u20ac\n" * 9000),
+                                  ("return 'a' + '\\u{1f600}'.repeat(9000)", "text", "a" + "\U0001f600" * 9000),
+                                  ("return Array.from({length: 2000}, (_, n) => [n, '\\u20ac'])", "json", [[n, "\u20ac"] for n in range(2000)])):
+            with self.subTest(code=code):
+                end = self.run_code(code, stored, max_message=10_000, max_kept=100_000)
+                self.assertEqual((end.message.get("kept"), end.error, end.status), (form, None, 0))
+                self.assertNotIn("value", end.message)
+                self.assertEqual({call["name"] for call in end.calls}, {"keep_value"})
+                text = "".join(call["arguments"]["part"] for call in end.calls)
+                self.assertEqual(json.loads(text) if form == "json" else text, whole)
+                self.assertLess(max(len(json.dumps(call)) for call in end.calls), 25_000)
+        full = lambda call: [{"type": "reply", "id": call["id"], "error": {"code": "exhausted", "message": "no room"}}]
+        end = self.run_code("return 'x'.repeat(50000)", full, max_message=10_000, max_kept=100_000)
+        self.assertIn("no room", end.error)
+        self.assertEqual(end.status, 1)
 
     def test_a_large_answer_travels_in_parts(self):
         self.assertEqual(len(self.value_of("return 'é'.repeat(1e6)")), 1_000_000)

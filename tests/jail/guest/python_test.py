@@ -122,6 +122,23 @@ class Answers(PythonTest):
                 self.assertNotIn("value", end.message)
         self.assertIsNone(self.run_code(deep.format(58)).error)
 
+    def test_a_result_larger_than_a_message_comes_in_parts(self):
+        stored = lambda call: [{"type": "reply", "id": call["id"], "result": None}]
+        for code, form, whole in (("result = 'x\\u20ac\\n' * 9000", "text", "x\u20ac\n" * 9000),
+                                  ("result = [[n, '\\U0001f600'] for n in range(2000)]", "json", [[n, "\U0001f600"] for n in range(2000)])):
+            with self.subTest(code=code):
+                end = self.run_code(code, stored, max_message=10_000, max_kept=100_000)
+                self.assertEqual((end.message.get("kept"), end.error, end.status), (form, None, 0))
+                self.assertNotIn("value", end.message)
+                self.assertEqual({call["name"] for call in end.calls}, {"keep_value"})
+                text = "".join(call["arguments"]["part"] for call in end.calls)
+                self.assertEqual(json.loads(text) if form == "json" else text, whole)
+                self.assertLess(max(len(json.dumps(call)) for call in end.calls), 25_000)
+        full = lambda call: [{"type": "reply", "id": call["id"], "error": {"code": "exhausted", "message": "no room"}}]
+        end = self.run_code("result = 'x' * 50_000", full, max_message=10_000, max_kept=100_000)
+        self.assertIn("no room", end.error)
+        self.assertEqual(end.status, 1)
+
     def test_a_large_answer_travels_in_parts(self):
         value = self.value_of("result = [str(i) * 10 for i in range(50_000)]")
         self.assertEqual(value, [str(i) * 10 for i in range(50_000)])
