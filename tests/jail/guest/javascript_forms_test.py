@@ -1,4 +1,5 @@
 """What the JavaScript runner answers for values without a JSON form: iterables, accessors, promises, hostile objects."""
+import json
 import unittest
 
 from driver import GuestTest
@@ -133,6 +134,23 @@ class Promises(FormsTest):
         end = self.run_code("setTimeout(() => { result = [Promise.resolve(1)] }, 5)")
         self.assertEqual(end.value, ["Promise { 1 }"])
         self.assertIn("await Promise.all(list)", end.stderr)
+
+
+class Steps(FormsTest):
+    def test_a_step_keeps_what_an_answer_takes_and_tells_another_form(self):
+        def answer(call):
+            result = {"recorded": 0, "run": "r", "state": "new"} if call["name"] == "step_begin" else {}
+            return [{"type": "reply", "id": call["id"], "result": result}]
+
+        for code, text in (("[NaN, 10n]", '["NaN",10]'), ("new Map([['b', new Date(0)], [1, 2]])", '{"b":"1970-01-01T00:00:00.000Z","1":2}'),
+                           ("new Set([1])", "[1]"), ("({a: undefined, b: 1})", '{"b":1}')):
+            with self.subTest(code=code):
+                end = self.run_code(f"return await warder.workflow('w').step('s', () => {code})", answer)
+                self.assertEqual([call["arguments"].get("value") for call in end.calls if call["name"] == "step_end"], [text])
+                self.assertEqual((end.error, end.value), (None, json.loads(text)))
+                self.assertEqual(end.stderr, f"warder: step 's' returns its value in the form that JSON has for it: {text}\n")
+        for code in ("[1, 'a', null, {b: 1.5}]", "undefined"):
+            self.assertEqual(self.run_code(f"await warder.workflow('w').step('s', () => ({code}))", answer).stderr, "")
 
 
 class Sessions(FormsTest):

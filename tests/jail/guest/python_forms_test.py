@@ -1,4 +1,5 @@
 """What the Python runner answers for values without a JSON form: iterators, named tuples, rows, coroutines."""
+import json
 import unittest
 
 from driver import GuestTest
@@ -123,6 +124,34 @@ class Coroutines(FormsTest):
         self.assertEqual(end.stderr, "<execution>:1: RuntimeWarning: coroutine 'main' was never awaited\n")
         self.assertIn("RuntimeWarning: coroutine 'main' was never awaited", self.run_code(self.MAIN + "main()\n5").stderr)
         self.assertEqual(self.run_code(self.MAIN + "x = main()\nawait x\nx = None").stderr, "")
+
+
+class Steps(FormsTest):
+    def kept(self, code):
+        """The value of a step as the supervisor gets it, and the execution's end."""
+        def answer(call):
+            result = {"recorded": 0, "run": "r", "state": "new"} if call["name"] == "step_begin" else {}
+            return [{"type": "reply", "id": call["id"], "result": result}]
+
+        end = self.run_code(f"result = warder.workflow('w').step('s', lambda: {code})", answer)
+        values = [call["arguments"].get("value") for call in end.calls if call["name"] == "step_end"]
+        return values[0] if values else None, end
+
+    def test_a_step_keeps_what_an_answer_takes_and_tells_another_form(self):
+        for code, text in (("{2, 1}", "[1,2]"), ("date(2026, 1, 2)", '"2026-01-02"'), ("[float('nan')]", '["NaN"]'),
+                           ("(1,)", "[1]"), ("{1: 'a'}", '{"1":"a"}'), ("collections.namedtuple('P', 'x')(1)", '{"x":1}')):
+            with self.subTest(code=code):
+                value, end = self.kept(code)
+                self.assertEqual((value, end.error), (text, None))
+                self.assertEqual(end.value, json.loads(text))
+                self.assertEqual(end.stderr, f"warder: step 's' returns its value in the form that JSON has for it: {text}\n")
+        for code in ("[1, 'a', None, {'b': 1.5}]", "2**70", "None"):
+            self.assertEqual(self.kept(code)[1].stderr, "")
+
+    def test_a_value_that_no_answer_takes_is_an_error(self):
+        value, end = self.kept("[loop for loop in [[]] if not loop.append(loop)]")
+        self.assertIn("step 's' has run, but its value cannot be kept: it contains itself", end.error)
+        self.assertIsNone(value)
 
 
 class Preset(FormsTest):

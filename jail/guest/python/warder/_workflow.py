@@ -194,15 +194,13 @@ def _as_json(name, value):
     """The value as an answer would have it. Tells the agent if the value comes back from the step in another form."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        text = encode(plain(value, 2 * _MOST_VALUE)).decode()
-    try:
-        is_same = bool(json.loads(text) == value)
-    except Exception:  # the equality of an array is an array
-        is_same = False
-    if not is_same:
-        shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."
-        print(f"warder: step '{name}' returns its value in the form that JSON has for it: {shown}", file=sys.stderr)
+        if bool(json.loads(text) == value):
+            return text
+    except Exception:  # no JSON; or the equality of the agent's classes failed
+        pass
+    text = encode(plain(value, 2 * _MOST_VALUE)).decode()
+    shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."
+    print(f"warder: step '{name}' returns its value in the form that JSON has for it: {shown}", file=sys.stderr)
     return text
 
 
