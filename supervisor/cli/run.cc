@@ -57,11 +57,9 @@ void print_answer(const Json& answer) {
       if (line.is_string()) print_line(stderr, line.get<std::string>());
   }
   const auto traceback = text_member(answer, "traceback"), error = text_member(answer, "error");
-  if (!traceback.empty()) {
-    print_line(stderr, traceback);
-  } else if (!error.empty()) {
-    print_line(stderr, "warder run: " + error);
-  }
+  if (!traceback.empty()) print_line(stderr, traceback);
+  if (!error.empty() && traceback.find(error) == std::string::npos)  // with advice, or too long to be there twice
+    print_line(stderr, traceback.empty() ? "warder run: " + error : error);
   if (const auto remedy = text_member(answer, "remedy"); !remedy.empty()) print_line(stderr, "  " + remedy);
   if (const Json* clamped = present_member(answer, "clamped"); clamped && clamped->is_array())
     for (const auto& one : *clamped) print_line(stderr, "warder run: " + clamp_text(one));

@@ -54,6 +54,7 @@ void log_session_task(tenants::Tenant& tenant, const SessionLogEntry& task) {
   entry.output = task.report.out.text;
   if (!task.report.traceback.empty()) {
     entry.output += task.report.traceback;
+    if (task.report.traceback.find(task.report.error) == std::string::npos) entry.output += task.report.error;
   } else if (!task.report.message.empty()) {
     entry.output += task.report.message;
   }

@@ -251,6 +251,16 @@ Error: outer
     at <execution>:7:3
         go(() => [1].map(() => f({{}})))""")
 
+    def test_of_causes_without_an_own_line_the_first_is_shown(self):
+        library = ("(text) => { const first = new Error('nobody listens'); first.stack = 'Error: nobody listens\\n    at "
+                   "connect (/usr/lib/net.js:1:1)'; const second = new Error('pool', {cause: first}); second.stack = "
+                   "'Error: pool\\n    at send (/usr/lib/pool.js:1:1)'; throw new Error(text, {cause: second}) }")
+        end = self.run_code(f"const get = {library}\nget('it failed')")
+        self.assertRegex(end.traceback, r"\AError: it failed\n(    .*\n)+\[cause\]: Error: nobody listens\Z")
+        end = self.run_code(f"const get = {library}\nget('it failed: ' + 'a reason, '.repeat(10) + 'nobody listens')")
+        self.assertRegex(end.traceback, r"\AError\n(    .*\n)*    .*\Z")
+        self.assertNotIn("[cause]", end.traceback)
+
     def test_every_error_is_told(self):
         for code, error, words in (
                 ("x.y", "ReferenceError: x is not defined", "<execution>:1:1"),
@@ -269,11 +279,11 @@ Error: outer
                 ("throw {get message() { throw 1 }}", "Uncaught", ""),
                 ("const e = new Error('m'); Object.defineProperty(e, 'stack', {get() { throw 1 }}); throw e",
                  "Error: m", ""),
-                ("throw new Error('x'.repeat(1e7))", "Error: xxx", "left out")):
+                ("throw new Error('x'.repeat(1e7))", "Error: xxx", "Error\n    at <execution>:1:7")):
             with self.subTest(code=code):
                 end = self.run_code(code)
                 self.assertTrue(end.error.startswith(error), end.error)
-                self.assertLess(len(end.error) + len(end.traceback), 300_000)
+                self.assertLess(len(end.error) + len(end.traceback), 40_000)
                 self.assertIn(words, end.traceback)
                 self.assertNotIn("node:", end.traceback)
                 self.assertNotIn("runner.js", end.traceback)

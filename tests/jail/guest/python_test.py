@@ -363,6 +363,28 @@ KeyError: 'k'
         end = self.run_code("import mine\nmine.go('x')")
         self.assertIn(f'File "{self.workspace}/mine.py", line 2, in go\n    return int(x)\n', end.traceback)
 
+    def test_of_a_library_exceptions_the_last_one_is_shown_and_the_first_cause(self):
+        library = ("class Refused(Exception): pass\ndef connect():\n    raise OSError(5, 'nobody listens')\n"
+                   "def send():\n    try: connect()\n    except OSError as e: raise Refused('pool') from e\n"
+                   "def get(words):\n    try: send()\n    except Refused as e: raise ValueError(words) from e\n")
+        code = f"exec(compile({library!r}, '/usr/lib/library.py', 'exec'))\nget("
+        end = self.run_code(code + "'it failed')")
+        self.assertEqual(end.traceback, """\
+OSError: [Errno 5] nobody listens
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "<execution>", line 2, in <module>
+    get('it failed')
+ValueError: it failed
+""")
+        text = "it failed: " + 10 * "a reason, " + "[Errno 5] nobody listens"
+        end = self.run_code(code + "words)", context_vars={"words": text})
+        self.assertEqual(end.error, f"ValueError: {text}")
+        self.assertEqual(end.traceback, 'Traceback (most recent call last):\n  File "<execution>", line 2, in <module>\n'
+                                        "    get(words)\nValueError\n")
+
     def test_every_exception_is_told(self):
         for code, error, words in (
                 ("1/0", "ZeroDivisionError: division by zero", "1/0\n    ~^~"),
@@ -385,11 +407,12 @@ KeyError: 'k'
                 ("x = bytearray(1 << 62)", "MemoryError", ""),
                 ("import builtins\ndel builtins.len\n1/0", "ZeroDivisionError", ""),
                 ("import sys\nsys.stdout = sys.stderr = None\n1/0", "ZeroDivisionError", ""),
-                ("raise ValueError('x' * 10_000_000)", "ValueError: xxx", "left out")):
+                ("raise ValueError('x' * 10_000_000)", "ValueError: xxx", "\nValueError\n"),
+                ("def f(n): g(n)\ndef g(n): f(n)\nf(1)", "RecursionError", "left out")):
             with self.subTest(code=code):
                 end = self.run_code(code)
                 self.assertTrue(end.error.startswith(error), end.error)
-                self.assertLess(len(end.error) + len(end.traceback or ""), 300_000)
+                self.assertLess(len(end.error) + len(end.traceback or ""), 40_000)
                 self.assertIn(words, end.traceback or "")
                 self.assertEqual(end.status, 1)
 

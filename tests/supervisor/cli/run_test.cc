@@ -116,6 +116,14 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
     CHECK(run.err.rest() == "T\nE\n");
     CHECK(run.wait().status == 1);
   }
+  SECTION("a traceback, and an error that it does not have") {
+    Process run({"run", "--socket", daemon.path(), "-c", "1/0"});
+    Peer peer = daemon.accept();
+    peer.send(answered(peer.request()["id"],
+                       {{"success", false}, {"outcome", "error"}, {"error", "E: text (advice)"}, {"traceback", "T\nE"}}));
+    CHECK(run.err.rest() == "T\nE\nE: text (advice)\n");
+    CHECK(run.wait().status == 1);
+  }
   SECTION("--json and --receipt") {
     Process run({"run", "--socket", daemon.path(), "-c", "1", "--json", "--receipt"});
     Peer peer = daemon.accept();

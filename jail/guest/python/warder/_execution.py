@@ -235,7 +235,8 @@ class Execution:
         elif isinstance(error, MemoryError):  # numpy has its own subclass
             message["errno"] = errno.ENOMEM
         if posix.getpid() != self._pid:
-            print(message.get("traceback", message["error"]), file=sys.stderr)
+            trace, text = message.get("traceback", ""), message["error"]
+            print(trace if text in trace else trace + text, file=sys.stderr)
 
     def _advice(self, error):
         """The advice for an error, to append to its text."""

@@ -1,8 +1,13 @@
-"""An exception as text for the agent: only lines of the agent's files, with their text, and every chained exception."""
+"""An exception as text for the agent: only lines of the agent's files, with their text. Of chained exceptions it has those
+with such lines, and the first cause. A long text stands in `error` or in the traceback, not in both."""
 import traceback
 
 _FRAMES = 2000  # the innermost frames; a recursion may have a million
-_TEXT = 256 * 1024
+_CHAINED = 20  # exceptions of a chain that are shown
+_TEXT = 16 * 1024
+_SHORT = 80  # characters; a text of this length may stand twice
+_CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
+_CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
 
 
 def describe(error, roots):
@@ -25,15 +30,58 @@ def describe(error, roots):
             if not part.stack:
                 part.stack = None
         todo += [part.__cause__, part.__context__, *(part.exceptions or ())]
-    return headline(error), _shortened("".join(told.format()))
+    summary = headline(error)
+    return summary, _shortened(_chain(told, summary))
+
+
+def _chain(told, summary):
+    """The text of an exception, whose headline is `summary`, below those of its causes, as Python orders them."""
+    causes = []
+    part = told.__cause__ or told.__context__
+    while part is not None:
+        causes.append(part)
+        part = part.__cause__ or part.__context__
+    shown = [part for part in causes if part.stack or _is_syntax(part)][:_CHAINED]
+    if causes and not (causes[-1].stack or _is_syntax(causes[-1])) and str(causes[-1]) not in summary:
+        shown.append(causes[-1])
+    text = _one(told, _is_long(told))
+    below = told
+    for part in shown:
+        is_known = _is_long(part) and str(part) in summary
+        text = _one(part, is_known) + (_CONTEXT if below.__cause__ is None else _CAUSE) + text
+        below = part
+    return text
+
+
+def _one(part, is_known):
+    """The frames and text of one exception; only its name if the text `is_known`."""
+    if not is_known:
+        return "".join(part.format(chain=False))
+    frames = ["Traceback (most recent call last):\n", *part.stack.format()] if part.stack else []
+    return "".join(frames) + _name(part.exc_type) + "\n"
+
+
+def _is_syntax(part):
+    return hasattr(part, "lineno")  # the class has no other sign of it in every version
+
+
+def _is_long(part):
+    if part.exceptions or getattr(part, "__notes__", None) or _is_syntax(part):
+        return False
+    text = str(part)
+    return len(text) > _SHORT or "\n" in text
+
+
+def _name(kind):
+    """A class with its module's name, unless the module is obvious."""
+    if kind.__module__ in ("builtins", "__main__", "__mp_main__"):
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def headline(error):
-    """`ZeroDivisionError: division by zero`; the class has its module's name, unless the module is obvious."""
-    kind = type(error)
-    name = kind.__qualname__
-    if kind.__module__ not in ("builtins", "__main__", "__mp_main__"):
-        name = f"{kind.__module__}.{name}"
+    """`ZeroDivisionError: division by zero`."""
+    name = _name(type(error))
     try:
         if isinstance(error, SyntaxError) and error.lineno:
             where = "" if (error.filename or "<execution").startswith("<execution") else f"{error.filename}, "
