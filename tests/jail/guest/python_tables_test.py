@@ -62,6 +62,11 @@ class Frames(TablesTest):
                             "n": 2}]),
                             ("pd.DataFrame()", [])), _FRAME)
 
+    def test_a_table_without_rows_keeps_its_columns(self):
+        self.check((("df[df.n > 9]", {"rows": 0, "columns": ["city", "n"], "records": []}),
+                    ("[pd.DataFrame(columns=['x', 'x'])]", [{"rows": 0, "columns": ["x", "x.1"], "records": []}]),
+                    ("df.n[df.n > 9]", [])), _FRAME)
+
     def test_a_period_is_its_text(self):
         months = "p = pd.period_range('2026-01', periods=2, freq='M')\n"
         self.check((("pd.DataFrame({'x': [1, 2]}, index=p)", [{"index": "2026-01", "x": 1}, {"index": "2026-02",
