@@ -123,7 +123,52 @@ bool misses_index(std::string_view text) {
   return false;
 }
 
+// Whether a line is a statement of Python and no command.
+bool is_python(std::string_view line) {
+  if (line.starts_with("def ") || line.starts_with("class ") || line.starts_with("print(") ||
+      line.starts_with("from ") || line.starts_with("async def "))
+    return line.find('(') != line.npos || line.find(" import ") != line.npos || line.ends_with(':');
+  if (line.starts_with("if __name__")) return true;
+  if (!line.starts_with("import ")) return false;
+  return line.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_., ") == line.npos;
+}
+
+bool is_javascript(std::string_view line) {
+  if (line.starts_with("const ") || line.starts_with("let ") || line.starts_with("var "))
+    return line.find(" = ") != line.npos;  // `let x=5` is bash
+  return line.starts_with("console.log(") || line.starts_with("await ") || line.starts_with("async function ") ||
+         (line.starts_with("function ") && line.find('(') != line.npos && line.ends_with('{') &&
+          line.find("()") == line.npos) ||
+         (line.starts_with("import ") && line.find(" from ") != line.npos);
+}
+
 }  // namespace
+
+std::string shell_language_advice(std::string_view text, std::string_view code) {
+  constexpr std::string_view kOfOtherLanguages[] = {
+      "command not found",        ": not found", "syntax error", "unexpected token", "unable to open X server",
+      "missing an image filename"};
+  constexpr std::string_view kTypographic[] = {"\xe2\x80\x9c", "\xe2\x80\x9d", "\xe2\x80\x93",
+                                               "\xe2\x80\x94"};  // double quotes, dashes
+  // The next lines may be a text for this program.
+  constexpr std::string_view kTakesText[] = {"<<", "python", "node", " -c ", " -e "};
+  constexpr size_t kMaxLines = 400;
+  if (has_one_of(text, kOfOtherLanguages)) {
+    std::string_view rest = code;
+    for (size_t i = 0; i < kMaxLines && !rest.empty(); i++) {
+      std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      line = line.substr(0, line.find_last_not_of(" \t;") + 1);
+      if (has_one_of(line, kTakesText)) break;
+      if (is_python(line)) return "this looks like Python: call execute_code with language=\"python\"";
+      if (is_javascript(line)) return "this looks like JavaScript: call execute_code with language=\"javascript\"";
+    }
+  }
+  // Bash and most commands repeat the word at which they failed.
+  if (has_one_of(text, kTypographic) && has_one_of(code, kTypographic))
+    return "the code has typographic quotes or dashes: write plain \" and -";
+  return {};
+}
 
 std::string network_advice(std::string_view text, Network network) {
   const bool is_installing = has_one_of(text, kOfInstallers) || misses_index(text);

@@ -18,6 +18,10 @@ std::string network_advice(std::string_view text, Network network);
 // Call this only where no cgroup counts shared memory (policies/uncounted_memory.h).
 std::string shared_memory_advice(std::string_view text, std::string_view code);
 
+// A sentence if a shell program failed at words that are Python or JavaScript, or at typographic characters, else
+// empty. `text`: what it printed on stderr.
+std::string shell_language_advice(std::string_view text, std::string_view code);
+
 // The call that probably ended the program: the first call of the rules that kill (policies/seccomp/) that the code
 // names. If the code names no call of these rules: a list of the calls. The kernel ends the process and writes the
 // number of the call to its log only.

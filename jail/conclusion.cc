@@ -29,6 +29,8 @@ void advise(Report& report, const EndedProgram& program) {
   if (chose_status || (failed && request.spec.language == Language::shell))
     words += "\n" + program.out.last(kAdvisedOn);
   std::string advice = network_advice(words, request.spec.listens ? Network::by_proxy : Network::none);
+  if (advice.empty() && failed && request.spec.language == Language::shell)
+    advice = shell_language_advice(program.err.last(kAdvisedOn), request.code);
   if (advice.empty() && !program.has_cgroup) advice = shared_memory_advice(words, request.code);
   if (!advice.empty()) report.message += (report.message.empty() ? "" : "; ") + advice;
 }

@@ -106,6 +106,24 @@ std::optional<RecentCode::Code> RecentCode::find(const std::string& tenant, cons
   return Code{program->second.language, run->second.hash.substr(0, run->second.hash.find(' ')), program->second.text};
 }
 
+std::vector<RecentCode::EarlierCode> RecentCode::earlier(const std::string& tenant, const std::string& execution,
+                                                         size_t most_bytes) const {
+  std::vector<EarlierCode> found;
+  const auto own = tenants_.find(tenant);
+  if (own == tenants_.end()) return found;
+  const std::deque<std::string>& order = own->second.order;
+  std::set<const std::string*> seen;
+  size_t bytes = 0;
+  for (auto at = std::find(order.rbegin(), order.rend(), execution); at != order.rend(); ++at) {
+    if (*at == execution) continue;
+    const auto code = find(tenant, *at);
+    if (!code || !code->text || !seen.insert(code->text.get()).second) continue;
+    if (bytes += code->text->size(); bytes > most_bytes) break;
+    found.push_back({*at, code->language, code->text});
+  }
+  return found;
+}
+
 std::vector<ProgramUse> RecentCode::programs(std::string_view account, uint64_t least, size_t most) const {
   std::vector<ProgramUse> all;
   for (const auto& [tenant, own] : tenants_) {

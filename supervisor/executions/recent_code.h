@@ -75,6 +75,14 @@ class RecentCode {
   // nullopt: the execution is not known. Another tenant's execution never is.
   std::optional<Code> find(const std::string& tenant, const std::string& execution) const;
 
+  // EarlierCode: the code of an execution that began before another one of its tenant.
+  struct EarlierCode {
+    std::string execution, language;
+    std::shared_ptr<const std::string> text;  // never nullptr
+  };
+  // The newest first, each text once; together at most `most_bytes`.
+  std::vector<EarlierCode> earlier(const std::string& tenant, const std::string& execution, size_t most_bytes) const;
+
   // Programs that ran at least `least` times, the most often used first, at most `most`; of an account with its named
   // workspaces, or of all (empty).
   std::vector<ProgramUse> programs(std::string_view account, uint64_t least, size_t most) const;

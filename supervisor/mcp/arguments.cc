@@ -222,7 +222,7 @@ size_t take_as_meant(const Json& schema, const Spellings& spellings, Json& argum
   return bytes;
 }
 
-std::optional<std::string> find_problems(const Json& schema, const Json& arguments) {
+std::optional<std::string> find_problems(const Json& schema, const Json& arguments, const Spellings& spellings) {
   std::vector<std::string> problems;
   auto add = [&](std::string_view name, std::string_view problem) {
     problems.push_back(fmt::format("argument '{}': {}", printable(name, 60), problem));
@@ -239,6 +239,9 @@ std::optional<std::string> find_problems(const Json& schema, const Json& argumen
       }
     }
   }
+  static const Spellings::mapped_type kNoNames;
+  const auto names = spellings.find("");
+  const auto& wrong_names = names == spellings.end() ? kNoNames : names->second;
   const auto extra = schema.find("additionalProperties");
   const bool closed = found != schema.end() && (extra == schema.end() || *extra == false);
   for (const auto& [name, value] : arguments.items()) {
@@ -248,7 +251,14 @@ std::optional<std::string> find_problems(const Json& schema, const Json& argumen
       if (!closed) continue;
       std::vector<std::string_view> known;
       for (auto it = properties.begin(); it != properties.end(); ++it) known.push_back(it.key());
-      const std::string_view nearest = nearest_name(name, known);
+      std::string_view nearest = nearest_name(name, known);
+      if (const auto wrong = wrong_names.find(name); wrong != wrong_names.end()) {
+        nearest = wrong->second;
+        if (!properties.contains(nearest)) {
+          add(name, fmt::format("unknown; {}", nearest));
+          continue;
+        }
+      }
       add(name, known.empty() ? std::string("unknown; this tool takes no arguments")
                 : nearest.empty()
                     ? fmt::format("unknown; this tool takes {}", fmt::join(known, ", "))
@@ -266,7 +276,7 @@ CheckedArguments check_arguments(const Json& schema, const Spellings& spellings,
   drop_host_arguments(schema, arguments);
   drop_absent(schema, arguments);
   checked.bytes = take_as_meant(schema, spellings, arguments);
-  checked.problems = find_problems(schema, arguments);
+  checked.problems = find_problems(schema, arguments, spellings);
   return checked;
 }
 

@@ -15,18 +15,20 @@
 
 namespace mcp {
 
-// The problems, in words for the model, one line for each argument; nullopt when there is no problem. Every missing
-// argument is named. Other problems are added while fewer than five are listed.
-//   "argument 'memory_mb': 9000 is above the maximum of 4096"
-//   "argument 'timeout': unknown; did you mean timeout_seconds? This tool takes code, timeout_seconds"
-std::optional<std::string> find_problems(const Json& schema, const Json& arguments);
-
 // Removes optional arguments that are null: many clients send null for an argument that they leave out. A null that
 // the schema allows stays. The null of a required argument stays, too, and find_problems() then reports it.
 void drop_absent(const Json& schema, Json& arguments);
 
 // Other words for the values of an argument's enum: {"language": {"py": "python"}}. Words are in lower case.
+// The entry "" has wrong names of arguments, each with the right name, or with a sentence that says what to do instead:
+// {"": {"params": "context_vars"}}. These names are refused with it, not accepted.
 using Spellings = std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>>;
+
+// The problems, in words for the model, one line for each argument; nullopt when there is no problem. Every missing
+// argument is named. Other problems are added while fewer than five are listed.
+//   "argument 'memory_mb': 9000 is above the maximum of 4096"
+//   "argument 'timeout': unknown; did you mean timeout_seconds? This tool takes code, timeout_seconds"
+std::optional<std::string> find_problems(const Json& schema, const Json& arguments, const Spellings& spellings = {});
 
 // Converts values with a certain meaning: a number, a boolean, an object or a list that came as its JSON text ("30"),
 // and a value of an enum that came in other capitals or by another word. Other values do not change.

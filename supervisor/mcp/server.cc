@@ -379,6 +379,8 @@ RpcError Server::unknown_tool(const std::shared_ptr<ConnectionUser>& user, const
   const std::string_view nearest = nearest_tool_(name, offered);
   if (nearest.empty()) return error;
   error.message += fmt::format("; the nearest is {}", nearest);
+  if (nearest == "call_tool" && name.find("__") != std::string::npos)  // a tool of an upstream server
+    error.message += fmt::format(R"(: call it with {{"name": "{}", "arguments": {{...}}}})", printable(name, 128));
   error.data = {{"nearest", nearest}};
   return error;
 }

@@ -9,6 +9,7 @@
 #include "supervisor/calls/upstream_call.h"
 #include "supervisor/executions/context_ledger.h"
 #include "supervisor/executions/session_log.h"
+#include "supervisor/runs/answer_advice.h"
 #include "supervisor/runs/execute_request.h"
 #include "supervisor/runs/image_files.h"
 #include "supervisor/runs/proposal_conclusion.h"
@@ -45,6 +46,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::run(Json arguments) {
   if (const auto given = arguments.find("context_vars"); given != arguments.end()) *variables = std::move(*given);
   CO_CHECKED(check_session_arguments(arguments));
   clamped_ = std::move(asked.clamped);
+  code_notes_ = std::move(asked.notes);
   jail::Request request = std::move(asked.jail);
   announce(request);
   if (only_ends_session(request, arguments)) {
@@ -256,6 +258,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   answer.report = &report;
   answer.form = form_;
   answer.clamped = clamped_;
+  answer.notes = code_notes_;
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
   if (std::string told = calls::told_of_calls(caller_.calls, caller_.policy->calls.per_execution); !told.empty())
     answer.notes.push_back(std::move(told) + ": ask for more data in one call, or continue in another execution");
@@ -276,6 +279,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
     log_session(report, answer);
   }
   if (form_ == AnswerForm::branch) hold_to_share(report, answer);
+  add_advice(report, answer);
   succeeded_ = report.outcome == jail::Outcome::ok;
   mcp::ToolResult result = make_answer(answer);
   const journal::Ledger ledger = ledger_of(result, effects.read_tokens);
@@ -396,6 +400,24 @@ Task<> CodeExecution::take_proposal(executions::WorkspaceEffects& effects, jail:
   auto told = co_await conclude_proposal(environment_.proposals, caller_, std::move(*effects.proposal), report.outcome,
                                          diff_bytes);
   answer.proposal = std::move(told);
+}
+
+void CodeExecution::add_advice(jail::Report& report, ExecuteAnswer& answer) const {
+  const std::string tenant = caller_.tenant->name(), id = recording_.id();
+  const AdvisedExecution execution{tenant, id, session_.name, language_};
+  if (report.outcome == jail::Outcome::error || report.outcome == jail::Outcome::exit) {
+    const std::string advice = earlier_name_advice(environment_.recent_code, execution, report);
+    if (!advice.empty()) report.message += (report.message.empty() ? "" : "; ") + advice;
+    if (!advice.empty() || language_ != jail::Language::shell) return;
+  }
+  const auto code = environment_.recent_code.find(tenant, id);
+  if (!code || !code->text) return;
+  if (answer.result.empty())
+    if (std::string note = null_result_advice(*code->text, language_, report); !note.empty())
+      answer.notes.push_back(std::move(note));
+  if (language_ != jail::Language::shell) return;
+  if (std::string note = earlier_export_advice(environment_.recent_code, execution, *code->text); !note.empty())
+    answer.notes.push_back(std::move(note));
 }
 
 void CodeExecution::log_session(const jail::Report& report, const ExecuteAnswer& answer) const {

@@ -62,6 +62,7 @@ class CodeExecution {
   void hold_to_share(jail::Report& report, ExecuteAnswer& answer);
   void take_effects(const executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
   Task<> take_proposal(executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
+  void add_advice(jail::Report& report, ExecuteAnswer& answer) const;
   void log_session(const jail::Report& report, const ExecuteAnswer& answer) const;
   journal::Ledger ledger_of(const mcp::ToolResult& result, uint64_t read_tokens) const;
   Task<Result<std::string>> write_json(Json value) const;
@@ -70,6 +71,7 @@ class CodeExecution {
   calls::GuestCaller caller_;
   executions::ExecutionRecording& recording_;
   std::vector<policies::Clamp> clamped_;
+  std::vector<std::string> code_notes_;  // ExecuteRequest::notes
   jail::Language language_ = jail::Language::python;
   ProgramRan ran_ = ProgramRan::no;
   AnswerForm form_ = AnswerForm::call;

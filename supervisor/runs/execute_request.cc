@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "supervisor/executions/jail_spec.h"
+#include "supervisor/executions/sent_code.h"
 #include "supervisor/tenants/requester.h"
 
 namespace runs {
@@ -33,13 +34,19 @@ Result<jail::WorkspaceAccess> workspace_access(const policies::Policy& policy, c
 }  // namespace
 
 Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const policies::Policy& policy, Json& arguments) {
-  const auto language = jail::find_language(arguments.value("language", "python"));
+  auto language = jail::find_language(arguments.value("language", "python"));
   if (!language)
     return fail(Code::invalid, "language: not python, javascript, typescript or shell", "name one of these",
                 "languages");
   if (!policy.allows_language(jail::language_name(*language)))
     return fail(Code::denied, fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(*language)),
                 "use an allowed language, or ask the administrator to add it to `languages`", "languages");
+  TRY(executions::SentCode sent,
+      executions::read_sent_code(std::move(arguments["code"].get_ref<std::string&>()), *language));
+  // A session stays with its language.
+  if (sent.is_typescript && !arguments.contains("session") &&
+      policy.allows_language(jail::language_name(jail::Language::typescript)))
+    language = jail::Language::typescript;
   policies::LimitRequest asked;
   if (arguments.contains("timeout_seconds"))
     asked.wall = std::chrono::milliseconds(static_cast<int64_t>(arguments["timeout_seconds"].get<double>() * 1000));
@@ -49,7 +56,8 @@ Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const polic
   policies::Limits limits;
   std::tie(limits, request.clamped) = policies::resolve(policy.limits, asked);
   jail::Request& jail = request.jail;
-  jail.code = std::move(arguments["code"].get_ref<std::string&>());
+  jail.code = std::move(sent.code);
+  request.notes = std::move(sent.notes);
   jail.spec = executions::make_spec(policy, *language, limits);
   jail.tenant = tenant.name();
   jail.pool = policy.pool;

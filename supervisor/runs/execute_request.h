@@ -16,6 +16,7 @@ namespace runs {
 struct ExecuteRequest {
   jail::Request jail;
   std::vector<policies::Clamp> clamped;  // limits that were asked for and are more than the policy allows
+  std::vector<std::string> notes;        // what was left out of the code (executions/sent_code.h)
 };
 // Takes the code out of `arguments`. `tenant` must outlive the request, which borrows its workspace.
 Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const policies::Policy& policy, Json& arguments);

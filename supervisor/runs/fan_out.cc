@@ -364,6 +364,7 @@ mcp::ToolResult FanOut::answer() {
   if (turn_) last["session"] = turn_->tell();
   if (!shared_.is_null()) last["shared"] = shared_;
   if (!asked_.clamped.empty()) last["clamped"] = clamped_json(asked_.clamped);
+  if (!asked_.notes.empty()) last["notes"] = asked_.notes;
   std::get<mcp::Text>(whole.content.front()).text =
       fmt::format(R"({{"success":{},"results":[{}],{})", success, results, dump_json(last).substr(1));
   whole.is_error = failed.size() == ended_.size();

@@ -28,7 +28,9 @@ else:
     try:
         compile(source, "skill", "exec", dont_inherit=True)
     except SyntaxError as e:
-        result = {"line": e.lineno, "message": e.msg, "text": (e.text or "").strip()}
+        words = ("const ", "let ", "function ", "=>", "module.exports", "exports.", "require(")
+        other = '; for JavaScript call it with language="javascript"' if any(map(source.__contains__, words)) else ""
+        result = {"line": e.lineno, "message": e.msg + other, "text": (e.text or "").strip()}
     except (ValueError, RecursionError, MemoryError, OverflowError) as e:
         result = {"message": str(e) or type(e).__name__}
 )";
@@ -41,7 +43,9 @@ try {
   return {};
 } catch (e) {
   const [first, text] = String(e.stack).split('\n');
-  const hint = /'export'|import statement/.test(e.message) ? '; use require() and module.exports' : '';
+  const isPython = /^[ \t]*(?:def \w+\(|class \w+[:(]|from \w+ import |import \w+$|print\()/m.test(context_vars.code);
+  const hint = /'export'|import statement/.test(e.message) && !isPython ? '; use require() and module.exports'
+    : isPython ? '; for Python call it with language="python"' : '';
   return {line: Number(/^skill:(\d+)/.exec(first)?.[1]), message: e.message + hint, text: text?.trim()};
 }
 )";

@@ -130,6 +130,12 @@ std::string_view nearest_tool(std::string_view name, const std::vector<std::stri
   if (name.size() > kMaxName) return {};
   const std::string asked = squeezed(without_server(name));
   if (asked.empty()) return {};
+  // server__tool is the name by which call_tool knows a tool of a server.
+  const size_t between = name.find("__");
+  if (between != name.npos && between > 0 && !name.starts_with("mcp__") && !name.starts_with("warder__")) {
+    const auto call_tool = std::find(offered.begin(), offered.end(), "call_tool");
+    if (call_tool != offered.end()) return *call_tool;
+  }
   for (const auto& [other, tool] : kOtherNames) {
     if (asked == other && std::find(offered.begin(), offered.end(), tool) != offered.end())
       return *std::find(offered.begin(), offered.end(), tool);

@@ -2,7 +2,7 @@
 // own.
 'use strict';
 const process = require('process');
-const {absentPackage, layerWith} = require('./imports.js');
+const {absentPackage, adviseOnName, layerWith} = require('./imports.js');
 const {BY_PROXY, hasProxy} = require('./proxy.js');
 const {hasParser} = require('./syntax.js');
 
@@ -14,6 +14,9 @@ const SHELL = /^[ \t]*(?:#!\/.*sh\b|\$ |(?:ls|cd|cat|echo|grep|curl|npm|npx|pip|
 const TYPES = /^[ \t]*(?:export )?(?:interface|enum|namespace|abstract class|declare|type \w+(?:<[^>]*>)? ?=)|[\w)\]}?]\s*:\s*(?:string|number|boolean|any|unknown|void|never|Record<|Array<|Promise<|Map<|Set<|[A-Z]\w*(?:\[\])?\s*[=,;)])| as (?:const|any|unknown|string|number|[A-Z]\w*)|\w<\w+(?:\[\])?>\(|\bsatisfies [A-Z]|\bimport type\b|!\.\w/m;
 const NETWORK = ['ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'ENETDOWN', 'EHOSTUNREACH'];
 const NO_NETWORK = "this jail has no network: search_tools finds upstream tools, which reach other machines";
+
+const TYPOGRAPHIC = /[\u2018\u2019\u201c\u201d\u2013\u2014\u2212\u2026×÷≤≥≠]/;
+const FENCE = /^[ \t]*(?:```|~~~)/m;
 
 function looksLikeTypeScript(code) {
   return TYPES.test(code);
@@ -35,6 +38,8 @@ function aboutName(name, code, unbound) {
     return `this is Node.js ${process.version}: use fs.readFile, fs.writeFile, process.env, require("child_process")`;
   if (BROWSER.includes(name)) return `this is Node.js ${process.version}, not a browser`;
   if (name === 'prompt' || name === 'confirm') return 'no person can be asked here: give values in context_vars';
+  const tool = adviseOnName(name);
+  if (tool) return tool;
   const near = unbound.find((it) => it.split(/[^\p{ID_Continue}$]/u).includes(name));
   if (near !== undefined) return inDictionary(near);
   return '';
@@ -52,8 +57,11 @@ function inPython() {
   return 'this looks like Python: give language="python"';
 }
 
-function aboutSyntax({code, language, missing, unbound}) {
+function aboutSyntax({code, language, missing, unbound}, message) {
   if (missing !== undefined) return missing;
+  const [typographic] = /Invalid or unexpected token|[Ii]nvalid character|Unexpected character/.test(message) && TYPOGRAPHIC.exec(code) || [];
+  if (typographic) return `the code has ${typographic}: write plain quotes and signs`;
+  if (FENCE.test(code)) return 'leave out the fences of Markdown and the text around the program';
   if (PYTHON.test(code)) return inPython();
   if (SHELL.test(code)) return inShell();
   const hidden = unbound?.find((name) => code.includes(name));
@@ -88,7 +96,7 @@ function advise(error, about) {
   if (!(error instanceof Error)) return '';
   try {
     if (error instanceof SyntaxError && !/<execution[^>]*>:\d+:\d+/.test(error.stack)) {
-      const advice = aboutSyntax(about);
+      const advice = aboutSyntax(about, error.message);
       if (advice) return advice;
     }
     if (error instanceof SyntaxError) return aboutModuleWords(error);

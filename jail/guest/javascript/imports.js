@@ -68,6 +68,11 @@ function absentPackage(name) {
     `url, zlib, ...)${installed}, files of the workspace, servers/NAME and skills/NAME`;
 }
 
+// Advice for a name that is not defined; or an empty text.
+function adviseOnName(name) {
+  return ask !== undefined && name.includes('__') ? require('./servers.js').adviseOnName(name, ask) : '';
+}
+
 // A package layer of this machine that has the package, and that the tenant's policy does not name; or null.
 function layerWith(request) {
   const name = request.split('/', request.startsWith('@') ? 2 : 1).join('/');
@@ -183,4 +188,4 @@ function namespaceOf(exports) {
   return names;
 }
 
-module.exports = {absentPackage, findModules, layerWith, Modules, OURS};
+module.exports = {absentPackage, adviseOnName, findModules, layerWith, Modules, OURS};

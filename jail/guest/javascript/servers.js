@@ -10,6 +10,7 @@ const {listed, nearest} = require('./words.js');
 
 const FOLDER = '/servers';
 const REQUEST = /^\/?servers\/?([^/]*)\/?(.*)$/;
+const FILE_ENDING = /\.[mc]?[jt]s$/; // `./servers/mail/send.ts` is a usual way to write it
 const ASKED = /^(?:\w+\/)?\w+\.js$/;
 const ABSENT = ['not_found', 'not_available', 'gone'];
 
@@ -24,7 +25,7 @@ function spelt(name) {
 // first.
 function resolve(request, workspace, channel, usual) {
   ask = (name, args) => channel.callSync(name, args);
-  const [, server, tool] = REQUEST.exec(request);
+  const [, server, tool] = REQUEST.exec(request.replace(FILE_ENDING, ''));
   const isOwn = !request.startsWith('/') && fs.existsSync(path.join(workspace, 'servers'));
   const places = isOwn ? [path.join(workspace, request)] : [];
   for (const place of [...places, path.join('/', request), path.join(FOLDER, spelt(server), spelt(tool))]) {
@@ -114,4 +115,14 @@ function importedFrom(code, words) {
   return undefined;
 }
 
-module.exports = {adviseOnFunction, resolve};
+// Advice if `name`, which is not defined, is a tool as other tools write it, server__tool; or an empty text.
+function adviseOnName(name, call) {
+  ask = call;
+  const [, server, tool] = /^([A-Za-z0-9]\w*?)__(\w+)$/.exec(name) ?? [];
+  if (server === undefined) return '';
+  const there = askNearest(server, tool);
+  if (there.server === null || spelt(there.server).toLowerCase() !== server.toLowerCase()) return '';
+  return `tools are functions of their server: const {${tool}} = require('servers/${server}'); or await callMCPTool('${name}', {...})`;
+}
+
+module.exports = {adviseOnFunction, adviseOnName, resolve};

@@ -5,6 +5,7 @@
 const fs = require('fs');
 const path = require('path');
 const {addSource, hasSource} = require('./sources.js');
+const {nearest} = require('./words.js');
 
 const FOLDER = '/skills';
 const NAME = /^\/?skills\/([A-Za-z0-9_-]+)(?:\.js)?$/;
@@ -29,13 +30,21 @@ function resolve(request, workspace, channel, usual) {
     skill = channel.callSync('load_skill', {name});
   } catch (e) {
     if (e.code !== 'not_found') throw e;
-    const told = new Error(`there is no skill '${name}'; list_skills() lists all skills`);
-    throw Object.assign(told, {code: 'MODULE_NOT_FOUND'});
+    const told = new Error(`there is no skill '${name}'${meant(name, channel)}; list_skills() lists all skills`);
+    throw Object.assign(told, {code: 'MODULE_NOT_FOUND', isTold: true});
   }
   const {language} = skill.metadata;
   if (language !== 'javascript') throw new Error(`the skill '${name}' is ${language}, and cannot be required here`);
   addSource(file, skill.code);
   return file;
+}
+
+function meant(name, channel) {
+  try {
+    return nearest(name, channel.callSync('list_skills', {}).skills.map((it) => it.name));
+  } catch (e) { // advice only, so it may fail
+    return '';
+  }
 }
 
 // The skill of a file directly below /skills: {name, language}; undefined for any other path.

@@ -11,7 +11,6 @@ const {makeFiles, makeTools, utils} = require('./helpers.js');
 const {findModules, Modules} = require('./imports.js');
 const {countReads} = require('./reads.js');
 const {looksLikeTypeScript} = require('./advice.js');
-const {withoutFences} = require('./fences.js');
 const {makeProgram} = require('./program.js');
 
 const WORKSPACE = '/workspace';
@@ -81,8 +80,8 @@ class Stage {
   // names of the session's constants; undefined: there is no session.
   compile(order, names, hooks, about, {file = FILE, constants} = {}) {
     const isSession = constants !== undefined;
-    const {code, language} = withoutFences(order.code);
-    const isTyped = TYPESCRIPT.includes(order.language) || TYPESCRIPT.includes(language);
+    const code = order.code.replace(/^(\s*)#!/, '$1//');
+    const isTyped = TYPESCRIPT.includes(order.language);
     const source = isTyped ? untyped(code, file, about) : {text: code};
     let program = makeProgram(source.text, {constants, optional: source.optional});
     let lineOf = source.lineOf;

@@ -3,6 +3,7 @@
 #include "supervisor/base/base64.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 
@@ -29,6 +30,13 @@ Result<WriteArguments> read_write_arguments(tenants::Tenant& tenant, Json& argum
   TRY(std::string encoding, in.one_of("encoding", {"utf-8", "base64"}, "utf-8"));
   TRY(std::string mode, in.one_of("mode", {"replace", "append", "create"}, "replace"));
   CHECKED(in.done());
+  if (to_write.filename.ends_with('/'))
+    return fail(Code::invalid,
+                "filename: '" + printable(to_write.filename, 256) + "' names a folder, and files only are written",
+                "name a file; the folders of its path are made with it", "workspace");
+  if (to_write.filename.find('\\') != std::string::npos)
+    return fail(Code::invalid, "filename: '" + printable(to_write.filename, 256) + "' has a backslash",
+                "write folders with /: data/x.csv", "workspace");
   TRY(to_write.path, workspace_path(tenant, to_write.filename));
   to_write.filename = to_write.path.text();
   to_write.bytes = std::move(arguments["content"].get_ref<std::string&>());

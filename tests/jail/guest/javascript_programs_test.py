@@ -117,10 +117,9 @@ class Imports(JavaScriptTest):
 
 
 class Mistakes(JavaScriptTest):
-    def test_the_fences_of_markdown_are_taken_off(self):
-        self.check_values(("```js\n1 + 1\n```", 2), ("```javascript\nconst x = 1\nx\n```\n", 1), ("```\n'plain'\n```", "plain"),
-                          ("\n```ts\nconst x: number = 5\nx\n```", 5))
-        self.assertIn("<execution>:2", self.run_code("```js\nnull.x\n```").traceback)
+    def test_typographic_characters_and_fences_are_told(self):
+        self.check_errors(("const s = \u201ca\u201d", "write plain quotes"), ("x = 1 \u00d7 2", "write plain quotes"),
+                          ("const x = (\n```js\n1\n```", "leave out the fences"))
 
     def test_typescript_that_is_called_javascript_runs(self):
         self.check_values(("interface A { x: number }\nconst a: A = {x: 1}\na.x", 1),

@@ -72,7 +72,7 @@ class Answers(Case):
 
     def test_a_return_answers_the_order_that_it_ends(self):
         self.assertEqual(self.ask("result = 1\nx = 2")["value"], 1)
-        self.assertEqual(self.ask("```python\nif x == 2:\n    return x\n```")["value"], 2)
+        self.assertEqual(self.ask("    if x == 2:\n        return x")["value"], 2)
         self.assertNotIn("value", self.ask("if x == 3: return x"))
         self.assertEqual(self.ask("[true, result]")["value"], [True, 1])
 

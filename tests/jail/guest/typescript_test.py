@@ -67,9 +67,9 @@ class Programs(TypeScriptTest):
     def test_what_the_language_is_not_is_told(self):
         self.assertIn('language="python"', self.run_code("def f(x):\n    return x").error)
 
-    def test_fences_pictures_and_context_vars(self):
+    def test_pictures_and_context_vars(self):
         png = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"x" * 20).decode()
-        self.assertEqual(self.value_of("```typescript\nconst x: number = n\nx\n```", context_vars={"n": 3}), 3)
+        self.assertEqual(self.value_of("const x: number = n\nx", context_vars={"n": 3}), 3)
         self.assertEqual(self.run_code(f"const p: Buffer = Buffer.from('{png}', 'base64')\np").images,
                          [{"mime": "image/png", "data": png}])
 

@@ -78,14 +78,19 @@ def get_tool_definition(tool_name, **filters):
     return call("get_tool_definition", tool_name=tool_name, **filters)
 
 
-def call_tool(name, /, **arguments):
+def call_tool(name, input=None, /, **arguments):
     """Calls a tool of another server, "server__tool", and returns the tool's answer; a failure raises CallError.
 
+    The arguments are keywords, or one dict: call_tool("mail__send", {"to": "ada"}).
     If an argument's name is a keyword of Python, add a _ behind it, as signatures show it: from_="x".
     """
     from keyword import iskeyword
     arguments = {key[:-1] if key[-1:] == "_" and iskeyword(key[:-1]) else key: value
                  for key, value in arguments.items()}
+    if input is not None:
+        if not isinstance(input, dict):
+            raise TypeError(f"call_tool() takes the arguments as keywords or as one dict, not as {type(input).__name__}")
+        arguments = {**input, **arguments}
     return _tool({"name": name, "arguments": arguments})
 
 

@@ -10,7 +10,7 @@ _INSTEAD = {
     "bs4": "html.parser and xml.etree", "lxml": "xml.etree", "yaml": "json", "toml": "tomllib",
     "dateutil": "datetime", "pytz": "zoneinfo", "matplotlib": "an SVG or a table as text",
     "seaborn": "an SVG or a table as text", "plotly": "an SVG or a table as text", "tabulate": "str.ljust and print",
-    "simplejson": "json", "ujson": "json", "orjson": "json", "regex": "re", "pytest": "unittest", "nose": "unittest"}
+    "psutil": "os, resource and shutil", "simplejson": "json", "ujson": "json", "orjson": "json", "regex": "re", "pytest": "unittest", "nose": "unittest"}
 _NETWORK = ("requests", "httpx", "aiohttp", "urllib3", "boto3", "openai", "anthropic", "selenium", "playwright",
             "slack_sdk", "github", "googleapiclient", "psycopg2", "pymysql", "pymongo", "redis", "websocket",
             "websockets", "paramiko")
@@ -46,6 +46,9 @@ def of(error, code, workspace):
         return "no person can type here: give values in context_vars"
     if isinstance(error, AttributeError):
         return _of_attribute(error)
+    if isinstance(error, TypeError) and "can't be used in 'await' expression" in str(error):
+        return ("leave out `await`: this value is not awaitable, and functions of servers and warder.call_tool return their "
+                "value themselves")
     if isinstance(error, TypeError):
         return _of_call(error)
     if isinstance(error, OSError):
@@ -60,14 +63,14 @@ def _of_syntax(error, code):
         return ""
     lines = [line.strip() for line in code.split("\n")]
     full = [line for line in lines if line and not line.startswith(("#", "//", "```", "~~~"))]
+    if _is_nested_quote(error, lines):
+        return (f"inside {{}} of an f-string, Python {sys.version_info[0]}.{sys.version_info[1]} does not take the quotes that "
+                "are around it: use the other kind, or put the value into a variable first")
     for line in lines:
         if line.startswith(('"""', "'''")) or line.endswith(('"""', "'''")):
             break  # the next lines may be inside a text
-        if line.startswith(("```", "~~~")) and line.strip("`~").strip():
-            word = line.strip("`~").strip().split()[0].lower()
-            if word in ("js", "javascript", "ts", "typescript", "jsx", "tsx", "bash", "sh", "shell", "zsh", "console"):
-                return f"this is {word}: " + _USE.format("shell" if word in ("bash", "sh", "shell", "zsh", "console")
-                                                         else "javascript")
+        if line.startswith(("```", "~~~")):
+            return "leave out the fences of Markdown and the text around the program"
     for line in full:
         if line.startswith("!") or line.startswith("%%") and line[2:].split()[:1] in (["bash"], ["sh"], ["script"]):
             return f"`{line[:80]}` is a command of the shell: " + _USE.format("shell") + ", or subprocess.run()"
@@ -79,6 +82,20 @@ def _of_syntax(error, code):
     if full and full[0].removeprefix("$ ").split()[0] in _SHELL or lines[:1] and lines[0].startswith("#!/bin/"):
         return "this looks like a shell command: " + _USE.format("shell")
     return ""
+
+
+def _is_nested_quote(error, lines):
+    """True for f"{d["a"]}", which Python takes from 3.12 on."""
+    if sys.version_info >= (3, 12) or not 0 < (error.lineno or 0) <= len(lines):
+        return False
+    line = lines[error.lineno - 1][:1000]
+    for quote in "\"'":
+        for part in line.split("f" + quote)[1:]:
+            opened = part.find("{")
+            closed = part.find("}", opened)
+            if 0 <= opened < part.find(quote) < closed:
+                return True
+    return False
 
 
 def _line_of(error, code):
@@ -98,6 +115,13 @@ def _of_name(error, code):
     import warder
     if name in warder.__all__:
         return f"it is warder.{name}, after `import warder`"
+    if name == "get_ipython":
+        return "this is not a notebook: leave out get_ipython(); `!` commands are for the shell, " + _USE.format("shell")
+    server, _, tool = name.partition("__")
+    if server and tool:
+        near = _nearest_tools(server, tool)["server"]
+        if near and _spelt(near).lower() == server.lower():
+            return f'tools are functions of their server: from servers.{server} import {tool}; or warder.call_tool("{name}", ...)'
     line = _line_of(error, code)
     if name in _SHELL and line.split(" ")[0] == name:
         return "this looks like a shell command: " + _USE.format("shell")
@@ -110,11 +134,15 @@ def _of_import(error):
     name = error.name or ""
     if name == "servers" or name.startswith("servers."):
         return _of_server(error, name)
+    if name in getattr(sys.modules.get("skills"), "missing", ()):
+        return _of_skill(name)
     if not isinstance(error, ModuleNotFoundError):
         return "packages cannot be installed here: " + _network() if "pip" in str(error) else ""
     top = name.partition(".")[0]
     if name != top and top in sys.modules or not top:
         return ""
+    if top == "nest_asyncio":
+        return "it is not needed: leave out nest_asyncio; code here may `await` at its top level"
     layers = _layers(top)
     if layers["layer"]:
         return (f"the package layer {layers['layer']} of this machine has it, and the policy of this tenant does not name "
@@ -122,7 +150,7 @@ def _of_import(error):
     there = _installed() + [name for name in layers["offered"] if name not in _DATA]
     known = top in _NETWORK or top in _INSTEAD or top in _DATA
     near = None if known else _nearest(top, [*sys.stdlib_module_names, *there])
-    if near:
+    if near and near[0].lower() == top[0].lower():
         return f"did you mean {near}?"
     remedy = "it is not installed, and packages cannot be installed here"
     if top in _NETWORK:
@@ -130,6 +158,14 @@ def _of_import(error):
     if top in _INSTEAD:
         remedy += f"; use {_INSTEAD[top]}"
     return f"{remedy}; besides the standard library, {', '.join(there) if there else 'no modules'} can be imported"
+
+
+def _of_skill(name):
+    from warder._skills import listed
+    import difflib
+    names = [skill["name"] for skill in listed()]
+    near = difflib.get_close_matches(name[:80], names, 3, 0.5)
+    return f"the nearest skills are {', '.join(near)}" if near else f"the skills are {', '.join(names[:20])}" if names else ""
 
 
 def _layers(module):

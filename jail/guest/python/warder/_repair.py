@@ -1,4 +1,6 @@
-"""Repairs code that does not compile as sent, where its meaning is clear: fences, indentation, prompts, magics.
+"""Repairs Python that does not compile as sent, where its meaning is clear: indentation, magics, characters.
+
+What is around a program in any language (fences, prompts) the supervisor has left out before the code came here.
 
 Loaded only when the compiler has refused the code, so correct code does not wait for it. Lines keep their numbers. If
 a repair leaves code out or changes a text, stderr says so. Broken code stays an error: a repair must not make another
@@ -9,8 +11,6 @@ import sys
 
 import _ast
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([^`]*)$")
-_PYTHON = ("", "py", "python", "python3", "ipython", "ipython3", "pycon", "tool_code", "code")
 _LITERAL = re.compile(  # texts and comments
     r"#[^\n]*|'''(?:\\.|[^\\])*?(?:'''|\Z)|\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)|"
     r"'(?:\\.|[^\\\n'])*'|\"(?:\\.|[^\\\n\"])*\"", re.DOTALL)
@@ -18,6 +18,7 @@ _GOES_ON = re.compile(r"[rbuf]{0,2}['\"]|[-+*/%~.,<>=|&^:)\]}]", re.IGNORECASE) 
 _INVISIBLE = {0xA0: " ", 0x202F: " ", 0x2007: " ", 0x200B: None, 0x200C: None, 0x200D: None, 0x2060: None, 0xFEFF: None}
 _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2212: "-", 0x2013: "-", 0xFF08: "(", 0xFF09: ")",
            0xFF0C: ",", 0xFF1A: ":"}
+_SIGNS = {0xD7: "*", 0xF7: "/", 0x2264: "<=", 0x2265: ">=", 0x2260: "!=", 0x2026: "..."}  # × ÷ ≤ ≥ ≠ …
 _HARMLESS = ("matplotlib", "load_ext", "reload_ext", "autoreload", "config", "pylab", "precision", "capture")
 
 
@@ -27,9 +28,8 @@ def compile_as_meant(code, file, compiled):
     `compiled(source, file)` raises SyntaxError for code that it cannot compile.
     """
     source, notes = code, []
-    for step in (_without_invisible, _without_fences, _without_prompts, _without_indentation, _without_magics,
-                 _without_indentation, _with_line_ends, _with_plain_quotes_outside, _with_plain_quotes,
-                 _without_entities):
+    for step in (_without_invisible, _without_indentation, _without_magics, _without_indentation, _with_line_ends,
+                 _with_plain_quotes_outside, _with_plain_quotes, _without_entities):
         changed, note = step(source)
         if changed == source:
             continue
@@ -62,98 +62,9 @@ def _parses(code):
     return True
 
 
-def _left_out(lines):
-    """The part of a note that lists lines that do not run."""
-    told = [f"`{line.strip()[:60]}`" for line in lines if line.strip()]
-    more = f" and {len(told) - 4} more lines" if len(told) > 4 else ""
-    return f"; left out: {', '.join(told[:4])}{more}" if told else ""
-
-
 def _without_invisible(code):
     changed = _outside(code, lambda part: part.translate(_INVISIBLE))
     return changed, "invisible characters outside of strings were replaced by spaces, or removed"
-
-
-def _without_fences(code):
-    """The lines between ```python and ```; other lines are not code."""
-    lines = code.split("\n")
-    fences = [(at, *found.groups()) for at, line in enumerate(lines) if (found := _FENCE.match(line))]
-    if not fences:
-        return code, None
-    first, _, word = fences[0]
-    if len(fences) == 1 and not word.strip() and any(map(str.strip, lines[:first])) and \
-            not any(map(str.strip, lines[first + 1:])):
-        return "\n".join(lines[:first]), "left out the fence behind the code"
-    if not _is_no_code(lines[:first]):
-        return code, None
-    blocks = _outermost(lines, fences)
-    if not blocks or not _parses("\n".join(lines[slice(*blocks[0])])):
-        blocks = _pairs(lines, fences) or blocks
-    if not blocks:
-        return code, None
-    kept = [""] * len(lines)
-    for begin, end in blocks:
-        kept[begin:end] = lines[begin:end]
-    marks = {at for at, _, word in fences if _is_python(word)}
-    rest = [line for at, line in enumerate(lines) if at not in marks and not kept[at]]
-    return "\n".join(kept), "took the code between the fences" + _left_out(rest)
-
-
-def _is_no_code(lines):
-    """True if `lines` before a fence are not code, so that the fence is not part of a program's text."""
-    text = "\n".join(lines)
-    if not any(line.strip() and not line.lstrip().startswith("#") for line in lines):
-        return True
-    return not ('"""' in text or "'''" in text or text.endswith("\\") or _parses(text))
-
-
-def _is_python(word):
-    return word.strip().lower().split(" ")[0].strip("{}.") in _PYTHON
-
-
-def _closes(fence, begin):
-    (_, marks, word), (_, first, _) = fence, begin
-    return not word.strip() and marks[0] == first[0] and len(marks) >= len(first)
-
-
-def _outermost(lines, fences):
-    """The block from the first fence to the last fence that can close it."""
-    begin = fences[0]
-    ends = [fence[0] for fence in fences[1:] if _closes(fence, begin)]
-    if not ends or not _is_python(begin[2]) or not any(map(str.strip, lines[begin[0] + 1:ends[-1]])):
-        return []
-    return [(begin[0] + 1, ends[-1])]
-
-
-def _pairs(lines, fences):
-    """The Python blocks, each up to the fence that closes it; empty if a fence may be in a text of a block."""
-    blocks, begin = [], None
-    for fence in [*fences, (len(lines), "", "")]:
-        if begin is None:
-            begin = fence
-        elif fence[0] == len(lines) or _closes(fence, begin):
-            if _is_python(begin[2]) and begin[0] < len(lines):
-                blocks.append((begin[0] + 1, fence[0]))
-            begin = None
-    texts = ["\n".join(lines[slice(*block)]) for block in blocks]
-    if any(text.count('"""') % 2 or text.count("'''") % 2 for text in texts):
-        return []
-    return blocks if any(map(str.strip, texts)) else []
-
-
-def _without_prompts(code):
-    """Keeps the lines behind >>> and ...; other lines are an interpreter's output."""
-    lines = code.split("\n")
-    if not code.lstrip().startswith(">>>"):
-        return code, None
-
-    def is_own(line):
-        return line.startswith((">>> ", "... ")) or line.rstrip() in (">>>", "...")
-
-    bare = [line.lstrip() for line in lines]
-    rest = [line for line in bare if not is_own(line)]
-    return ("\n".join(line[4:] if is_own(line) else "" for line in bare),
-            "took only the lines after >>> and ..." + _left_out(rest))
 
 
 def _without_indentation(code):
@@ -233,11 +144,11 @@ def _with_line_ends(code):
     return _outside(code, lambda part: part.replace("\\n", "\n").replace("\\t", "\t")), note
 
 
-_QUOTES_NOTE = "typographic quotes, dashes and brackets were replaced by plain characters"
+_QUOTES_NOTE = "typographic quotes, dashes, brackets and signs were replaced by plain characters"
 
 
 def _with_plain_quotes_outside(code):
-    return _outside(code, lambda part: part.translate(_QUOTES)), _QUOTES_NOTE
+    return _outside(code, lambda part: part.translate(_QUOTES | _SIGNS)), _QUOTES_NOTE
 
 
 def _with_plain_quotes(code):

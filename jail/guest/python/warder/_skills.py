@@ -84,6 +84,10 @@ class Skill(type(sys)):
 
 
 class _Package(type(sys)):
+    def __init__(self, name):
+        super().__init__(name)
+        self.missing = set()  # names of skills that do not exist, for the advice about the error
+
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
@@ -156,6 +160,7 @@ def find_spec(fullname, path, workspace, target):
     try:
         skill = _source(name)
     except FileNotFoundError:
+        sys.modules[PACKAGE].missing.add(name)
         # The error's name is short on purpose: with the full name, `from skills import` would hide this error.
         raise ModuleNotFoundError(f"there is no skill '{name}'; list_skills() lists all skills",
                                   name=name) from None

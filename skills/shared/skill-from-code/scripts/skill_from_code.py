@@ -63,7 +63,7 @@ class _Python:
             if meant is None:
                 raise ValueError(f"the code is not Python: {error}") from None
             code = meant[0]
-            self.notes.append("the code is the repaired one that ran (it was sent with fences, prompts or indentation)")
+            self.notes.append("the code is the repaired one that ran (its indentation or some characters were changed)")
         code = code.replace("\r\n", "\n").replace("\r", "\n")  # as Python reads it
         tree = ast.parse(code)
         for node in _outside_functions(tree):
