@@ -64,7 +64,8 @@ std::vector<std::string> warm_command(const Spec& spec, const policies::PoolRule
 
 // A package of a layer is a stranger's code, and a zygote is not confined like a runner: so no zygote loads one ahead.
 bool may_fork(const Spec& spec, const policies::PoolRules& rules) {
-  return rules.zygotes && !spec.hash_seed && Zygote::exists_for(spec.language) && (spec.layers.empty() || rules.preload.empty());
+  return rules.zygotes && !spec.hash_seed && Zygote::exists_for(spec.language) &&
+         (spec.layers.empty() || rules.preload.empty());
 }
 
 // All properties that are fixed when a jail is built. A jail serves only executions with the same key.

@@ -64,12 +64,12 @@ void Conversation::promote_later(RunningCall& call) {
   TaskCalls* tasks = server_.task_calls();
   if (!tasks || call.context.era() != Era::modern || !declares_tasks(*call.context.client) || !call.may_be_task) return;
   call.promotion_token = std::make_shared<int>();
-  call.promotion.emplace(
-      loop_, tasks->rules().promote_after,
-      [self = std::weak_ptr(self_), id = call.context.id, token = std::weak_ptr(call.promotion_token), tasks = tasks->weak()] {
-        const auto alive = tasks.lock();
-        if (alive) (*alive)->beginning().spawn(promote(self, **alive, id, token));
-      });
+  call.promotion.emplace(loop_, tasks->rules().promote_after,
+                         [self = std::weak_ptr(self_), id = call.context.id,
+                          token = std::weak_ptr(call.promotion_token), tasks = tasks->weak()] {
+                           const auto alive = tasks.lock();
+                           if (alive) (*alive)->beginning().spawn(promote(self, **alive, id, token));
+                         });
 }
 
 Task<> Conversation::promote(std::weak_ptr<Conversation*> self, TaskCalls& tasks, RequestId id,

@@ -92,8 +92,8 @@ class UpstreamServers {
   bool has(std::string_view server) const { return servers_.contains(server); }
   // False also while the server's tools are unknown.
   bool has_tool(std::string_view server, std::string_view tool) const;
-  // The schema of the tool's arguments; nullptr: the tool is unknown, or declares none. Valid until the next turn of the
-  // loop.
+  // The schema of the tool's arguments; nullptr: the tool is unknown, or declares none. Valid until the next turn of
+  // the loop.
   const Json* input_schema(std::string_view server, std::string_view tool) const;
   // The schema that the tool declares for its results; null: the tool declares no schema, or is unknown.
   Json output_schema(std::string_view server, std::string_view tool) const;

@@ -119,8 +119,9 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
   SECTION("a traceback, and an error that it does not have") {
     Process run({"run", "--socket", daemon.path(), "-c", "1/0"});
     Peer peer = daemon.accept();
-    peer.send(answered(peer.request()["id"],
-                       {{"success", false}, {"outcome", "error"}, {"error", "E: text (advice)"}, {"traceback", "T\nE"}}));
+    peer.send(
+        answered(peer.request()["id"],
+                 {{"success", false}, {"outcome", "error"}, {"error", "E: text (advice)"}, {"traceback", "T\nE"}}));
     CHECK(run.err.rest() == "T\nE\nE: text (advice)\n");
     CHECK(run.wait().status == 1);
   }
