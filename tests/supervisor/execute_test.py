@@ -268,6 +268,14 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
         again = self.client.call("execute_code", {"code": "read_file"})
         self.assertEqual([block["type"] for block in again["content"]], ["text"], "not shown when nothing wrote it")
 
+    def test_a_picture_that_is_written_and_answered_is_shown_once(self):
+        data = base64.b64encode(png()).decode()
+        for code, language in ((f"import base64\nresult = base64.b64decode('{data}')\nwrite_file('once.png', result)", "python"),
+                               (f"const result = Buffer.from('{data}', 'base64'); require('fs').writeFileSync('once2.png', result)",
+                                "javascript")):
+            result = self.client.call("execute_code", {"code": code, "language": language})
+            self.assertEqual([block["type"] for block in result["content"]], ["text", "image", "resource_link"], language)
+
     def test_a_file_that_only_says_it_is_a_picture_is_not_shown(self):
         result = self.client.call("execute_code", {"code": "write_file('fake.png', 'no picture')"})
         self.assertNotIn("image", [block["type"] for block in result["content"]])
