@@ -23,12 +23,11 @@ constexpr auto kThesaurusAfter = 10s;        // without tools to find: sooner fo
 
 constexpr char kInstructions[] =
     "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "
-    "Python, JavaScript or shell, reads and writes files in a persistent /workspace, and returns only what the code "
-    "computes. Filter and summarise large data in code; keep intermediate results in workspace files. "
-    "write_workspace_file, read_workspace_file, list_workspace_files and delete_workspace_file reach the same files "
-    "from outside. search_tools finds other servers' tools and saved skills without all definitions in your context; "
-    "save_skill keeps code that works, for `from skills import name` in later runs; sanitize_pii, and tokenize_pii "
-    "in code, put tokens in the place of personal data before you read it.";
+    "Python, JavaScript or shell with files in a persistent /workspace, and returns only what the code computes. "
+    "Filter and summarise large data in code; keep intermediate results in files. search_tools finds other servers' "
+    "tools and saved skills; save_skill keeps code for `from skills import name`. Long work: a finished step of "
+    "warder.workflow in code is kept over failures and restarts, and does not run again. sanitize_pii, and "
+    "tokenize_pii in code, put tokens in the place of personal data before you read it.";
 
 mcp::ServerInfo server_info() {
   mcp::ServerInfo info;

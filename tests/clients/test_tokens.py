@@ -57,6 +57,12 @@ class Tokens(unittest.TestCase):
                 self.assertEqual(tool["inputSchema"]["type"], "object")
                 self.assertNotIn("outputSchema", tool)  # it would say no more than "an object"
 
+    def test_the_instructions_cost_at_most_150_and_name_durable_steps(self):
+        with Daemon() as daemon, daemon.connect() as client:
+            instructions = client.request("server/discover")["instructions"]
+        self.assertLessEqual(tokens_of(instructions)[0], 150)
+        self.assertIn("warder.workflow", instructions)
+
     def test_a_lean_policys_tools_cost_at_most_500(self):
         tools = self.tools("lean")
         self.assertLessEqual({tool["name"] for tool in tools}, set(LEAN))
