@@ -3,6 +3,7 @@ import contextlib
 import json
 import pathlib
 import shlex
+import time
 
 import machine
 import patterns
@@ -27,11 +28,12 @@ class Setting:
     """How the commands of one block are run and compared."""
 
     def __init__(self, user="root", vary=(), replace=(), statuses=None, environment=None, before=None, terminal=False,
-                 folder="/root"):
+                 folder="/root", is_repeated=False):
         self.user, self.vary, self.replace, self.environment = user, list(vary), list(replace), environment or {}
         self.statuses = statuses or {}  # first words of a command: its exit status, if not 0
         self.before = before            # called with each command
         self.folder = folder
+        self.is_repeated = is_repeated  # until what is printed fits the page
         self.terminal = terminal        # both streams come in the order in which a person sees them
 
 
@@ -74,7 +76,13 @@ class Scenes:
             text = text.replace(shown, meant)
         if setting.terminal:
             text = f"script -qefc {shlex.quote(text)} /dev/null | tr -d '\\r'"
-        status, printed = self.machine.shell(text, setting.user, setting.folder, environment={**self.npm, **setting.environment})
+        until = time.monotonic() + machine.PATIENCE
+        while True:
+            status, printed = self.machine.shell(text, setting.user, setting.folder,
+                                                 environment={**self.npm, **setting.environment})
+            if not setting.is_repeated or time.monotonic() > until or \
+                    patterns.mismatch(command.printed, printed, patterns.Ids()) is None:
+                break
         wanted = next((number for words, number in setting.statuses.items() if command.text.startswith(words)), 0)
         self.printed = printed
         assert status == wanted, f"line {command.line}: {text}\nended with {status}, not {wanted}: {printed}"
