@@ -89,7 +89,7 @@ def start_loopback():
 
 
 def prepare_command():
-    os.setsid()
+    os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.umask(0o022)

@@ -1,6 +1,8 @@
 """An MCP server over stdio that drives a headless Chromium, with some of the tools that Playwright's server has.
 
-The elements of a snapshot are those of Chromium's own accessibility tree. With an argument, browser_fill_form is not offered.
+The elements of a snapshot are those of Chromium's own accessibility tree. An element's reference is the argument `target`,
+as in Playwright's server of 2026. With the argument `basic` it is `ref`, as in servers before, and browser_fill_form is not
+offered.
 """
 import json
 import sys
@@ -54,15 +56,19 @@ def tool(name, description, required, **properties):
 
 
 TEXT = {"type": "string"}
-PLACE = {"element": TEXT, "ref": TEXT}
+BASIC = sys.argv[1:] == ["basic"]
+REFERENCE = "ref" if BASIC else "target"
+ELEMENT = {"element": TEXT, REFERENCE: TEXT}
+FIELD = {"type": "object", "properties": {**ELEMENT, "name": TEXT, "type": TEXT, "value": TEXT},
+         "required": [REFERENCE, "name", "type", "value"], "additionalProperties": False}
 TOOLS = [
     tool("browser_navigate", "Navigate to a URL", ["url"], url=TEXT),
     tool("browser_snapshot", "Capture accessibility snapshot of the current page", []),
-    tool("browser_click", "Perform click on a web page", ["element", "ref"], **PLACE),
-    tool("browser_type", "Type text into editable element", ["element", "ref", "text"], **PLACE, text=TEXT),
-    tool("browser_select_option", "Select an option in a dropdown", ["element", "ref", "values"], **PLACE,
+    tool("browser_click", "Perform click on a web page", [REFERENCE], **ELEMENT),
+    tool("browser_type", "Type text into editable element", [REFERENCE, "text"], **ELEMENT, text=TEXT),
+    tool("browser_select_option", "Select an option in a dropdown", [REFERENCE, "values"], **ELEMENT,
          values={"type": "array", "items": TEXT}),
-    tool("browser_fill_form", "Fill multiple form fields", ["fields"], fields={"type": "array", "items": {"type": "object"}}),
+    tool("browser_fill_form", "Fill multiple form fields", ["fields"], fields={"type": "array", "items": FIELD}),
 ]
 
 
@@ -113,29 +119,29 @@ class Tools:
             if child in by_id:
                 self.show(by_id, by_id[child], depth, lines)
 
-    def browser_click(self, element, ref):
+    def browser_click(self, element, **reference):
         before = self.browser.loaded
-        self.on(ref, CLICK)
+        self.on(reference[REFERENCE], CLICK)
         if self.browser.loaded > before or self.browser.value("window.leaves !== false"):  # not false: already the next page
             self.browser.await_load(before)
         return self.browser_snapshot()
 
-    def browser_type(self, element, ref, text):
-        self.on(ref, TYPE, text)
+    def browser_type(self, element, text, **reference):
+        self.on(reference[REFERENCE], TYPE, text)
         return self.browser_snapshot()
 
-    def browser_select_option(self, element, ref, values):
-        self.on(ref, SELECT, *values)
+    def browser_select_option(self, element, values, **reference):
+        self.on(reference[REFERENCE], SELECT, *values)
         return self.browser_snapshot()
 
     def browser_fill_form(self, fields):
         for field in fields:
             if field["type"] in ("checkbox", "radio"):
-                self.on(field["ref"], CHECK, field["value"] == "true")
+                self.on(field[REFERENCE], CHECK, field["value"] == "true")
             elif field["type"] == "combobox":
-                self.on(field["ref"], SELECT, field["value"])
+                self.on(field[REFERENCE], SELECT, field["value"])
             else:
-                self.on(field["ref"], TYPE, field["value"])
+                self.on(field[REFERENCE], TYPE, field["value"])
         return "### Ran Playwright code"
 
     def on(self, ref, function, *values):
@@ -168,7 +174,7 @@ def answer(tools, offered, method, params):
 
 
 def main():
-    offered = [tool for tool in TOOLS if len(sys.argv) == 1 or tool["name"] != "browser_fill_form"]
+    offered = [tool for tool in TOOLS if not BASIC or tool["name"] != "browser_fill_form"]
     browser, started = LoadingBrowser(), []
 
     def tools():  # at the first call: a list of tools needs no browser

@@ -69,6 +69,7 @@ class _Browser:
     def __init__(self, server):
         self.server = server
         self.module = __import__(f"servers.{server}", fromlist=["*"])
+        self.reference_names = {}
 
     def has(self, tool):
         return hasattr(self.module, tool)
@@ -83,6 +84,24 @@ class _Browser:
 
     def page(self, so_far):
         return _Page(self.call(so_far, "browser_snapshot"))
+
+    def reference_name(self, tool):
+        """The argument in which the tool takes an element's reference: `ref` in Playwright's older servers, `target` in
+        newer ones. A schema that names neither is that of a server with the older dialect."""
+        if tool not in self.reference_names:
+            try:
+                schema = warder.get_tool_definition(tool, server=self.server).get("inputSchema") or {}
+            except warder.CallError as e:
+                raise FormError(f"the definition of {tool} cannot be read ({e.message.strip()[:500]})") from None
+            arguments = schema.get("properties", {})
+            if tool == "browser_fill_form":
+                arguments = arguments.get("fields", {}).get("items", {}).get("properties", {})
+            self.reference_names[tool] = next((name for name in ("target", "ref") if name in arguments), "ref")
+        return self.reference_names[tool]
+
+    def element(self, tool, label, reference):
+        """The arguments that name an element to the tool."""
+        return {"element": label, self.reference_name(tool): reference}
 
 
 class _Element:
@@ -189,7 +208,8 @@ class _Form:
         try:
             actions = [self.action(label, value) for label, value in left.items()]
             if self.browser.has("browser_fill_form"):
-                entries = [action.entry() for action in actions if action.can_be_entry()]
+                reference = self.browser.reference_name("browser_fill_form")
+                entries = [action.entry(reference) for action in actions if action.can_be_entry()]
                 if entries:
                     self.browser.call(self.so_far(), "browser_fill_form", fields=entries)
                 actions = [action for action in actions if not action.can_be_entry()]
@@ -201,7 +221,8 @@ class _Form:
 
     def submit(self):
         button = self.button()
-        self.browser.call(self.so_far(), "browser_click", element=button.name or "the button", ref=button.ref)
+        element = self.browser.element("browser_click", button.name or "the button", button.ref)
+        self.browser.call(self.so_far(), "browser_click", **element)
 
     def button(self):
         buttons = [one for one in self.page.of_role(("button",)) if one.ref]
@@ -270,20 +291,19 @@ class _Action:
     def can_be_entry(self):
         return not (self.kind == "combobox" and len(self.value) > 1)
 
-    def entry(self):
+    def entry(self, reference_name):
         value = self.value[0] if self.kind == "combobox" else self.value
         if isinstance(value, bool):
             value = "true" if value else "false"
-        return {"name": self.label, "type": self.kind, "ref": self.element.ref, "value": value}
+        return {"name": self.label, "type": self.kind, reference_name: self.element.ref, "value": value}
 
     def make(self, browser, so_far):
-        place = {"element": self.label, "ref": self.element.ref}
+        tool, values = "browser_type", {"text": self.value}
         if self.kind == "combobox":
-            browser.call(so_far, "browser_select_option", **place, values=self.value)
+            tool, values = "browser_select_option", {"values": self.value}
         elif self.kind in ("checkbox", "radio"):
-            browser.call(so_far, "browser_click", **place)
-        else:
-            browser.call(so_far, "browser_type", **place, text=self.value)
+            tool, values = "browser_click", {}
+        browser.call(so_far, tool, **browser.element(tool, self.label, self.element.ref), **values)
 
 
 def _action_on(label, element, value):
