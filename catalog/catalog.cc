@@ -5,6 +5,8 @@
 #include "catalog/packed.h"
 #include "catalog/signature.h"
 #include "supervisor/base/fnv.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/base/json_value.h"
 
 namespace catalog {
@@ -46,7 +48,8 @@ std::string Catalog::rest(uint32_t number) const {
 
 const std::string& Catalog::signature(uint32_t number) const {
   Signature& kept = signatures_[number % kSignatures];
-  if (kept.tool != number) kept = {number, catalog::signature(tool(number).name, Json::parse(rest(number)))};
+  if (kept.tool != number)
+    kept = {number, catalog::signature(tool(number).name, parse_own_json(rest(number)).value_or(Json::object()))};
   return kept.text;
 }
 

@@ -7,6 +7,7 @@
 #include "catalog/searched.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 
@@ -126,7 +127,8 @@ void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form, Sour
   std::set_union(old.tags.begin(), old.tags.end(), tool.tags.begin(), tool.tags.end(), std::back_inserter(tags));
   tags.resize(std::min(tags.size(), kMaxTags));
   old.tags = std::move(tags);
-  Json first = Json::parse(knows_more ? tool.rest : old.rest), second = Json::parse(knows_more ? old.rest : tool.rest);
+  Json first = parse_own_json(knows_more ? tool.rest : old.rest).value_or(Json::object()),
+       second = parse_own_json(knows_more ? old.rest : tool.rest).value_or(Json::object());
   first.insert(second.begin(), second.end());  // does not replace existing members
   if (std::string rest = dump_json(first); rest.size() <= 2 * kMaxDefinitionBytes) {
     old.rest = std::move(rest);

@@ -6,6 +6,7 @@
 
 #include "catalog/signature.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/base/json_value.h"
 
 namespace catalog {
@@ -130,7 +131,8 @@ Result<> StubIndex::make(size_t server, const std::function<Result<>(StubFile)>&
   TakenNames taken;
   std::vector<StubModule> modules;
   for (const uint32_t number : of.tools) {
-    StubModule module = make_module(catalog_->tool(number), Json::parse(catalog_->rest(number)), taken);
+    StubModule module =
+        make_module(catalog_->tool(number), parse_own_json(catalog_->rest(number)).value_or(Json::object()), taken);
     CHECKED(take({of.folder + "/" + module.module + ".py", python_stub(module)}));
     CHECKED(take({of.folder + "/" + module.module + ".js", javascript_stub(module)}));
     modules.push_back(std::move(module));
@@ -151,7 +153,8 @@ std::optional<StubFile> StubIndex::file(std::string_view path) const {
   if (name == "__init__.py" || name == "index.js" || name == "index.d.ts") {
     std::vector<StubModule> modules;
     for (const uint32_t number : of->tools)
-      modules.push_back(make_module(catalog_->tool(number), Json::parse(catalog_->rest(number)), taken));
+      modules.push_back(
+          make_module(catalog_->tool(number), parse_own_json(catalog_->rest(number)).value_or(Json::object()), taken));
     return StubFile{std::string(path), name == "__init__.py" ? python_server(of->name, modules)
                                        : name == "index.js"  ? javascript_server(of->name, modules)
                                                              : typescript_server(of->name, modules)};
@@ -163,7 +166,7 @@ std::optional<StubFile> StubIndex::file(std::string_view path) const {
     const std::string module_name = identifier(tool.name, taken);
     if (module_name != name.substr(0, name.size() - 3)) continue;
     TakenNames none;
-    StubModule module = make_module(tool, Json::parse(catalog_->rest(number)), none);
+    StubModule module = make_module(tool, parse_own_json(catalog_->rest(number)).value_or(Json::object()), none);
     module.module = module_name;
     return StubFile{std::string(path), is_python ? python_stub(module) : javascript_stub(module)};
   }

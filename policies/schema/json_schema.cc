@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "policies/schema/json_schema_parts.h"
+#include "supervisor/base/exact_number.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
@@ -15,11 +15,6 @@ namespace {
 
 std::string shown(const Json& value) { return printable(dump_json(value), 60); }
 
-bool is_integer(const Json& value) {
-  if (value.is_number_integer()) return true;
-  return value.is_number_float() && value.get<double>() == std::floor(value.get<double>());
-}
-
 bool has_type(const Json& value, const std::string& name) {
   switch (name[0]) {
     case 'a':
@@ -27,13 +22,13 @@ bool has_type(const Json& value, const std::string& name) {
     case 'b':
       return value.is_boolean();
     case 'i':
-      return value.is_number() && is_integer(value);
+      return is_whole_number(value);
     case 'o':
       return value.is_object();
     case 's':
       return value.is_string();
     default:
-      return name == "null" ? value.is_null() : value.is_number();
+      return name == "null" ? value.is_null() : is_number(value);
   }
 }
 
@@ -43,13 +38,11 @@ size_t characters(const std::string& text) {
   return count;
 }
 
-bool is_multiple(const Json& value, const Json& of) {
-  if (value.is_number_integer() && of.is_number_integer() && !value.is_number_unsigned() && !of.is_number_unsigned())
-    return value.get<int64_t>() % of.get<int64_t>() == 0;
-  if (value.is_number_unsigned() && of.is_number_unsigned()) return value.get<uint64_t>() % of.get<uint64_t>() == 0;
-  const double quotient = value.get<double>() / of.get<double>();
-  if (!std::isfinite(quotient)) return false;
-  return std::abs(quotient - std::round(quotient)) <= 1e-9 * std::max(1.0, std::abs(quotient));
+// Less than, equal to or more than 0, as `value` is to `limit`.
+int order(const Json& value, const Json& limit) {
+  if (!is_exact_number(value) && !is_exact_number(limit)) return value < limit ? -1 : value > limit ? 1 : 0;
+  const auto compared = compare_numbers(value, limit);
+  return compared < 0 ? -1 : compared > 0 ? 1 : 0;
 }
 
 // Equal values have equal texts: 1 and 1.0 are one number, and the order of keys has no meaning.
@@ -71,8 +64,8 @@ void append_canonical(std::string& text, const Json& value) {
       text += ',';
     }
     text += '}';
-  } else if (value.is_number_float() && is_integer(value) && std::abs(value.get<double>()) < 9e15) {
-    text += std::to_string(static_cast<int64_t>(value.get<double>()));
+  } else if (is_number(value)) {
+    text += canonical_number(value);
   } else {
     text += dump_json(value);
   }
@@ -160,7 +153,7 @@ class SchemaCheck {
 
   bool fits_all(const Json& schema, const Json& value, LookedAt& seen) {
     if (!fits_references(schema, value, seen) || !fits_any_type(schema, value)) return false;
-    if (value.is_number() && !fits_number(schema, value)) return false;
+    if (is_number(value) && !fits_number(schema, value)) return false;
     if (value.is_string() && !fits_string(schema, value)) return false;
     if (value.is_array() && !fits_list(schema, value, seen)) return false;
     if (value.is_object() && !fits_object(schema, value, seen)) return false;
@@ -202,11 +195,11 @@ class SchemaCheck {
       bool good = false;
       for (const Json& choice : *choices) {
         if (!spend(1)) return false;
-        good |= choice == value;
+        good |= are_equal(choice, value);
       }
       if (!good) return wrong(fmt::format("{} is not one of {}", shown(value), printable(dump_json(*choices), 200)));
     }
-    if (auto constant = schema.find("const"); constant != schema.end() && *constant != value)
+    if (auto constant = schema.find("const"); constant != schema.end() && !are_equal(*constant, value))
       return wrong(fmt::format("{} is not {}", shown(value), shown(*constant)));
     return true;
   }
@@ -214,26 +207,26 @@ class SchemaCheck {
   bool fits_number(const Json& schema, const Json& value) {
     auto bound = [&](const char* key, auto good, const char* what) {
       auto limit = schema.find(key);
-      if (limit == schema.end() || !limit->is_number() || good(value, *limit)) return true;
+      if (limit == schema.end() || !is_number(*limit) || good(value, *limit)) return true;
       return wrong(fmt::format("{} is {} {}", shown(value), what, dump_json(*limit)));
     };
     return bound(
-               "minimum", [](auto& v, auto& l) { return v >= l; }, "below the minimum of") &&
+               "minimum", [](auto& v, auto& l) { return order(v, l) >= 0; }, "below the minimum of") &&
            bound(
-               "maximum", [](auto& v, auto& l) { return v <= l; }, "above the maximum of") &&
+               "maximum", [](auto& v, auto& l) { return order(v, l) <= 0; }, "above the maximum of") &&
            bound(
-               "exclusiveMinimum", [](auto& v, auto& l) { return v > l; }, "not above") &&
+               "exclusiveMinimum", [](auto& v, auto& l) { return order(v, l) > 0; }, "not above") &&
            bound(
-               "exclusiveMaximum", [](auto& v, auto& l) { return v < l; }, "not below") &&
-           bound("multipleOf", is_multiple, "not a multiple of");
+               "exclusiveMaximum", [](auto& v, auto& l) { return order(v, l) < 0; }, "not below") &&
+           bound("multipleOf", is_multiple_of, "not a multiple of");
   }
 
   // minX and maxX, for the length of a string or the size of a list or an object.
   bool fits_count(const Json& schema, const char* least, const char* most, size_t count, std::string_view what) {
     const auto number = static_cast<double>(count);
-    if (auto limit = schema.find(least); limit != schema.end() && number < limit->get<double>())
+    if (auto limit = schema.find(least); limit != schema.end() && number < nearest_double(*limit))
       return wrong(fmt::format("{} {} are fewer than {}", count, what, dump_json(*limit)));
-    if (auto limit = schema.find(most); limit != schema.end() && number > limit->get<double>())
+    if (auto limit = schema.find(most); limit != schema.end() && number > nearest_double(*limit))
       return wrong(fmt::format("{} {} are more than {}", count, what, dump_json(*limit)));
     return true;
   }

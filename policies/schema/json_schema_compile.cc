@@ -5,6 +5,7 @@
 #include <list>
 
 #include "policies/schema/json_schema_parts.h"
+#include "supervisor/base/exact_number.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
@@ -169,11 +170,11 @@ class SchemaCompiler {
       return key == "patternProperties" ? add_name_patterns(value, at) : Result<>{};
     }
     if (is_among(kCounts, key)) {
-      const bool good = value.is_number() && value.get<double>() >= 0;
+      const bool good = is_number(value) && nearest_double(value) >= 0;
       return good ? Result<>{} : wrong(at, "not a number of 0 or more");
     }
     if (is_among(kNumberKeywords, key)) {
-      if (!value.is_number() || (key == "multipleOf" && value.get<double>() <= 0))
+      if (!is_number(value) || (key == "multipleOf" && nearest_double(value) <= 0))
         return wrong(at, "not a number, or not a positive one");
       return {};
     }

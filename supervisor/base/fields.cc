@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "supervisor/base/exact_number.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
@@ -26,7 +27,7 @@ std::string shown(const Json& value) {
     if (whole.size() > kShown) text += "...";
     return text;
   }
-  text = dump_json(value);
+  text = printable(dump_json(value), 60);
   if (text.ends_with(".0")) text.resize(text.size() - 2);
   return text;
 }
@@ -68,8 +69,8 @@ Result<const Json*> Fields::need(std::string_view key) {
 
 Result<double> Fields::number(std::string_view key, double min, double max) {
   TRY(const Json* value, need(key));
-  if (!value->is_number()) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not a number");
-  const double number = value->get<double>();
+  if (!is_number(*value)) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not a number");
+  const double number = nearest_double(*value);
   if (number < min || number > max)
     return fail(Code::invalid,
                 fmt::format("{}: {} is outside {}..{}", path_of(key), shown(*value), shown(min), shown(max)));
@@ -92,6 +93,8 @@ Result<int64_t> Fields::integer(std::string_view key, int64_t min, int64_t max) 
     // JSON knows one kind of number: 5.0 is an integer (JSON Schema 2020-12, 6.1.1 "type").
     if (std::abs(value->get<double>()) > 9e15) return outside();
     number = static_cast<int64_t>(value->get<double>());
+  } else if (is_exact_number(*value) && is_whole_number(*value)) {
+    if (nearest_double(*value) != 0) return outside();
   } else {
     return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not an integer");
   }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "supervisor/base/exact_number.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/base/json_tree.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/strict_json.h"
@@ -121,24 +123,22 @@ std::string repair_surrogates(std::string text) {
   return text;
 }
 
-// Receives the events of nlohmann's parser, which does not recurse. A return value of `false` stops the parser.
-class Handler {
+// Receives the events of nlohmann's parser, which does not recurse: finds what is wrong with a text. A return value of
+// `false` stops the parser.
+class ProblemFinder {
  public:
-  explicit Handler(int max_depth) : tree_(max_depth) {}
+  explicit ProblemFinder(int max_depth) : max_depth_(max_depth) {}
 
-  bool null() { return put(nullptr); }
-  bool boolean(bool v) { return put(v); }
-  bool number_integer(int64_t v) { return put(v); }
-  bool number_unsigned(uint64_t v) { return put(v); }
-  bool number_float(double v, const std::string&) { return put(v); }
-  bool string(std::string& v) { return put(std::move(v)); }
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(int64_t) { return true; }
+  bool number_unsigned(uint64_t) { return true; }
+  bool number_float(double, const std::string&) { return true; }
+  bool string(std::string&) { return true; }
   bool binary(Json::binary_t&) { return false; }  // not in JSON text
-  bool key(std::string& k) {
-    tree_.key(std::move(k));
-    return true;
-  }
-  bool start_object(size_t) { return tree_.open(Json::object()); }
-  bool start_array(size_t) { return tree_.open(Json::array()); }
+  bool key(std::string&) { return true; }
+  bool start_object(size_t) { return open(); }
+  bool start_array(size_t) { return open(); }
   bool end_object() { return close(); }
   bool end_array() { return close(); }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& e) {
@@ -147,9 +147,9 @@ class Handler {
     return false;
   }
 
-  Json take() { return tree_.take(); }
-  bool too_deep() const { return tree_.too_deep(); }
+  bool too_deep() const { return depth_ > max_depth_; }
   Error error() const {
+    if (too_deep()) return Error{Code::invalid, 0, fmt::format("nested deeper than {}", max_depth_), {}, {}};
     // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ... - reason; last read: '...'"
     std::string_view why = what_;
     if (auto end = why.find("] "); end != why.npos) why.remove_prefix(end + 2);
@@ -161,19 +161,32 @@ class Handler {
   }
 
  private:
-  bool put(Json&& value) {
-    tree_.put(std::move(value));
-    return true;
-  }
+  bool open() { return ++depth_ <= max_depth_; }
   bool close() {
-    tree_.close();
+    depth_--;
     return true;
   }
 
-  JsonTree tree_;
+  int max_depth_;
+  int depth_ = 0;
   size_t position_ = 0;
   std::string what_;
 };
+
+// Why parse_json() cannot read `text`; `repaired`: the same text, repaired.
+Error problem_of(std::string_view text, std::string_view repaired, int max_depth) {
+  // nlohmann's parser takes a NUL byte for the end of the text, and ignores all bytes behind it.
+  if (const size_t nul = text.find('\0'); nul != text.npos)
+    return {Code::invalid, 0, fmt::format("not JSON: a NUL byte (byte {})", nul + 1), {}, {}};
+  ProblemFinder problem(max_depth);
+  for (const std::string_view one : {text, repaired}) {
+    problem = ProblemFinder(max_depth);
+    const std::string small = with_small_numbers(one);
+    Json::sax_parse(small.begin(), small.end(), &problem);
+    if (problem.too_deep() || text == repaired) break;
+  }
+  return problem.error();
+}
 
 void append_scalar(std::string& out, const Json& value) {
   char digits[32];
@@ -207,8 +220,9 @@ void append_scalar(std::string& out, const Json& value) {
       break;
     }
     default:
-      out += "null";
-      break;  // null; binary and discarded values have no JSON form
+      // Discarded values have no JSON form.
+      out += is_exact_number(value) ? exact_digits(value) : "null";
+      break;
   }
 }
 
@@ -247,28 +261,41 @@ std::string dump(const Json& value) {
 
 Result<Json> parse_json(std::string_view text, int max_depth) {
   if (auto value = read_strict_json(text, max_depth)) return *std::move(value);
-  return parse_json_slowly(text, max_depth);
+  // Only a text that failed pays for the repair.
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  std::string_view unmarked = text;
+  if (unmarked.starts_with(kByteOrderMark)) unmarked.remove_prefix(kByteOrderMark.size());
+  const std::string repaired = repair_surrogates(valid_utf8(unmarked));
+  if (repaired != text)
+    if (auto value = read_strict_json(repaired, max_depth)) return *std::move(value);
+  return tl::unexpected(problem_of(text, repaired, max_depth));
 }
 
-Result<Json> parse_json_slowly(std::string_view text, int max_depth) {
-  // nlohmann's parser takes a NUL byte for the end of the text, and ignores all bytes behind it.
-  if (const size_t nul = text.find('\0'); nul != text.npos)
-    return fail(Code::invalid, fmt::format("not JSON: a NUL byte (byte {})", nul + 1));
-  Handler first(max_depth);
-  if (Json::sax_parse(text.begin(), text.end(), &first)) return first.take();
-  auto refuse_depth = [max_depth] { return fail(Code::invalid, fmt::format("nested deeper than {}", max_depth)); };
-  if (first.too_deep()) return refuse_depth();
-
-  // Only a text that failed pays for the repair. nlohmann's parser stops at lone surrogates and at invalid UTF-8.
-  std::string repaired = repair_surrogates(valid_utf8(text));
-  if (repaired == text) return tl::unexpected(first.error());
-  Handler second(max_depth);
-  if (Json::sax_parse(repaired.begin(), repaired.end(), &second)) return second.take();
-  if (second.too_deep()) return refuse_depth();
-  return tl::unexpected(second.error());
+Result<Json> parse_own_json(std::string_view text) {
+  constexpr int kAnyDepth = 1 << 20;  // the writer has no limit
+  return parse_json(text, kAnyDepth);
 }
 
 std::string dump_json(const Json& value) { return dump(value); }
+
+std::string dump_json_ascii(const Json& value) {
+  const std::string text = dump(value);
+  std::string ascii;
+  const auto append_unit = [&ascii](unsigned unit) { ascii += fmt::format("\\u{:04x}", unit); };
+  for (size_t at = 0; at < text.size();) {
+    const size_t run = ascii_run(text, at);
+    ascii.append(text, at, run);
+    at += run;
+    if (at == text.size()) break;
+    const size_t length = sequence_at(text, at).length;
+    unsigned point = byte_at(text, at) & (0xffU >> (length + 1));
+    for (size_t i = 1; i < length; i++) point = point << 6 | (byte_at(text, at + i) & 0x3fU);
+    at += length;
+    if (point > 0xffff) append_unit(0xd800 + ((point - 0x10000) >> 10));
+    append_unit(point > 0xffff ? 0xdc00 + ((point - 0x10000) & 0x3ff) : point);
+  }
+  return ascii;
+}
 
 void append_json_string(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";

@@ -10,8 +10,9 @@
 #pragma clang attribute pop
 #endif
 
-#include <charconv>
+#include <fmt/format.h>
 
+#include "supervisor/base/exact_number.h"
 #include "supervisor/base/json_tree.h"
 
 namespace {
@@ -39,22 +40,24 @@ class Bounded {
 // Receives the events of RapidJSON's parser. A return value of `false` stops the parser.
 class StrictHandler {
  public:
-  explicit StrictHandler(int max_depth) : tree_(max_depth) {}
+  // `text`: where the digits of numbers come from. `stream`: reads that text, or with_small_numbers() of it.
+  StrictHandler(int max_depth, std::string_view text, const Bounded& stream)
+      : tree_(max_depth), text_(text), stream_(stream) {}
   Json take() { return tree_.take(); }
+  // The error of a number that stopped the parser.
+  std::optional<Error> take_error() { return std::move(error_); }
 
   bool Null() { return put(nullptr); }
   bool Bool(bool value) { return put(value); }
-  bool RawNumber(const char* digits, rapidjson::SizeType length, bool) {
-    const char* end = digits + length;
-    const bool whole = std::string_view(digits, length).find_first_of(".eE") == std::string_view::npos;
-    // Like nlohmann's parser: a number without minus sign is unsigned, a number too large for 64 bits is a double.
-    if (whole && *digits == '-') {
-      if (int64_t number = 0; std::from_chars(digits, end, number).ec == std::errc()) return put(number);
-    } else if (whole) {
-      if (uint64_t number = 0; std::from_chars(digits, end, number).ec == std::errc()) return put(number);
-    }
-    double number = 0;
-    return std::from_chars(digits, end, number).ec == std::errc() && put(number);
+  bool RawNumber(const char*, rapidjson::SizeType length, bool) {
+    auto number = read_number(text_.substr(stream_.Tell() - length, length));
+    if (number && is_exact_number(*number) && ++exact_numbers_ > kMaxExactNumbers)
+      number = fail(Code::invalid,
+                    fmt::format("more than {} numbers that neither 64 bits nor a double holds", kMaxExactNumbers),
+                    "send them as texts");
+    if (number) return put(*std::move(number));
+    error_ = std::move(number).error();
+    return false;
   }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     return !has_surrogate({text, length}) && put(std::string(text, length));
@@ -94,17 +97,69 @@ class StrictHandler {
   }
 
   JsonTree tree_;
+  std::string_view text_;
+  const Bounded& stream_;
+  size_t exact_numbers_ = 0;
+  std::optional<Error> error_;
 };
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The end of the digits from `at` on.
+size_t end_of_digits(std::string_view text, size_t at) {
+  while (at < text.size() && is_digit(text[at])) at++;
+  return at;
+}
+
+// The end of the longest number in JSON's grammar at `begin`, where a digit stands.
+size_t end_of_number(std::string_view text, size_t begin) {
+  size_t end = text[begin] == '0' ? begin + 1 : end_of_digits(text, begin);
+  if (end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1])) end = end_of_digits(text, end + 1);
+  if (end >= text.size() || (text[end] != 'e' && text[end] != 'E')) return end;
+  size_t exponent = end + 1;
+  if (exponent < text.size() && (text[exponent] == '+' || text[exponent] == '-')) exponent++;
+  return exponent < text.size() && is_digit(text[exponent]) ? end_of_digits(text, exponent) : end;
+}
 
 }  // namespace
 
-std::optional<Json> read_strict_json(std::string_view text, int max_depth) {
+std::string with_small_numbers(std::string_view text) {
+  constexpr size_t kSmall = 15;  // bytes of a number without an exponent
+  std::string small(text);
+  bool quoted = false;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (quoted && c == '\\') {
+      at += 2;
+    } else if (quoted || !is_digit(c)) {
+      if (c == '"') quoted = !quoted;
+      at++;
+    } else {
+      const size_t end = end_of_number(text, at);
+      const std::string_view number = text.substr(at, end - at);
+      if (number.size() > kSmall || number.find_first_of("eE") != number.npos) {
+        small.replace(at, number.size(), number.size(), '0');
+        small.replace(at, 2, "1.");
+      }
+      at = end;
+    }
+  }
+  return small;
+}
+
+std::optional<Result<Json>> read_strict_json(std::string_view text, int max_depth) {
   constexpr unsigned kFlags =
       rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
-  Bounded stream(text);
-  StrictHandler handler(max_depth);
-  rapidjson::Reader parser;
-  // The parser takes a NUL for the end of the text.
-  if (parser.Parse<kFlags>(stream, handler).IsError() || stream.Tell() != text.size()) return {};
-  return handler.take();
+  std::string small;
+  for (std::string_view read = text;; read = small = with_small_numbers(text)) {
+    Bounded stream(read);
+    StrictHandler handler(max_depth, text, stream);
+    rapidjson::Reader parser;
+    const auto end = parser.Parse<kFlags>(stream, handler);
+    if (end.Code() == rapidjson::kParseErrorNumberTooBig && small.empty()) continue;
+    if (auto error = handler.take_error()) return tl::unexpected(*std::move(error));
+    // The parser takes a NUL for the end of the text.
+    if (end.IsError() || stream.Tell() != text.size()) return {};
+    return handler.take();
+  }
 }

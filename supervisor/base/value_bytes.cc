@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "supervisor/base/exact_number.h"
 #include "supervisor/base/json_value.h"
 
 namespace {
@@ -41,6 +42,7 @@ void add_length(const Json& value, size_t enough, size_t& length) {
   constexpr size_t kFloat = 18, kInteger = 6;
   length += kEach;
   if (value.is_string()) length += value.get_ref<const std::string&>().size();
+  if (is_exact_number(value)) length += value.get_binary().size();
   if (value.is_number()) length += value.is_number_float() ? kFloat : kInteger;
   if (value.is_array()) {
     for (auto item = value.begin(); item != value.end() && length < enough; ++item) add_length(*item, enough, length);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "supervisor/base/exact_number.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/calls/call_pii.h"
@@ -15,7 +17,9 @@ constexpr size_t kMaxArgumentsShown = 16'000;  // characters
 
 // False: the value takes more than `left` characters. Examines no more than about `left` characters of a large value.
 bool may_fit(const Json& value, size_t& left) {
-  const size_t takes = 1 + (value.is_string() ? value.get_ref<const std::string&>().size() : 0);
+  const size_t takes = value.is_string()        ? 1 + value.get_ref<const std::string&>().size()
+                       : is_exact_number(value) ? 1 + value.get_binary().size()
+                                                : 1;
   if (takes > left) return false;
   left -= takes;
   if (!value.is_structured()) return true;
@@ -28,15 +32,13 @@ bool may_fit(const Json& value, size_t& left) {
   return true;
 }
 
-// ASCII has no characters that change the direction of writing or look like other characters.
-std::string in_ascii(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
-
 }  // namespace
 
 Result<std::string> shown_arguments(const Json& arguments) {
   size_t left = kMaxArgumentsShown;
   if (may_fit(arguments, left)) {
-    std::string text = in_ascii(arguments);
+    // ASCII has no characters that change the direction of writing or look like other characters.
+    std::string text = dump_json_ascii(arguments);
     if (text.size() <= kMaxArgumentsShown) return text;
   }
   return fail(

@@ -6,6 +6,7 @@
 
 #include "catalog/did_you_mean.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/base/log.h"
 #include "supervisor/calls/beside_loop.h"
 #include "supervisor/calls/call_approval.h"
@@ -197,7 +198,7 @@ Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, Ca
       relay.take(value, total, text);
     };
   AuditedCall audited(environment.journal, span, who, target, who.execution.empty() ? "call" : "nested call");
-  audited.set("arguments", Json::parse(journal::shape_of(*order.arguments)));
+  audited.set("arguments", parse_own_json(journal::shape_of(*order.arguments)).value());
   audited.set("verdict", "cancelled");
   auto answer = co_await carry(environment, who, target, std::move(order), std::move(progress), audited);
   const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include "supervisor/base/exact_number.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/journal/audit_chain.h"
@@ -217,7 +218,7 @@ std::string shape_of(const Json& arguments) {
       more++;
       continue;
     }
-    std::string type = value.type_name();
+    std::string type = is_exact_number(value) ? "number" : value.type_name();
     if (value.is_string()) type += fmt::format("({})", value.get_ref<const std::string&>().size());
     if (value.is_structured()) type += fmt::format("({})", value.size());
     shape[name.substr(0, whole_utf8_prefix(std::string_view(name).substr(0, 64)))] = std::move(type);

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
+#include "supervisor/base/exact_number.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/jsonrpc.h"
@@ -25,11 +25,8 @@ bool has_type(const Json& value, std::string_view type) {
   if (type == "object") return value.is_object();
   if (type == "array") return value.is_array();
   if (type == "null") return value.is_null();
-  if (type == "number") return value.is_number();
-  if (type == "integer") {  // 2.0 is an integer: JSON Schema 2020-12, 6.1.1
-    return value.is_number_integer() ||
-           (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>());
-  }
+  if (type == "number") return is_number(value);
+  if (type == "integer") return is_whole_number(value);  // 2.0 is an integer: JSON Schema 2020-12, 6.1.1
   return true;
 }
 
@@ -54,7 +51,7 @@ bool has_one_type(const Json& value, const std::vector<std::string>& types) {
 std::string shown(const Json& value) {
   if (value.is_structured()) return value.is_array() ? "an array" : "an object";
   if (value.is_string()) return "\"" + printable(value.get_ref<const std::string&>(), 60) + "\"";
-  return dump_json(value);
+  return printable(dump_json(value), 60);
 }
 
 std::optional<double> number_in(const Json& schema, const char* key) {
@@ -79,8 +76,8 @@ std::string problem_of(const Json& schema, const Json& value) {
       return fmt::format("{} is not one of {}", shown(value), fmt::join(names, ", "));
     }
   }
-  if (value.is_number()) {
-    const double number = value.get<double>();
+  if (is_number(value)) {
+    const double number = nearest_double(value);
     if (auto least = number_in(schema, "minimum"); least && !(number >= *least)) {
       return fmt::format("{} is below the minimum of {}", shown(value), *least);
     }
@@ -189,6 +186,18 @@ size_t likeness(std::string_view one, std::string_view other) {
   return shared;
 }
 
+// Handlers read a declared number as a double or as 64 bits: a number that neither holds becomes the nearest double.
+void round_numbers(const Json& schema, Json& arguments) {
+  const auto properties = schema.find("properties");
+  if (properties == schema.end() || !properties->is_object()) return;
+  for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
+    if (!is_exact_number(*argument)) continue;
+    const auto property = properties->find(argument.key());
+    if (property == properties->end() || !property->is_object() || types_of(*property).empty()) continue;
+    *argument = nearest_double(*argument);
+  }
+}
+
 }  // namespace
 
 std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& names) {
@@ -277,6 +286,7 @@ CheckedArguments check_arguments(const Json& schema, const Spellings& spellings,
   drop_absent(schema, arguments);
   checked.bytes = take_as_meant(schema, spellings, arguments);
   checked.problems = find_problems(schema, arguments, spellings);
+  round_numbers(schema, arguments);
   return checked;
 }
 

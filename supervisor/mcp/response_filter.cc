@@ -5,6 +5,7 @@
 
 #include "supervisor/base/ascii.h"
 #include "supervisor/base/base64.h"
+#include "supervisor/base/exact_number.h"
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/registry.h"
 
@@ -94,10 +95,12 @@ Result<> redact_object(ResponseFilter& texts, Json& object) {
 }
 
 Result<> redact_number(ResponseFilter& texts, Json& number) {
-  const bool is_short = number.is_number_unsigned() ? number.get<uint64_t>() < static_cast<uint64_t>(kLongNumber)
-                                                    : std::abs(number.get<double>()) < static_cast<double>(kLongNumber);
+  const bool is_short = is_exact_number(number) ? false
+                        : number.is_number_unsigned()
+                            ? number.get<uint64_t>() < static_cast<uint64_t>(kLongNumber)
+                            : std::abs(number.get<double>()) < static_cast<double>(kLongNumber);
   if (is_short) return {};
-  const std::string digits = number.dump();
+  const std::string digits = dump_json(number);
   TRY(std::string cleaned, texts.redact(digits));
   if (cleaned != digits) number = std::move(cleaned);
   return {};
@@ -110,7 +113,7 @@ Result<> redact_json(ResponseFilter& texts, Json& value) {
     CHECKED(redact_string(texts, text));
     return redact_base64(texts, text);
   }
-  if (value.is_number_integer()) return redact_number(texts, value);
+  if (value.is_number_integer() || is_exact_number(value)) return redact_number(texts, value);
   if (value.is_object()) return redact_object(texts, value);
   if (!value.is_array()) return {};
   TRY(const bool done, redact_lines(texts, value));

@@ -19,9 +19,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kProbeLimit = 3s;  // a server from before 2026 may drop an unknown request
 constexpr auto kFarewell = 2s;
-constexpr size_t kMaxMessageValueBytes = 128 << 20;  // memory of one message's values, beside its text
-constexpr size_t kCountFrom = 64 << 10;              // bytes; shorter messages cannot hold so many values
-constexpr size_t kMaxInBatch = 256;                  // messages
+constexpr size_t kMaxTornLine = 4096;  // bytes
+constexpr size_t kMaxInBatch = 256;    // messages
 constexpr const char* kHandshake[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 Json client_info() { return {{"name", "warder"}, {"version", kWarderVersion}}; }
@@ -34,16 +33,6 @@ Json modern_meta(bool questions) {
   return {{"io.modelcontextprotocol/protocolVersion", kModern},
           {"io.modelcontextprotocol/clientCapabilities", capabilities(questions)},
           {"io.modelcontextprotocol/clientInfo", client_info()}};
-}
-
-// Hides the secrets in `text` and parses it. Empty: the text is no JSON, or has too many values. Runs on any thread.
-std::optional<Json> parsed_without(const Variables& secrets, std::string_view text) {
-  const std::string hidden = secrets.empty() ? std::string() : hide_secrets(secrets, text);
-  if (!secrets.empty()) text = hidden;
-  if (text.size() > kCountFrom && value_bytes(text) > kMaxMessageValueBytes + 2 * text.size()) return {};
-  auto parsed = parse_json(text);
-  if (!parsed) return {};
-  return *std::move(parsed);
 }
 
 bool lists_modern(const Json& versions) {
@@ -217,6 +206,7 @@ Task<Result<ServerAnswer>> Client::request(Request order) {
   OneShot<Result<ServerAnswer>> done(loop_, fail(Code::unavailable, "no answer"));
   auto waiting = std::make_shared<WaitingRequest>();
   waiting->done = done.resolver();
+  waiting->method = order.method;
   waiting->progress = std::move(order.progress);
   waiting_.emplace(id, std::move(waiting));
   RequestClock clock(loop_, order.limit, [limit = order.limit, late = done.resolver()] {
@@ -235,9 +225,34 @@ Task<Result<ServerAnswer>> Client::request(Request order) {
 void Client::lose_one() {
   count_unasked(kMaxUnasked / 4);
   if (waiting_.size() != 1) return;
-  auto waiting = waiting_.extract(waiting_.begin());
-  waiting.mapped()->done.resolve(
-      fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20), "ask for less data"));
+  fail_request(waiting_.begin()->first, fmt::format("answered with more than {} MB", kMaxMessage >> 20),
+               "ask for less data");
+}
+
+// The answer to a request came and cannot be used. `why`: "answered with ...". False: no such request waits.
+bool Client::fail_request(int64_t id, std::string why, std::string remedy) {
+  auto waiting = waiting_.extract(id);
+  if (!waiting) return false;
+  transport_->answered(id);
+  unasked_ = 0;
+  if (waiting.mapped()->method == "tools/call") why += "; the call may have run";
+  waiting.mapped()->done.resolve(fail(Code::unavailable, std::move(why), std::move(remedy)));
+  return true;
+}
+
+// A text that is no message. In a list of tools, NaN and Infinity are examples and defaults: they are read as null.
+void Client::take_unread(MessageReading& read, std::string_view line, std::optional<int64_t> of, size_t bytes) {
+  const auto waiting = read.of ? waiting_.find(*read.of) : waiting_.end();
+  if (waiting != waiting_.end() && read.mended && waiting->second->method == "tools/list") {
+    waiting->second->is_mended = true;
+    return take_message(*read.mended, of, bytes);
+  }
+  if (read.of) {
+    fail_request(*read.of, "answered with text that is not JSON: " + read.problem, "the server must be mended");
+  } else if (const auto torn = torn_.add(line)) {
+    fail_request(*torn, "answered with a message over several lines; over standard streams each message is one line",
+                 "the server must be mended");
+  }
 }
 
 void Client::count_unasked(size_t bytes) {
@@ -264,13 +279,20 @@ void Client::finish(Error why) {
 Task<> Client::take(MessageText text, std::optional<int64_t> of) {
   const size_t bytes = text.bytes.size();
   if (reading_.share->is_used_up()) co_await reading_.share->turn();
-  std::optional<Json> parsed = co_await read(std::move(text));
+  // A line of a torn message is short.
+  const std::string line =
+      bytes <= kMaxTornLine && !text.bytes.starts_with("{\"") ? std::string(text.bytes) : std::string();
+  MessageReading reading = co_await read(std::move(text));
+  std::optional<Json>& parsed = reading.message;
   const LoopShare::Use use(*reading_.share);
   const NamedWork named_work(LoopWork::server_message, &reading_.owner.name);
   unasked_ += bytes;  // after the parse: a large answer in parsing must not make other messages a flood
-  if (parsed && parsed->is_object()) {
+  if (!parsed) {
+    take_unread(reading, line, of, bytes);
+  } else if (parsed->is_object()) {
+    if (parsed->contains("jsonrpc")) torn_.forget();  // else it may be a line within a torn message
     take_message(*parsed, of, bytes);
-  } else if (parsed && parsed->is_array() && parsed->size() <= kMaxInBatch) {  // batches, of version 2025-03-26
+  } else if (parsed->is_array() && parsed->size() <= kMaxInBatch) {  // batches, of version 2025-03-26
     for (Json& one : *parsed)
       if (one.is_object()) take_message(one, of, bytes);
   }
@@ -278,26 +300,24 @@ Task<> Client::take(MessageText text, std::optional<int64_t> of) {
   count_unasked(0);
 }
 
-Task<std::optional<Json>> Client::read(MessageText text) {
+Task<MessageReading> Client::read(MessageText text) {
   if (is_read_quickly(text.bytes)) {
     const LoopShare::Use use(*reading_.share);
     const NamedWork named_work(LoopWork::server_message, &reading_.owner.name);
-    co_return parsed_without(secrets(), text.bytes);
+    co_return read_message_text(secrets(), text.bytes);
   }
   if (!text.kept) {
     auto copy = std::make_shared<const std::string>(text.bytes);
     text = {*copy, {copy, copy->data()}};
   }
   const size_t bytes = text.bytes.size();
-  std::function<Result<Json>()> job = [text, secrets = secrets()]() -> Result<Json> {
-    auto parsed = parsed_without(secrets, text.bytes);
-    if (!parsed) return fail(Code::invalid, "no message");
-    return *std::move(parsed);
+  std::function<Result<MessageReading>()> job = [text, secrets = secrets()]() -> Result<MessageReading> {
+    return read_message_text(secrets, text.bytes);
   };
   text = {};
-  auto parsed = co_await reading_.json.run(reading_.owner, bytes, std::move(job));
-  if (!parsed) co_return std::nullopt;
-  co_return *std::move(parsed);
+  auto done = co_await reading_.json.run(reading_.owner, bytes, std::move(job));
+  if (!done) co_return MessageReading{};
+  co_return *std::move(done);
 }
 
 void Client::take_message(Json& message, std::optional<int64_t> of, size_t bytes) {
@@ -312,16 +332,17 @@ void Client::take_message(Json& message, std::optional<int64_t> of, size_t bytes
 }
 
 void Client::take_response(Json& message, size_t bytes) {
-  if (!message["id"].is_number_integer()) return;
-  const auto id = message["id"].get<int64_t>();
-  auto found = waiting_.find(id);
-  if (found == waiting_.end()) return questions_.heard(id);  // an unknown id, or the caller has left
+  const auto id = request_id(message["id"]);
+  if (!id) return;
+  auto found = waiting_.find(*id);
+  if (found == waiting_.end()) return questions_.heard(*id);  // an unknown id, or the caller has left
   auto waiting = found->second;
   transport_->answered(found->first);
   waiting_.erase(found);
   unasked_ = 0;
   ServerAnswer answer;
   answer.bytes = bytes;
+  answer.is_mended = waiting->is_mended;
   auto error = message.find("error");
   if (error != message.end()) {
     answer.is_error = true;

@@ -18,6 +18,7 @@
 #include "supervisor/base/loop_shares.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/mcp/protocol.h"
+#include "supervisor/upstream/message_reading.h"
 #include "supervisor/upstream/request_clock.h"
 #include "supervisor/upstream/secrets.h"
 #include "supervisor/upstream/server_questions.h"
@@ -34,6 +35,7 @@ struct ServerAnswer {
   Json data;               // null: the error has no data
   bool not_taken = false;  // the server forgot this session and did not run the request; a new client may repeat it
   size_t bytes = 0;        // size of the message with the answer
+  bool is_mended = false;  // only tools/list: the answer had NaN or Infinity, which are null here
 };
 
 class Client {
@@ -93,18 +95,22 @@ class Client {
 
  private:
   struct WaitingRequest {
+    std::string method;
     OneShot<Result<ServerAnswer>>::Resolver done;
     Progress progress;
+    bool is_mended = false;  // as in ServerAnswer
   };
   class Asked;  // a request under way; its destructor cancels it
   Task<> take(MessageText text, std::optional<int64_t> of);
-  Task<std::optional<Json>> read(MessageText text);
+  Task<MessageReading> read(MessageText text);
+  void take_unread(MessageReading& read, std::string_view line, std::optional<int64_t> of, size_t bytes);
   void send_request(int64_t id, Request& order);
   void take_message(Json& message, std::optional<int64_t> of, size_t bytes);
   void take_response(Json& message, size_t bytes);
   void take_request(const Json& message, std::optional<int64_t> of);
   void take_notification(const Json& message);
   void lose_one();
+  bool fail_request(int64_t id, std::string why, std::string remedy);
   void count_unasked(size_t bytes);
   void finish(Error why);
   Error end_as_error() const;
@@ -123,6 +129,7 @@ class Client {
   int64_t last_id_ = 0;
   std::map<int64_t, std::shared_ptr<WaitingRequest>> waiting_;
   size_t unasked_ = 0;
+  TornMessage torn_;
   bool over_ = false;
   Error why_over_;
   std::shared_ptr<Client*> self_;  // weak references guard work in later turns of the loop

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "supervisor/base/exact_number.h"
+#include "supervisor/base/json_value.h"
+
 namespace upstream {
 namespace {
 
@@ -28,7 +31,7 @@ Kind kind_of(const Json& value) {
     case Json::value_t::object:
       return object;
     default:
-      return null;
+      return !is_exact_number(value) ? null : is_whole_number(value) ? integer : number;
   }
 }
 

@@ -137,6 +137,9 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
     CO_TRY(ServerAnswer answer, co_await client->request(std::move(order)));
     if (answer.is_error)
       co_return fail(Code::unavailable, "does not list its tools: " + printable(answer.message, 200));
+    if (answer.is_mended)
+      log_warning("upstream server {}: its list of tools has NaN or Infinity, which JSON does not have: null is read",
+                  config_.name);
     if (client->bytes_heard() - heard > Definitions::kMaxBytes)
       co_return fail(Code::unavailable, fmt::format("lists more than {} MB of tools", Definitions::kMaxBytes >> 20));
     const Json tools = answer.result.value("tools", Json());

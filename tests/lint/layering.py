@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "jail/plan.h": [],  # shared with the static child: plain data only
     "jail/init": ["jail/init", "jail/plan.h"],
     "jail/guest/probe": [],
-    "jail/guest/shell": ["jail/guest/shell"],
+    "jail/guest/shell": ["supervisor/base/json.h", "supervisor/base/json_text.h", "supervisor/base/json_value.h", "jail/guest/shell"],
     "jail/zygote": ["jail/zygote", "jail/init/capabilities.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
     "supervisor/tasks": [BASE, "supervisor/tasks", "supervisor/tenants/tenant_id.h"],
     "supervisor/workflows": [BASE, "supervisor/workflows"],

@@ -1,6 +1,7 @@
 // JSON Schema 2020-12: rows of schema, value and whether it fits, in the manner of the public test suite.
 #include "policies/schema/json_schema.h"
 
+#include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
@@ -147,6 +148,32 @@ TEST_CASE("each keyword of JSON Schema accepts what fits it and nothing else", "
       CHECK_FALSE(fits(row.schema, Json::parse(value)));
     }
   }
+}
+
+TEST_CASE("numbers that neither 64 bits nor a double holds are checked by their values", "[json_schema]") {
+  const auto fits_text = [](const std::string& schema, const char* value) {
+    const auto made = JsonSchema::compile(parse_json(schema).value(), Unknown::refuse);
+    REQUIRE(made);
+    return (*made)->check(parse_json(value).value()).has_value();
+  };
+  CHECK(fits_text(R"({"type": "integer"})", "[1e400]") == false);
+  for (const char* number : {"1e400", "-0", "12345678901234567890123"}) {
+    CAPTURE(number);
+    CHECK(fits_text(R"({"type": "integer"})", number));
+    CHECK(fits_text(R"({"type": "number"})", number));
+    CHECK_FALSE(fits_text(R"({"type": ["string", "object"]})", number));
+  }
+  CHECK_FALSE(fits_text(R"({"type": "integer"})", "3.14159265358979323846"));
+  CHECK_FALSE(fits_text(R"({"maximum": 18446744073709551615})", "18446744073709551616"));
+  CHECK(fits_text(R"({"maximum": 1e400})", "9e399"));
+  CHECK_FALSE(fits_text(R"({"exclusiveMinimum": 12345678901234567890123})", "12345678901234567890123"));
+  CHECK(fits_text(R"({"const": 12345678901234567890123})", "12345678901234567890123"));
+  CHECK_FALSE(fits_text(R"({"const": 12345678901234567890123})", "12345678901234567890124"));
+  CHECK(fits_text(R"({"enum": [1, 100000000000000000000]})", "1e20"));
+  CHECK_FALSE(fits_text(R"({"multipleOf": 10})", "12345678901234567890123"));
+  CHECK_FALSE(fits_text(R"({"uniqueItems": true})", "[1e400, 10e399]"));
+  CHECK(fits_text(R"({"uniqueItems": true})", "[1e400, 1e401]"));
+  CHECK(fits_text(R"({"maxLength": 100000000000000000000})", R"("text")"));
 }
 
 TEST_CASE("a problem names its place and what is wrong there", "[json_schema]") {

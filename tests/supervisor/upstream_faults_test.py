@@ -24,7 +24,7 @@ class BadServers(SharedUpstreamTest):
     @classmethod
     def servers(cls):
         return {"other": cls.server(), "dies": cls.server(), "hangs": cls.server(timeout_s=3), "floods": cls.server(),
-                "lies": cls.server(), "missing": {"command": "/nonexistent/server", "jail": "none"},
+                "lies": cls.server(), "odd": cls.server("handshake", env={"ODD": "1"}), "missing": {"command": "/nonexistent/server", "jail": "none"},
                 "rests": cls.server(idle_s=1)}
 
     def other_is_well(self):
@@ -55,6 +55,29 @@ class BadServers(SharedUpstreamTest):
     def test_one_that_lies_is_believed_nothing(self):
         self.assertIn("neither a result nor an error", self.answer_of("lies__lie")["error"])
         self.other_is_well()
+
+    def test_an_answer_that_is_no_json_fails_at_once_and_says_what_came(self):
+        for form, words in (("nan", "answered with text that is not JSON: NaN or Infinity, which JSON does not have: {"),
+                            ("broken", "answered with text that is not JSON: not JSON: syntax error"),
+                            ("long", "answered with text that is not JSON: a number of 5000 bytes; at most 4096 are allowed"),
+                            ("lines", "answered with a message over several lines")):
+            with self.subTest(form=form):
+                error = self.answer_of("odd__odd", form=form)["error"]
+                self.assertIn(words, error)
+                self.assertIn("the call may have run", error)
+        self.other_is_well()
+
+    def test_an_id_that_comes_back_as_a_text_is_the_request_s(self):
+        self.assertEqual(self.answer_of("odd__odd", form="text id"), {"result": {"x": 1}})
+
+    def test_numbers_of_any_size_come_as_they_were_sent(self):
+        answer = self.client.call("call_tool", {"name": "odd__odd", "arguments": {"form": "huge"}})
+        self.assertIn('{"x":[1e400,12345678901234567890123,-0]}', answer["content"][0]["text"])
+
+    def test_infinity_in_one_tool_s_schema_leaves_the_server_usable(self):
+        found = structured(self.client.call("get_tool_definition", {"tool_name": "odd", "server": "odd"}))
+        self.assertIsNone(found["input_schema"]["properties"]["form"]["default"], found)
+        self.assertIn("null is read", self.shared.log_text())
 
     def test_one_that_cannot_be_started_says_why_and_when_to_try_again(self):
         until = time.monotonic() + PATIENCE

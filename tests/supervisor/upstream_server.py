@@ -38,6 +38,8 @@ TOOLS = [
         "type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}},
     {"name": "progress", "description": "Tells how far it is", "inputSchema": OBJECT},
     {"name": "grow", "description": "Has one more tool from now on", "inputSchema": OBJECT},
+    {"name": "odd", "description": "Answers in an odd form", "inputSchema": {
+        "type": "object", "properties": {"form": {"type": "string", **({"default": float("inf")} if "ODD" in os.environ else {})}}}},
     {"name": "where", "description": "The process, and what it sees", "inputSchema": OBJECT},
 ]
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -99,6 +101,16 @@ def run(request, name, arguments, meta):
         print("this is no message", flush=True)
         print('[{"id": 1}, 7, null]', flush=True)
         send({"id": request, "result": "a text where an object belongs"})
+        return None
+    if name == "odd":
+        answer = {"jsonrpc": "2.0", "id": request, "result": complete(text("odd", structuredContent={"x": 1}))}
+        forms = {"nan": json.dumps(answer).replace('{"x": 1}', '{"x": [NaN, -Infinity]}'),
+                 "huge": json.dumps(answer).replace('{"x": 1}', '{"x": [1e400, 12345678901234567890123, -0]}'),
+                 "long": json.dumps(answer).replace('{"x": 1}', f'{{"x": {"7" * 5000}}}'),
+                 "lines": "{ a line of a log\n" + json.dumps(answer, indent=2),
+                 "text id": json.dumps({**answer, "id": str(request)}),
+                 "broken": json.dumps(answer)[:-2] + ",}}"}
+        print(forms[arguments["form"]], flush=True)
         return None
     if name == "gate":
         with lock:

@@ -4,6 +4,7 @@
 const {Buffer} = require('buffer');
 const process = require('process');
 const {types, inspect} = require('util');
+const {jsonOf, written} = require('./numbers.js');
 
 const {stringify} = JSON; // a copy, because code may replace it
 
@@ -26,8 +27,9 @@ class Unanswerable extends Error {
 }
 
 // {value, asText, notes}: `value` has only objects, arrays, strings, numbers, booleans and null; undefined has no JSON
-// form. `asText`: the type's name if the whole value became a text. `notes`: sentences for the agent.
-function plain(value, limit) {
+// form. `asText`: the type's name if the whole value became a text. `notes`: sentences for the agent. `numberOf`: the
+// JSON value of a finite number or a BigInt (numbers.js).
+function plain(value, limit, numberOf = jsonOf) {
   let left = limit;
   let asText;
   const notes = new Set();
@@ -91,6 +93,16 @@ function plain(value, limit) {
     return converted;
   }
 
+  function bigint(value, depth) {
+    const json = numberOf(value);
+    if (json === undefined) {
+      note('a BigInt is sent as a text: JSON here has numbers of at most 4,096 bytes');
+      return text(String(value), depth, 'bigint');
+    }
+    if (typeof json === 'string') take(json.length);
+    return json;
+  }
+
   function other(value, depth) {
     if (Array.isArray(value)) return inside(value, depth, (inner) => array(value, inner));
     if (types.isDate(value)) return text(Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString());
@@ -136,9 +148,9 @@ function plain(value, limit) {
   function of(value, depth) {
     switch (typeof value) {
       case 'string': take(value.length); return value;
-      case 'number': return Number.isFinite(value) ? value : String(value);
+      case 'number': return Number.isFinite(value) ? numberOf(value) : String(value);
       case 'boolean': case 'undefined': return value;
-      case 'bigint': return Number.isSafeInteger(Number(value)) ? Number(value) : text(String(value), depth, 'bigint');
+      case 'bigint': return bigint(value, depth);
       case 'object': return value === null ? null : other(value, depth);
       default: return text(inspect(value), depth, typeof value); // a function or a symbol
     }
@@ -164,7 +176,7 @@ function isArrayIterator(value) {
 
 // The JSON text of a message that contains values of plain().
 function encoded(message) {
-  const text = stringify(message);
+  const text = written(stringify(message));
   return text.includes(MARK_IN_TEXT) ? text.split(MARK_IN_TEXT).join('"') : text;
 }
 

@@ -6,9 +6,9 @@ const {isDeepStrictEqual} = require('util');
 const {note} = require('./streams.js');
 const {CallError} = require('./channel.js');
 const {inputsOf} = require('./step_inputs.js');
+const {parseExactly, returningJsonOf} = require('./numbers.js');
 const {encoded: asText, plain} = require('./values.js');
 
-const {parse} = JSON; // a copy, because code may replace it
 const MOST_VALUE = 1 << 20; // bytes of a value as JSON
 const MOST_SHOWN = 100; // characters of a value in a note
 const MOST_PART = 100_000; // characters of a value in one message, which is JSON again: at most six times as long
@@ -74,10 +74,10 @@ function encoded(name, value) {
 function asJson(name, value) {
   if (value === undefined) return 'null';
   if (typeof value === 'function' || typeof value === 'symbol') throw new TypeError(`a ${typeof value} is not JSON`);
-  const {value: json, notes} = plain(value, 2 * MOST_VALUE);
+  const {value: json, notes} = plain(value, 2 * MOST_VALUE, returningJsonOf);
   notes.forEach(note);
   const text = asText(json);
-  if (!isDeepStrictEqual(parse(text), value)) {
+  if (!isDeepStrictEqual(parseExactly(text), value)) {
     const shown = text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN)}...`;
     note(`step '${name}' returns its value in the form that JSON has for it: ${shown}`);
   }
@@ -131,7 +131,7 @@ class Workflow {
         [this.#recorded, this.#run, this.#order] = [start.recorded, start.run, order];
         if (start.state === 'finished') {
           this.#next = position + 1;
-          return parse(start.value);
+          return parseExactly(start.value);
         }
         if (start.state === 'failed') {
           this.#next = position + 1;
@@ -143,7 +143,7 @@ class Workflow {
       const {text, failure, attempts} = await this.#attempts(name, fn, {retries, backoff, timeout});
       await this.#end(position, attempts, failure === undefined ? {value: text} : {failure: described(failure.error)});
       this.#next = position + 1;
-      if (failure === undefined) return parse(text);
+      if (failure === undefined) return parseExactly(text);
       throw new StepFailed(`step '${name}' failed after ${attempts} attempt${attempts > 1 ? 's' : ''}: ` +
         described(failure.error), {cause: failure.error});
     } finally {

@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
+#include "supervisor/base/json_value.h"
 
 namespace guest {
 
@@ -29,14 +32,10 @@ inline constexpr int kCallSocket = 200;
   ::_exit(kExitProtocol);
 }
 
-inline std::string text_of(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 enum class PeerState { there, gone };
 
-inline PeerState send_message(int socket, const nlohmann::json& message) {
-  const std::string text = text_of(message);
+inline PeerState send_message(int socket, const Json& message) {
+  const std::string text = dump_json(message);
   std::string packet;
   size_t at = 0;
   do {
@@ -52,8 +51,8 @@ inline PeerState send_message(int socket, const nlohmann::json& message) {
 }
 
 // The next message; empty at the end of the stream. A text that is not JSON gives a discarded value
-// (nlohmann::json::is_discarded).
-inline std::optional<nlohmann::json> receive_message(int socket) {
+// (Json::is_discarded).
+inline std::optional<Json> receive_message(int socket) {
   std::string text;
   std::string packet(kPartBytes + 2, '\0');  // one byte more than the longest packet, to detect longer ones
   for (;;) {
@@ -66,7 +65,7 @@ inline std::optional<nlohmann::json> receive_message(int socket) {
       give_up("a packet is too long or begins with neither F nor M");
     text.append(packet, 1, size - 1);
     if (text.size() > kDownBytes) give_up("a message is longer than 64 MiB");
-    if (packet[0] == 'F') return nlohmann::json::parse(text, nullptr, false);
+    if (packet[0] == 'F') return parse_own_json(text).value_or(Json::value_t::discarded);
   }
 }
 

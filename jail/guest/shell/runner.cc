@@ -2,7 +2,6 @@
 // No process of the runner stays beside the agent's code. Only the socket stays, for `warder call` (warder.cc): exit
 // status and signal are the shell's own, and a result message is sent only for an order that cannot be run. The program
 // is static, because it then starts without the dynamic loader's work.
-#define JSON_NOEXCEPTION
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +20,6 @@
 
 namespace {
 
-using nlohmann::json;
 using std::operator""sv;
 
 constexpr int kSocket = 3;
@@ -30,18 +27,18 @@ constexpr int kSocket = 3;
 constexpr size_t kStringBytes = 128 * 1024;
 constexpr int kExitRefused = 1;
 
-void tell(const json& message) {
+void tell(const Json& message) {
   if (guest::send_message(kSocket, message) == guest::PeerState::gone) ::_exit(0);  // the supervisor is gone
 }
 
 [[noreturn]] void refuse(const std::string& error, int number = 0) {
-  json message = {{"type", "result"}, {"error", error}};
+  Json message = {{"type", "result"}, {"error", error}};
   if (number != 0) message["errno"] = number;
   tell(message);
   ::_exit(kExitRefused);
 }
 
-json receive_order() {
+Json receive_order() {
   auto message = guest::receive_message(kSocket);
   if (!message) ::_exit(0);
   if (message->is_discarded()) guest::give_up("a message is not JSON");
@@ -49,7 +46,7 @@ json receive_order() {
   return *std::move(message);
 }
 
-const std::string* find_string(const json& object, const char* key) {
+const std::string* find_string(const Json& object, const char* key) {
   auto found = object.find(key);
   return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
 }
@@ -83,7 +80,7 @@ bool is_in_environment(std::string_view name) {
   return false;
 }
 
-std::vector<std::string> variables_of(const json& order) {
+std::vector<std::string> variables_of(const Json& order) {
   std::vector<std::string> variables;
   if (auto trace = order.find("traceparent"); trace != order.end() && trace->is_string())
     variables.push_back("TRACEPARENT=" + trace->get<std::string>());
@@ -95,7 +92,7 @@ std::vector<std::string> variables_of(const json& order) {
     if (is_reserved(name) || is_in_environment(name))
       refuse("context_vars: the name '" + name + "' has a meaning for the shell; use another name");
     const auto* text = value.get_ptr<const std::string*>();
-    std::string line = name + "=" + (text ? *text : guest::text_of(value));
+    std::string line = name + "=" + (text ? *text : dump_json(value));
     if (line.find('\0') != std::string::npos)
       refuse("context_vars: '" + name + "' contains a NUL, which an environment cannot contain");
     if (line.size() >= kStringBytes)
@@ -139,7 +136,7 @@ std::string leave_socket() {
   return std::string("PATH=") + (path ? path : "/usr/bin:/bin") + ":/warder/shell";
 }
 
-[[noreturn]] void become_shell(const char* shell, const json& order) {
+[[noreturn]] void become_shell(const char* shell, const Json& order) {
   const std::string* code = find_string(order, "code");
   if (code == nullptr) guest::give_up("'run' without a proper 'code'");
   const std::string* workspace = find_string(order, "workspace");
@@ -196,7 +193,7 @@ int main() {
   if (::fcntl(kSocket, F_SETFD, FD_CLOEXEC) < 0) guest::give_up("descriptor 3 is not open");
   const char* shell = ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
   tell({{"type", "ready"}, {"interpreter", shell}, {"warm_ms", now_ms() - began}, {"cpu_us", cpu_us()}});
-  json order = receive_order();
+  Json order = receive_order();
   const std::string* type = find_string(order, "type");
   if (type == nullptr) guest::give_up("a message is not one JSON object with a type");
   if (*type == "cancel") ::_exit(0);  // the daemon does not need this jail any more

@@ -2,7 +2,6 @@
 // that the shell inherited from the shell runner.
 // Exit status: 0; 1 when the call was refused or failed (the reason is on standard error); 2 for wrong arguments; 76
 // when the supervisor cannot be reached.
-#define JSON_NOEXCEPTION
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -13,8 +12,6 @@
 #include "jail/guest/shell/channel.h"
 
 namespace {
-
-using nlohmann::json;
 
 constexpr int kExitFailed = 1, kExitUsage = 2;
 constexpr const char* kUsage =
@@ -44,13 +41,14 @@ std::string read_input() {
   }
 }
 
-json object_of(const std::string& text, const char* what) {
-  json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) refuse(std::string(what) + " is not a JSON object");
-  return object;
+Json object_of(const std::string& text, const char* what) {
+  auto object = parse_json(text);
+  if (!object) refuse(std::string(what) + ": " + object.error().what);
+  if (!object->is_object()) refuse(std::string(what) + " is not a JSON object");
+  return *std::move(object);
 }
 
-void add_argument(json& arguments, const std::string& word) {
+void add_argument(Json& arguments, const std::string& word) {
   if (word == "-") return arguments.update(object_of(read_input(), "standard input"));
   if (word.starts_with('{')) return arguments.update(object_of(word, "the argument"));
   const size_t equals = word.find('=');
@@ -59,14 +57,14 @@ void add_argument(json& arguments, const std::string& word) {
     arguments[word.substr(0, equals)] = word.substr(equals + 1);
     return;
   }
-  json value = json::parse(word.substr(equals + 1), nullptr, false);
-  if (value.is_discarded()) refuse("'" + word + "': the text after := is not JSON");
-  arguments[word.substr(0, equals - 1)] = std::move(value);
+  auto value = parse_json(word.substr(equals + 1));
+  if (!value) refuse("'" + word + "': the text after :=: " + value.error().what);
+  arguments[word.substr(0, equals - 1)] = *std::move(value);
 }
 
-json order_of_call(const std::vector<std::string>& words) {
+Json order_of_call(const std::vector<std::string>& words) {
   if (words.empty()) refuse("the name of a tool is missing");
-  json order{{"name", words[0]}, {"arguments", json::object()}};
+  Json order{{"name", words[0]}, {"arguments", Json::object()}};
   for (size_t i = 1; i < words.size(); i++) {
     if (words[i] != "--select") {
       add_argument(order["arguments"], words[i]);
@@ -81,7 +79,7 @@ json order_of_call(const std::vector<std::string>& words) {
 
 struct Call {
   std::string name;
-  json arguments;
+  Json arguments;
 };
 
 Call read_call(int count, char** words) {
@@ -96,11 +94,11 @@ Call read_call(int count, char** words) {
   return {"get_tool_definition", {{"tool_name", all}}};
 }
 
-[[noreturn]] void report_failure(const json& error) {
+[[noreturn]] void report_failure(const Json& error) {
   const auto part = [&](const char* key) {
     const auto found = error.find(key);
     if (found == error.end() || found->is_null()) return std::string();
-    return found->is_string() ? found->get<std::string>() : guest::text_of(*found);
+    return found->is_string() ? found->get<std::string>() : dump_json(*found);
   };
   std::string line = part("code") + ": " + part("message");
   if (!part("rule").empty()) line += " (rule: " + part("rule") + ")";
@@ -117,11 +115,11 @@ void take_turn() {
   }
 }
 
-json ask(const Call& call) {
+Json ask(const Call& call) {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const int64_t id = now.tv_sec * 1'000'000'000 + now.tv_nsec;
-  const json message{{"type", "call"}, {"id", id}, {"name", call.name}, {"arguments", call.arguments}};
+  const Json message{{"type", "call"}, {"id", id}, {"name", call.name}, {"arguments", call.arguments}};
   if (guest::send_message(guest::kCallSocket, message) == guest::PeerState::gone)
     guest::give_up("the supervisor cannot be reached from here");
   for (;;) {
@@ -133,8 +131,8 @@ json ask(const Call& call) {
   }
 }
 
-void print(const json& value) {
-  const std::string text = value.is_string() ? value.get<std::string>() : guest::text_of(value);
+void print(const Json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : dump_json(value);
   if (::fwrite(text.data(), 1, text.size(), stdout) != text.size() || ::putchar('\n') == EOF || ::fflush(stdout) != 0)
     ::_exit(kExitFailed);
 }
@@ -144,14 +142,14 @@ void print(const json& value) {
 int main(int count, char** words) {
   const Call call = read_call(count, words);
   take_turn();
-  json reply = ask(call);
+  Json reply = ask(call);
   if (auto error = reply.find("error"); error != reply.end()) report_failure(*error);
-  const json& result = reply["result"];
+  const Json& result = reply["result"];
   if (call.name != "call_tool") {
     print(result);
     return 0;
   }
   if (auto failure = result.find("failure"); failure != result.end()) report_failure(*failure);
-  print(result.contains("value") ? result["value"] : json());
+  print(result.contains("value") ? result["value"] : Json());
   return 0;
 }

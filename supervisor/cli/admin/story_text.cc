@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/cli/admin/text.h"
 #include "supervisor/cli/admin/times.h"
 
@@ -57,10 +58,8 @@ std::string receipt_text(const std::string& receipt) {
   if (!parsed || !parsed->is_object()) return one_line("receipt", receipt);
   std::string lines;
   for (const auto& [key, value] : parsed->items())
-    lines += one_line(
-        lines.empty() ? "receipt" : "",
-        key + ": " +
-            (value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', true, Json::error_handler_t::replace)));
+    lines += one_line(lines.empty() ? "receipt" : "",
+                      key + ": " + (value.is_string() ? value.get<std::string>() : dump_json_ascii(value)));
   return lines;
 }
 

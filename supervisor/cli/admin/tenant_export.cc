@@ -10,6 +10,8 @@
 #include <fstream>
 
 #include "policies/policy.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/path.h"
 #include "supervisor/cli/admin/archive.h"
@@ -27,9 +29,7 @@ constexpr char kRecords[] = "records";
 // What a tenant's folder may have. Not: `unfinished`, `vault`, `staging`.
 constexpr const char* kTenantFolders[] = {"workspace", "workspaces", "executions", "sessions", "skills", "servers"};
 
-void write_line(std::ofstream& to, const Json& value) {
-  to << value.dump(-1, ' ', true, Json::error_handler_t::replace) << '\n';
-}
+void write_line(std::ofstream& to, const Json& value) { to << dump_json_ascii(value) << '\n'; }
 
 Result<> write_executions(journal::Database& database, const std::string& tenant, std::ofstream& to) {
   journal::HistoryFilter filter{.account = tenant};

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/cli/admin/bus_client.h"
 
 namespace admin {
@@ -118,7 +119,7 @@ std::optional<uint64_t> known_number(const Json& of, const char* key) {
 std::string text(const Json& value) { return value.is_string() ? value.get<std::string>() : std::string(); }
 
 void print_json(const Json& value) {
-  std::printf("%s\n", value.dump(-1, ' ', true, Json::error_handler_t::replace).c_str());
+  std::printf("%s\n", dump_json_ascii(value).c_str());
   std::fflush(stdout);
 }
 

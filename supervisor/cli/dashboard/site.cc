@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 #include "supervisor/base/loopback.h"
 #include "supervisor/cli/dashboard/page.h"
 
@@ -24,7 +26,7 @@ http::Response page(std::string_view type, std::string_view body) {
 }
 
 http::Response json_response(const DashboardAnswer& answer) {
-  return {answer.status, "application/json", answer.json.dump(-1, ' ', true, Json::error_handler_t::replace), kHeaders};
+  return {answer.status, "application/json", dump_json_ascii(answer.json), kHeaders};
 }
 
 // Compares in constant time, so that the time does not show how many characters of the key were right.

@@ -7,6 +7,7 @@
 #include "catalog/stubs.h"
 #include "catalog/visible.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_text.h"
 
 namespace tools {
 namespace {
@@ -39,7 +40,7 @@ Json describe(const catalog::Catalog& catalog, uint32_t number, Detail detail) {
   }
   all["mcp_server"] = server_of(tool);
   if (detail == Detail::full) {
-    const Json rest = Json::parse(catalog.rest(number));
+    const Json rest = parse_own_json(catalog.rest(number)).value_or(Json::object());
     for (const char* key : {"functions", "use_cases"}) all[key] = rest.contains(key) ? Json(rest[key]) : Json::array();
     for (const auto& [key, value] : rest.items())
       if (!all.contains(key)) all[key] = value;

@@ -81,8 +81,33 @@ class Answers(JavaScriptTest):
             with self.subTest(code=code):
                 self.assertEqual(self.value_of(f"return {code}"), value)
 
+    def test_whole_numbers_of_any_size_come_and_go_with_all_digits(self):
+        given = {"id": 1917043659912705297, "small": 2**53 - 1, "large": [10**4000, -2**70], "text": "1917043659912705297"}
+        end = self.run_code("return [id + 1n, typeof small, large, text, context_vars, 5n, -(2n ** 64n), -0]", context_vars=given)
+        self.assertEqual(end.value, [1917043659912705298, "number", given["large"], given["text"], given, 5, -2**64, 0])
+        self.assertEqual(end.stderr, "")
+
+    def test_a_call_s_arguments_and_answer_keep_their_digits(self):
+        def answer(call):
+            self.assertEqual(call["arguments"], {"n": 2**70, "m": 2**53 + 1})
+            return [{"type": "reply", "id": call["id"], "result": {"n": 2**80, "x": 1.5}}]
+        end = self.run_code("const a = await warder.call('f', {n: 2n ** 70n, m: BigInt(2 ** 53) + 1n}); return [a.n * 2n, a.x]", answer=answer)
+        self.assertEqual(end.value, [2**81, 1.5])
+
+    def test_a_decimal_that_a_number_does_not_hold_is_noted(self):
+        order = json.dumps(self.order("return [a, String(b), c, s]")).replace(
+            '"context_vars": {}', '"context_vars": {"a": 3.14159265358979323846, "b": 1e400, "c": 0.30000000000000004, "s": "3.14159265358979323846"}')
+        runner = self.start()
+        runner.receive()
+        runner.send(order.encode())
+        end = runner.end()
+        self.assertEqual(end.value, [3.141592653589793, "Infinity", 0.30000000000000004, "3.14159265358979323846"])
+        self.assertEqual(end.stderr.splitlines(), [
+            "warder: 3.14159265358979323846 is not held by a number: here it is 3.141592653589793; send it as a text to keep its digits",
+            "warder: 1e400 is not held by a number: here it is Infinity; send it as a text to keep its digits"])
+
     def test_what_has_no_json_form_becomes_its_text_and_says_so(self):
-        for code, value, kind in (("2n ** 64n", str(2**64), "bigint"), ("function f() {}", "[Function: f]", "function"),
+        for code, value, kind in (("10n ** 5000n", "1" + "0" * 5000, "bigint"), ("function f() {}", "[Function: f]", "function"),
                                   ("Symbol('s')", "Symbol(s)", "symbol"), ("/x/", "/x/", "RegExp"),
                                   ("new TypeError('t')", "TypeError: t", "TypeError")):
             with self.subTest(code=code):

@@ -1,5 +1,6 @@
 #include "supervisor/calls/call_approval.h"
 
+#include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
@@ -42,6 +43,12 @@ TEST_CASE("a call with more members, names or items than fit is not asked about"
   const auto refused = shown_arguments(large);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::invalid);
+}
+
+TEST_CASE("whoever approves sees each digit of a number", "[approvals]") {
+  const char* kArguments = R"({"to":12345678901234567890123,"amount":0.10000000000000000000001,"all":[1e400,-0]})";
+  CHECK(*shown_arguments(parse_json(kArguments).value()) == kArguments);
+  CHECK_FALSE(shown_arguments(Json(std::vector<Json>(5, parse_json(std::string(4000, '7')).value()))));
 }
 
 TEST_CASE("what is shown is ASCII", "[approvals]") {

@@ -1,5 +1,6 @@
 #include "supervisor/mcp/arguments.h"
 
+#include "supervisor/base/json.h"
 #include "supervisor/mcp/registry.h"
 #include "tests/catch.h"
 #include "tests/supervisor/mcp/portability.h"
@@ -102,6 +103,21 @@ TEST_CASE("values are taken as they are meant where there is no doubt", "[mcp]")
   Json arguments = Json::parse(written);
   mcp::take_as_meant(schema(), spellings, arguments);
   CHECK(arguments == Json::parse(meant));
+}
+
+TEST_CASE("a declared number that 64 bits do not hold is compared by its value and read as the nearest double",
+          "[mcp]") {
+  const auto checked = [](const char* text) {
+    Json arguments = parse_json(text).value();
+    const auto problems = check_arguments(schema(), {}, arguments).problems;
+    return problems.value_or(dump_json(arguments));
+  };
+  CHECK(checked(R"({"code":"x","ratio":0.1000000000000000000001})") == R"({"code":"x","ratio":0.1})");
+  CHECK(checked(R"({"code":"x","memory_mb":1e400})") == "argument 'memory_mb': 1e400 is above the maximum of 4096");
+  CHECK(checked(R"({"code":"x","memory_mb":16.00000000000000000001})") ==
+        "argument 'memory_mb': 16.00000000000000000001 is not of type integer");
+  CHECK(checked(R"({"code":"x","options":{"a":1e400,"b":-0}})") == R"({"code":"x","options":{"a":1e400,"b":-0}})");
+  CHECK(checked(R"({"code":"x","flag":1e400})") == "argument 'flag': 1e400 is not of type boolean");
 }
 
 TEST_CASE("the memory of a value that came as its text is counted", "[mcp]") {

@@ -2,6 +2,7 @@
 #include "supervisor/mcp/response_filter.h"
 
 #include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
 #include "tests/supervisor/mcp/harness.h"
 
 using namespace mcp_test;
@@ -176,6 +177,8 @@ TEST_CASE("text in base64 is looked at, and stays base64; other bytes stay what 
 TEST_CASE("numbers that may be a card's are looked at", "[mcp]") {
   CHECK(cleaned({{"n", 4111111111111111}, {"m", -4111111111111111}, {"k", 41}}).dump() ==
         R"({"n":"[N]","m":"-[N]","k":41})");
+  CHECK(dump_json(cleaned(parse_json("[4111111111111111.00000000000000001,1e400,-0]").value())) ==
+        R"(["[N].00000000000000001",1e400,-0])");
 }
 
 TEST_CASE("lines are looked at together", "[mcp]") {

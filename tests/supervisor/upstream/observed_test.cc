@@ -1,5 +1,6 @@
 #include "supervisor/upstream/observed.h"
 
+#include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 #include "supervisor/upstream/definitions.h"
 #include "tests/catch.h"
@@ -27,6 +28,8 @@ Json deep(int levels) {
 
 TEST_CASE("a shape is the union of what was seen", "[upstream]") {
   CHECK(schema_of({1, 2}) == Json{{"type", "integer"}});
+  CHECK(schema_of({1, parse_json("12345678901234567890123").value()}) == Json{{"type", "integer"}});
+  CHECK(schema_of({1, parse_json("3.14159265358979323846").value()}) == Json{{"type", "number"}});
   CHECK(schema_of({1, 2.5}) == Json{{"type", "number"}});
   CHECK(schema_of({"a", nullptr}) == Json::parse(R"({"anyOf": [{"type": "string"}, {"type": "null"}]})"));
   CHECK(schema_of({Json::array()}) == Json{{"type", "array"}});

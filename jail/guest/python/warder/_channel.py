@@ -31,6 +31,9 @@ class _Scanning:  # the attributes that json.JSONDecoder passes to the C scanner
 
 
 _scan = _json.make_scanner(_Scanning)
+_FORM = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else byte for byte in range(256))
+_LONG = b"0" * 17  # a shorter decimal is held by a float
+_EXPONENTS = (b"0e000", b"0e-000", b"0e+000")
 
 
 class ProtocolError(Exception):
@@ -40,12 +43,22 @@ class ProtocolError(Exception):
 def decode(data):
     try:
         text = data.decode()
-        message, end = _scan(text, 0)
+        message, end = _exactly(text) if _may_lose_digits(data) else _scan(text, 0)
     except (ValueError, StopIteration, RecursionError) as e:
         raise ProtocolError(f"a message is not JSON: {e!r}"[:200]) from None
     if end != len(text) or type(message) is not dict or type(message.get("type")) is not str:
         raise ProtocolError("a message is not one JSON object with a type")
     return message
+
+
+def _may_lose_digits(data):
+    form = data.translate(_FORM)
+    return _LONG in form or b"0e" in form and any(exponent in form for exponent in _EXPONENTS)
+
+
+def _exactly(text):
+    from warder._numbers import decoded
+    return decoded(text)
 
 
 class _Call:

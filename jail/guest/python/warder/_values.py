@@ -1,6 +1,6 @@
 """Converts Python values to JSON that every strict parser reads. A value without a JSON form gets a readable one.
 
-Has the same limits as the supervisor's parser: depth, size, integers of 64 bits, no lone surrogates, finite numbers.
+Has the same limits as the supervisor's parser: depth, size, numbers of 4,096 bytes, no lone surrogates, finite numbers.
 """
 import sys
 from math import isfinite
@@ -13,6 +13,7 @@ _SAFE = {str, bool, type(None)}
 _INT = {int}
 _FLOAT = {float}
 _LOW, _HIGH = -(1 << 63), (1 << 64) - 1
+_MOST = 10 ** 4095 - 1  # the supervisor takes numbers of 4,096 bytes
 
 
 class Unanswerable(ValueError):
@@ -28,7 +29,11 @@ _encoder = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ":",
 
 def encode(value):
     """The JSON text, as UTF-8 bytes, of a value that plain() has converted."""
-    text = "".join(_encoder(value, 0))
+    try:
+        text = "".join(_encoder(value, 0))
+    except ValueError:  # the code has lowered the limit of sys.set_int_max_str_digits()
+        from warder._numbers import with_all_digits
+        text = "".join(with_all_digits(lambda: _encoder(value, 0)))
     try:
         return text.encode()
     except UnicodeEncodeError:  # lone surrogates, for example in file names that are not UTF-8
@@ -173,14 +178,18 @@ class Plain:
             return f"<{type(value).__qualname__}: its str() raised {type(e).__name__}>"
 
     def _big(self, value, depth):
+        if -_MOST <= value <= _MOST:
+            self._take(value.bit_length() // 3)
+            return value
         if value.bit_length() > 330_000:
             raise Unanswerable(f"it holds an integer of {value.bit_length()} bits")
         if depth == 0:
             self.as_text = "int"
+        self.note("an integer of more than 4,095 digits is sent as a text: numbers of JSON are shorter here")
         digits = sys.get_int_max_str_digits()
         sys.set_int_max_str_digits(0)
         try:
-            return self.of(str(value), depth)  # a JSON number would be rounded by parsers
+            return self.of(str(value), depth)
         finally:
             sys.set_int_max_str_digits(digits)
 
