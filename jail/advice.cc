@@ -73,10 +73,6 @@ struct Culprit {
   std::string_view call, rule;
 };
 constexpr Culprit kCulprits[] = {
-    {"ptrace", "ptrace", "takes over another process"},
-    {"strace", "ptrace", "takes over another process"},
-    {"ltrace", "ptrace", "takes over another process"},
-    {"gdb", "ptrace", "takes over another process"},
     {"umount", "umount2", "changes the mount tree"},
     {"mount", "mount", "changes the mount tree"},
     {"pivot_root", "pivot_root", "changes the mount tree"},
@@ -187,7 +183,7 @@ std::string forbidden_call_advice(std::string_view code) {
     if (has_word(code, culprit.word))
       return fmt::format("probably {}, which {} (the code names it; the kernel does not name the call)", culprit.call,
                          culprit.rule);
-  return "one of ptrace, mount and related calls, bpf, loading of kernel modules, kexec, reboot, swapon, or a call of "
+  return "one of mount and related calls, bpf, loading of kernel modules, kexec, reboot, swapon, or a call of "
          "another architecture; the kernel does not tell which";
 }
 

@@ -37,6 +37,7 @@ Applied applied_to(const Host& host, const Jail& jail) {
   applied.daemon_id = host.daemon_uid;
   applied.landlock_abi = built.landlock_abi;
   applied.root = host.root;
+  applied.proc = built.proc;
   for (const auto& layer : jail.layers()) applied.layers.emplace_back(layer->name, layer->hash);
   applied.build_ms = jail.build_ms();
   std::copy(std::begin(built.step_us), std::end(built.step_us), applied.steps_us.begin());

@@ -22,6 +22,7 @@ struct Applied {
   uint32_t init_id = 0, runner_id = 0, daemon_id = 0;  // host ids
   int landlock_abi = 0;                                // 0: no Landlock
   RootMode root = RootMode::overlay;
+  ProcView proc = ProcView::machine;
   std::vector<std::pair<std::string, std::string>> layers;  // package layers in /usr: name, hash
   double build_ms = 0;
   std::array<uint32_t, kSteps> steps_us{};  // by Step, microseconds

@@ -15,7 +15,7 @@ CapturedStream captured(const Capture& stream) {
 }
 
 // Adds advice to the report: the likely cause of the failure, found by words in the program's output.
-void advise(Report& report, const EndedProgram& program) {
+void advise(Report& report, const EndedProgram& program, const LimitTexts& limits) {
   const Request& request = program.request;
   const bool failed = report.outcome != Outcome::ok;
   if (report.outcome == Outcome::forbidden_call)
@@ -32,6 +32,7 @@ void advise(Report& report, const EndedProgram& program) {
   if (advice.empty() && failed && request.spec.language == Language::shell)
     advice = shell_language_advice(program.err.last(kAdvisedOn), request.code);
   if (advice.empty() && !program.has_cgroup) advice = shared_memory_advice(words, request.code);
+  if (advice.empty() && failed && report.outcome != Outcome::disk) advice = space_advice(words, request.code, limits);
   if (!advice.empty()) report.message += (report.message.empty() ? "" : "; ") + advice;
 }
 
@@ -45,7 +46,7 @@ void conclude(Report& report, const Evidence& evidence, const EndedProgram& prog
   if (spec.at_ceiling.memory) limits.memory_ceiling = spec.at_ceiling.policy;
   report.message = describe(report.outcome, evidence, limits);
   if (!program.violation.empty()) report.message += ": " + program.violation;
-  advise(report, program);
+  advise(report, program, limits);
   if (const auto status = evidence.wait_status) {
     if (WIFEXITED(*status)) report.exit_status = WEXITSTATUS(*status);
     if (WIFSIGNALED(*status)) report.signal = WTERMSIG(*status);

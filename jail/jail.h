@@ -40,6 +40,13 @@ struct Spec {
   enum class Guest { packets, stream };
   Guest guest = Guest::packets;
   policies::Limits limits;
+  // The machine that files in /proc show. It belongs to the jail, and not to its program: `limits` may change later,
+  // and the parts of a fan-out have other ones. 0: as in `limits`.
+  struct Machine {
+    uint64_t memory_bytes = 0;
+    double cpus = 0;
+  };
+  Machine shown;
   // Which limits are already the most that the policy gives: asking for more would be of no use.
   struct Ceilings {
     std::string policy;  // its name, for messages

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <iterator>
 
 namespace jail {
 namespace {
@@ -64,8 +66,13 @@ Outcome classify(const Evidence& e) {
 }
 
 LimitTexts texts_of(const policies::Limits& limits) {
-  return {std::chrono::duration<double>(limits.wall).count(), std::chrono::duration<double>(limits.cpu).count(),
-          limits.memory_bytes, limits.output_total_bytes, limits.tasks};
+  return {std::chrono::duration<double>(limits.wall).count(),
+          std::chrono::duration<double>(limits.cpu).count(),
+          limits.memory_bytes,
+          limits.output_total_bytes,
+          limits.file_bytes,
+          policies::temporary_bytes(limits),
+          limits.tasks};
 }
 
 namespace {
@@ -76,7 +83,39 @@ std::string more_of(std::string_view wish, std::string_view key, std::string_vie
   return fmt::format("this is the maximum of policy '{}', which only an administrator can raise ({}); ", ceiling, key);
 }
 
+constexpr std::string_view kNoSpace[] = {"No space left on device", "ENOSPC"};
+// Words of paths, and of functions that make files in TMPDIR.
+constexpr std::string_view kOfTemporaryFolders[] = {"/tmp/", "/home/agent", "/dev/shm", "tempfile", "mktemp", "tmpdir"};
+
+bool names_one_of(std::string_view text, const auto& words) {
+  return std::any_of(std::begin(words), std::end(words), [&](std::string_view w) { return text.find(w) != text.npos; });
+}
+
+std::string full_temporary_folder(const LimitTexts& limits) {
+  return fmt::format(
+      "/tmp, /home/agent and /dev/shm hold {} each, in memory: write large files to /workspace, and set "
+      "TMPDIR=/workspace for programs that need a large temporary folder",
+      policies::bytes_text(limits.tmp_bytes));
+}
+
+std::string describe_disk(const Evidence& e, const LimitTexts& limits) {
+  if (signal_of(e) == SIGXFSZ || e.guest_errno == EFBIG)
+    return fmt::format("ran out of space: a file may have at most {}; write several smaller files",
+                       policies::bytes_text(limits.file_bytes));
+  if (e.ended == EndCause::disk_limit || e.guest_errno == EDQUOT)
+    return "ran out of space: the workspace has reached its quota; delete files there or write less data";
+  return "ran out of space: " + full_temporary_folder(limits) + "; if /workspace is full, its quota is used up";
+}
+
 }  // namespace
+
+std::string space_advice(std::string_view text, std::string_view code, const LimitTexts& limits) {
+  if (!names_one_of(text, kNoSpace)) return "";
+  if (names_one_of(text, kOfTemporaryFolders) ||
+      (text.find("/workspace") == text.npos && names_one_of(code, kOfTemporaryFolders)))
+    return full_temporary_folder(limits);
+  return full_temporary_folder(limits) + "; if /workspace is full, its quota is used up";
+}
 
 std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limits) {
   std::string refused = e.tasks_refused > 0 ? fmt::format("; {} new processes or threads were refused (limit {})",
@@ -96,8 +135,9 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
     case Outcome::cpu_time:
       return fmt::format("used its {:g} seconds of CPU time; do less work in one call", limits.cpu_seconds);
     case Outcome::memory:
-      return fmt::format("ran out of memory: the limit is {} MB; {}process the data in parts",
+      return fmt::format("ran out of memory: the limit is {} MB{}; {}process the data in parts",
                          limits.memory_bytes >> 20,
+                         limits.memory_bytes <= 4 * limits.tmp_bytes ? " (files in /tmp count)" : "",
                          more_of("more memory_mb", "limits.maximum.memory_bytes", limits.memory_ceiling));
     case Outcome::pids:
       return fmt::format("reached its limit of {} processes and threads; start fewer processes at one time",
@@ -108,8 +148,7 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
           "write large data to a file in the workspace",
           limits.output_bytes);
     case Outcome::disk:
-      return "ran out of space: the workspace quota, a temporary file system or the file size limit; delete files or "
-             "write less data";
+      return describe_disk(e, limits);
     case Outcome::forbidden_call:
       return "made a system call that jails never allow";
     case Outcome::cancelled:

@@ -50,12 +50,16 @@ Outcome classify(const Evidence& evidence);
 // One sentence for the agent: which limit, and what to change. Empty for ok and error.
 struct LimitTexts {
   double wall_seconds = 0, cpu_seconds = 0;
-  uint64_t memory_bytes = 0, output_bytes = 0;
+  uint64_t memory_bytes = 0, output_bytes = 0, file_bytes = 0;
+  uint64_t tmp_bytes = 0;  // of each temporary folder
   uint32_t tasks = 0;
   // The policy whose maximum the limit is; empty: the agent may ask for more.
   std::string_view wall_ceiling = {}, memory_ceiling = {};
 };
 LimitTexts texts_of(const policies::Limits& limits);
+// Which place has no space left, and the way out, for a program whose output or error has the kernel's text about it.
+// `text` and `code` may name the place. Empty without such a text.
+std::string space_advice(std::string_view text, std::string_view code, const LimitTexts& limits);
 std::string describe(Outcome outcome, const Evidence& evidence, const LimitTexts& limits);
 // What to do after the outcome `internal`: it is not known how far the program came.
 constexpr char kAfterInternal[] =

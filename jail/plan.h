@@ -104,6 +104,13 @@ constexpr int kForkedRunner = 2;  // forked: the runner's pid, the first after i
 constexpr uint32_t kInitId = 0;
 constexpr uint32_t kRunnerId = 1000;
 
+// What /proc of a jail shows besides the jail's own processes.
+enum class ProcView : uint16_t {
+  none,       // the jail is not built yet, or is the home of a zygote
+  machine,    // files of ours about the machine (jail/machine_files.h)
+  processes,  // nothing: the kernel did not let init cover all other entries
+};
+
 // How the ids inside a jail relate to host ids.
 enum class Identity : uint32_t {
   separated,  // init and runner are different host ids, neither the daemon's: uid_map "0 A 1", "1000 B 1"
@@ -127,7 +134,7 @@ struct ResourceLimit {
   uint64_t soft, hard;
 };
 
-constexpr uint32_t kPlanVersion = 6;
+constexpr uint32_t kPlanVersion = 7;
 constexpr int kMaxResourceLimits = 16;
 constexpr int kMaxArguments = 64;
 constexpr int kMaxEnvironment = 64;
@@ -145,12 +152,13 @@ struct Plan {
   Role role;
   Identity identity;
   RootMode root;
-  uint32_t landlock_required;  // 0: if the kernel has no Landlock, continue without it and report that
-  uint32_t memory_uncounted;   // no cgroup counts memory: /dev/zero cannot be mapped, TCP buffers stay small
-  uint32_t shows_network;      // the self-test: init sends InitEvent::network
-  uint32_t reserved;
-  uint64_t tmp_bytes;  // each of /tmp, /home/agent and /dev/shm
-  uint32_t tmp_files;  // inodes of each
+  uint32_t landlock_required;   // 0: if the kernel has no Landlock, continue without it and report that
+  uint32_t memory_uncounted;    // no cgroup counts memory: /dev/zero cannot be mapped, TCP buffers stay small
+  uint32_t shows_network;       // the self-test: init sends InitEvent::network
+  uint32_t shown_processors;    // in /proc/cpuinfo and /proc/stat
+  uint64_t shown_memory_bytes;  // in /proc/meminfo
+  uint64_t tmp_bytes;           // each of /tmp, /home/agent and /dev/shm
+  uint32_t tmp_files;           // inodes of each
   uint32_t resource_limit_count;
   ResourceLimit resource_limits[kMaxResourceLimits];
   uint32_t seccomp_flags;  // SECCOMP_FILTER_FLAG_LOG for audit profiles
@@ -177,10 +185,12 @@ constexpr uint32_t kOthersUncounted = UINT32_MAX;
 // InitReport: one message of jail-init to the daemon. The daemon trusts neither its size nor its numbers.
 struct InitReport {
   InitEvent event;
-  Step step;  // failed: the step that failed
-  uint16_t reserved;
+  Step step;      // failed: the step that failed
+  ProcView proc;  // built
   // failed: errno, positive. network: errno of the socket, or 0; the message then carries the socket, as a descriptor.
   int32_t error;
+  int32_t proc_error;  // built: why `proc` is `processes`, errno, positive
+  uint32_t reserved;
   int32_t landlock_abi;         // built: 0 when the kernel has none
   int32_t wait_status;          // exited: of the runner, as wait(2) encodes it
   uint32_t others;              // exited: children of init at that moment, which end with it; kOthersUncounted: some

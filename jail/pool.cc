@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jail/machine_files.h"
 #include "jail/zygote.h"
 #include "supervisor/base/log.h"
 
@@ -70,9 +71,10 @@ bool may_fork(const Spec& spec, const policies::PoolRules& rules) {
 
 // All properties that are fixed when a jail is built. A jail serves only executions with the same key.
 std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules& rules) {
-  std::string key = fmt::format(
-      "{} {} {} {} {} {}\n", language_name(spec.language), static_cast<const void*>(spec.filter.get()),
-      spec.limits.tmp_bytes, spec.limits.tmp_files, spec.isolation.landlock == policies::Need::required, spec.listens);
+  std::string key = fmt::format("{} {} {} {} {} {} {} {}\n", language_name(spec.language),
+                                static_cast<const void*>(spec.filter.get()), spec.limits.tmp_bytes,
+                                spec.limits.tmp_files, spec.isolation.landlock == policies::Need::required,
+                                spec.listens, spec.shown.memory_bytes, shown_processors(spec.shown.cpus));
   auto enforcement = host.cgroups ? Enforcement::with_cgroup : Enforcement::alone;
   for (const auto& limit : resource_limits_of(spec.language, spec.limits, enforcement))
     key += fmt::format("{}={}:{} ", limit.resource, limit.soft, limit.hard);

@@ -79,6 +79,7 @@ class ReceiptWriter {
     }
     add(R"(,"root":")", applied_.root == RootMode::overlay ? "overlay" : "bind");
     text_ += '"';
+    if (applied_.proc == ProcView::processes) text_ += R"(,"proc":"processes")";
     write_layers();
     add(R"(,"network":")", receipt_.has_proxy ? "proxy" : "none");
     add_ms(R"(","build_ms":)", applied_.build_ms);

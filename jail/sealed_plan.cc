@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "jail/machine_files.h"
 #include "policies/uncounted_memory.h"
 
 namespace jail {
@@ -53,7 +54,11 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
   plan->landlock_required = spec.isolation.landlock == policies::Need::required;
   plan->memory_uncounted = !host.cgroups;
   plan->shows_network = spec.tests_host && role == Role::jail;
-  plan->tmp_bytes = spec.limits.tmp_bytes;
+  plan->shown_processors = shown_processors(spec.shown.cpus > 0 ? spec.shown.cpus : spec.limits.cpus);
+  plan->shown_memory_bytes = spec.shown.memory_bytes > 0 ? spec.shown.memory_bytes : spec.limits.memory_bytes;
+  policies::Limits shown = spec.limits;
+  shown.memory_bytes = plan->shown_memory_bytes;
+  plan->tmp_bytes = policies::temporary_bytes(shown);
   plan->tmp_files = spec.limits.tmp_files;
 
   auto limits =

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <system_error>
+
 #include "jail/execution.h"
 #include "jail/network_view.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
 
 namespace jail {
 namespace {
@@ -51,6 +54,10 @@ Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::
     }
   }
   host.landlock_abi = (*jail)->built().landlock_abi;
+  if ((*jail)->built().proc == ProcView::processes)
+    log_warning(
+        "jails show no cpuinfo, meminfo and other files about the machine in /proc, because it cannot be covered: {}",
+        std::generic_category().message((*jail)->built().proc_error));
   auto proved = prove_network(host, (*jail)->take_network_socket());
   (*jail)->kill();
   co_await (*jail)->gone();

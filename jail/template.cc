@@ -9,16 +9,17 @@
 #include <fstream>
 
 #include "jail/host_files.h"
+#include "jail/machine_files.h"
 
 namespace jail {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDirectories[] = {"dev", "dev/shm", "etc",    "etc/alternatives", "home",   "home/agent",
-                                        "mnt", "proc",    "run",    "servers",          "skills", "tmp",
-                                        "usr", "var",     "warder", "workspace"};
-constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
+constexpr const char* kDirectories[] = {"dev",        "dev/pts", "dev/shm", "etc",    "etc/alternatives", "home",
+                                        "home/agent", "mnt",     "proc",    "run",    "servers",          "skills",
+                                        "tmp",        "usr",     "var",     "warder", "workspace"};
+constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
 struct TextFile {
   const char* path;
@@ -43,7 +44,9 @@ constexpr Link kLinks[] = {
     {"dev/stdin", "/proc/self/fd/0"},
     {"dev/stdout", "/proc/self/fd/1"},
     {"dev/stderr", "/proc/self/fd/2"},
+    {"dev/ptmx", "pts/ptmx"},
     {"var/tmp", "/tmp"},
+    {"etc/os-release", "../usr/lib/os-release"},
     {"etc/mtab", "/proc/self/mounts"},
     {"node_modules", "/usr/share/warder/node_modules"},  // of package layers; node searches it for code in /workspace
 };
@@ -86,6 +89,7 @@ Result<> write_tree(const fs::path& directory, const std::string& guest, const s
     if (entry.path().extension() == ".gz") continue;  // manual pages: three of four links
     if (entry.is_symlink()) fs::copy_symlink(entry.path(), root / "etc/alternatives" / entry.path().filename());
   }
+  write_machine_files(root);
   CHECKED(copy_usr_links(root));
   for (const char* name : kGuestFiles) {
     std::string file = guest + "/" + name;
@@ -121,6 +125,7 @@ Result<Fd> make_template(const std::string& directory, const std::string& guest,
     fs::create_directories(directory);
     CHECKED(write_tree(directory, guest, skills));
     make_readable(directory);
+    close_no_file(directory + "/root");
   } catch (const fs::filesystem_error& e) {
     return fail(Code::internal, fmt::format("write the jail template: {}", e.what()));
   }

@@ -24,6 +24,8 @@ class Resolver {
 
 }  // namespace
 
+uint64_t temporary_bytes(const Limits& limits) { return std::min(limits.tmp_bytes, limits.memory_bytes / 2); }
+
 std::string bytes_text(uint64_t bytes) {
   constexpr std::pair<uint64_t, const char*> kUnits[] = {
       {1ull << 40, "TiB"}, {1ull << 30, "GiB"}, {1ull << 20, "MiB"}, {1ull << 10, "KiB"}};

@@ -25,7 +25,7 @@ struct Limits {
   uint64_t json_bytes_per_second = 64 << 20;  // large messages read for the tenant; more must wait
   uint64_t file_bytes = 0;                    // RLIMIT_FSIZE
   uint32_t open_files = 0;                    // RLIMIT_NOFILE, soft and hard
-  uint64_t tmp_bytes = 0;                     // each of /tmp, /home/agent and /dev/shm: tmpfs size=
+  uint64_t tmp_bytes = 0;                     // each of /tmp, /home/agent and /dev/shm; see temporary_bytes()
   uint32_t tmp_files = 0;                     // in each of these folders: tmpfs nr_inodes=
 };
 
@@ -61,6 +61,10 @@ constexpr double kMinCpus = 0.01;  // cpu.max has a quota of at least 1 ms
 constexpr uint64_t kMinOutputBytes = 1024;
 
 std::pair<Limits, std::vector<Clamp>> resolve(const Ceilings& ceilings, const LimitRequest& request);
+
+// The bytes of each temporary folder: tmp_bytes, and at most half of the memory, which its files count as. So a program
+// learns that a folder is full, and is not ended for want of memory.
+uint64_t temporary_bytes(const Limits& limits);
 
 // "2 GiB", "1.5 MiB", "20000 bytes": always the exact number.
 std::string bytes_text(uint64_t bytes);

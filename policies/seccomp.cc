@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -74,10 +75,19 @@ ArgumentTest read_test(const Json& object, const std::string& path, ProfileProbl
   return test;
 }
 
-enum class Conditions { allowed, refused };
+// The keys that rules of a list may have besides `comment` and `calls`.
+struct RuleKeys {
+  bool when;
+  bool error;
+};
+constexpr RuleKeys kAllowKeys{true, true}, kDenyKeys{false, true}, kPlainKeys{false, false};
 
-std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Conditions conditions,
-                                    ProfileProblems& problems) {
+int read_error(Checked& in) {
+  static const std::vector<std::string> kNames = seccomp_errno_names();
+  return in.has("errno") ? *seccomp_errno(in.one_of("errno", kNames)) : 0;
+}
+
+std::vector<SeccompRule> read_rules(Checked& profile, const char* key, RuleKeys keys, ProfileProblems& problems) {
   std::vector<SeccompRule> rules;
   const Json& list = profile.list_or_empty(key);
   if (list.size() > kMaxSeccompRules)
@@ -94,7 +104,10 @@ std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Condition
       if (seccomp_syscall_resolve_name(call.c_str()) == __NR_SCMP_ERROR)
         in.wrong("calls", fmt::format("\"{}\" is not a system call that libseccomp {}.{}.{} knows", printable(call, 64),
                                       SCMP_VER_MAJOR, SCMP_VER_MINOR, SCMP_VER_MICRO));
-    if (conditions == Conditions::allowed && in.has("when")) {
+    if (keys.error) rule.error = read_error(in);
+    if (keys.when && rule.error != 0 && !in.has("when"))
+      in.wrong("errno", "is for calls that are allowed under conditions (`when`) only");
+    if (keys.when && in.has("when")) {
       const Json& tests = in.list_or_empty("when");
       if (tests.empty() || tests.size() > 6) in.wrong("when", "not a list of 1 to 6 tests");
       std::set<unsigned> seen;
@@ -126,6 +139,29 @@ void check_unique(Checked& in, const SeccompProfile& profile) {
     }
   };
   for (auto* rules : {&profile.allow, &profile.missing, &profile.kill, &profile.deny}) look(*rules);
+}
+
+// The errno of each call that is allowed under conditions only, if none of its rules fits. 0: no rule names one.
+std::map<std::string, int> errors_of_conditional_calls(const SeccompProfile& profile) {
+  std::map<std::string, int> errors;
+  for (const auto& rule : profile.allow) {
+    if (rule.when.empty()) continue;
+    for (const auto& call : rule.calls) {
+      int& error = errors[call];
+      if (rule.error != 0) error = rule.error;
+    }
+  }
+  return errors;
+}
+
+void check_errors(Checked& in, const SeccompProfile& profile) {
+  const auto errors = errors_of_conditional_calls(profile);
+  for (const auto& rule : profile.allow) {
+    if (rule.error == 0) continue;
+    for (const auto& call : rule.calls)
+      if (errors.at(call) != rule.error)
+        in.wrong_at(printable(call, 64), "is allowed by two rules that name different values of errno");
+  }
 }
 
 // libseccomp has one rule for every combination of values; without a bound a reload could take very long.
@@ -205,18 +241,72 @@ Result<std::vector<sock_filter>> exported(scmp_filter_ctx context) {
   return program;
 }
 
-// libseccomp can compare call numbers for equality only. So these instructions, which stand before its filter, refuse
-// calls that are newer than the profile.
-std::vector<sock_filter> newer_calls_are_missing(uint32_t newest) {
+// A filter of libseccomp for this machine's architecture: `error` for all calls that get no rule.
+Result<Context> make_context(int error) {
+  // The API level is set, not probed: the filter must not depend on the kernel that compiles it. 3: KILL_PROCESS (Linux
+  // 4.14).
+  CHECKED(check(seccomp_api_set(3), "seccomp_api_set"));
+  Context context(seccomp_init(SCMP_ACT_ERRNO(static_cast<uint32_t>(error))), &seccomp_release);
+  if (!context) return fail(Code::internal, "seccomp_init failed");
+  CHECKED(check(seccomp_attr_set(context.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS), "seccomp_attr_set"));
+  CHECKED(check(seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2), "seccomp_attr_set"));
+  return context;
+}
+
+// A filter for some calls only, which have another errno than the others if no rule fits.
+struct Branch {
+  std::vector<uint32_t> calls;
+  std::vector<sock_filter> program;
+};
+
+// libseccomp has one errno for all calls that get no rule. So the conditional calls of each other errno get a filter of
+// their own, to which begin_filter() leads.
+Result<std::vector<Branch>> compile_branches(const SeccompProfile& profile, const std::map<std::string, int>& errors) {
+  std::map<int, std::set<std::string>> groups;
+  for (const auto& [call, error] : errors)
+    if (error != 0 && error != EPERM && seccomp_syscall_resolve_name(call.c_str()) >= 0) groups[error].insert(call);
+  std::vector<Branch> branches;
+  for (const auto& [error, calls] : groups) {
+    TRY(Context context, make_context(error));
+    std::vector<SeccompRule> rules = profile.allow;
+    for (auto& rule : rules) std::erase_if(rule.calls, [&](const auto& call) { return !calls.contains(call); });
+    CHECKED(add_rules(context.get(), SCMP_ACT_ALLOW, rules));
+    Branch branch;
+    for (const auto& call : calls)
+      branch.calls.push_back(static_cast<uint32_t>(seccomp_syscall_resolve_name(call.c_str())));
+    TRY(branch.program, exported(context.get()));
+    branches.push_back(std::move(branch));
+  }
+  return branches;
+}
+
+// The instructions before libseccomp's filters. They refuse calls that are newer than the profile, which libseccomp
+// cannot compare, and lead the calls of a branch to it. The order in memory: these, `main`, the branches.
+std::vector<sock_filter> begin_filter(uint32_t newest, size_t main_length, const std::vector<Branch>& branches) {
   constexpr uint32_t kX32Bit = 0x40000000;  // __X32_SYSCALL_BIT; from this number on, up to -1, the rules decide
-  return {
+  size_t tests = 0;
+  for (const auto& branch : branches) tests += 2 * branch.calls.size();
+  const auto to_main = static_cast<uint32_t>(tests);
+  std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 0, 4),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0),
+      BPF_STMT(BPF_JMP | BPF_JA, to_main + 5),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 0, 1),
+      BPF_STMT(BPF_JMP | BPF_JA, to_main + 2),
       BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, newest, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
   };
+  size_t left = tests, target = main_length;
+  for (const auto& branch : branches) {
+    for (const uint32_t call : branch.calls) {
+      left -= 2;
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+      program.push_back(BPF_STMT(BPF_JMP | BPF_JA, static_cast<uint32_t>(left + target)));
+    }
+    target += branch.program.size();
+  }
+  return program;
 }
 
 }  // namespace
@@ -234,12 +324,13 @@ tl::expected<SeccompProfile, ProfileProblems> parse_seccomp(std::string name, co
   profile.newest = base ? in.string_or("newest", base->newest, 64) : in.string("newest", 64);
   if (!profile.newest.empty() && seccomp_syscall_resolve_name(profile.newest.c_str()) < 0)
     in.wrong("newest", fmt::format("\"{}\" is not a system call of this machine", printable(profile.newest, 64)));
-  profile.allow = read_rules(in, "allow", Conditions::allowed, problems);
-  profile.missing = read_rules(in, "missing", Conditions::refused, problems);
-  profile.kill = read_rules(in, "kill", Conditions::refused, problems);
-  profile.deny = read_rules(in, "deny", Conditions::refused, problems);
+  profile.allow = read_rules(in, "allow", kAllowKeys, problems);
+  profile.missing = read_rules(in, "missing", kPlainKeys, problems);
+  profile.kill = read_rules(in, "kill", kPlainKeys, problems);
+  profile.deny = read_rules(in, "deny", kDenyKeys, problems);
   in.done();
   if (in.good()) check_unique(in, profile);
+  if (in.good()) check_errors(in, profile);
   if (problems.empty() && base) inherit(profile, *base);
   if (problems.empty()) check_size(in, profile);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
@@ -247,22 +338,28 @@ tl::expected<SeccompProfile, ProfileProblems> parse_seccomp(std::string name, co
 }
 
 Result<std::vector<sock_filter>> compile_seccomp(const SeccompProfile& profile) {
-  // The API level is set, not probed: the filter must not depend on the kernel that compiles it. 3: KILL_PROCESS (Linux
-  // 4.14).
-  CHECKED(check(seccomp_api_set(3), "seccomp_api_set"));
-  Context context(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release);
-  if (!context) return fail(Code::internal, "seccomp_init failed");
-  CHECKED(check(seccomp_attr_set(context.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS), "seccomp_attr_set"));
-  CHECKED(check(seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2), "seccomp_attr_set"));
-  CHECKED(add_rules(context.get(), SCMP_ACT_ALLOW, profile.allow));
+  const auto errors = errors_of_conditional_calls(profile);
+  TRY(const std::vector<Branch> branches, compile_branches(profile, errors));
+  TRY(Context context, make_context(EPERM));
+  std::vector<SeccompRule> allow = profile.allow;
+  for (auto& rule : allow)
+    std::erase_if(rule.calls, [&](const auto& call) {
+      const auto found = errors.find(call);
+      return found != errors.end() && found->second != 0 && found->second != EPERM;
+    });
+  CHECKED(add_rules(context.get(), SCMP_ACT_ALLOW, allow));
   CHECKED(add_rules(context.get(), SCMP_ACT_ERRNO(ENOSYS), profile.missing));
   CHECKED(add_rules(context.get(), SCMP_ACT_KILL_PROCESS, profile.kill));
+  for (const auto& rule : profile.deny)  // libseccomp refuses a rule with the action of all other calls
+    if (rule.error != 0 && rule.error != EPERM)
+      CHECKED(add_rules(context.get(), SCMP_ACT_ERRNO(static_cast<uint32_t>(rule.error)), {rule}));
   TRY(std::vector<sock_filter> rules, exported(context.get()));
 
   const int newest = seccomp_syscall_resolve_name(profile.newest.c_str());
   if (newest < 0) return fail(Code::invalid, "newest: '" + profile.newest + "' is not a system call of this machine");
-  std::vector<sock_filter> program = newer_calls_are_missing(static_cast<uint32_t>(newest));
+  std::vector<sock_filter> program = begin_filter(static_cast<uint32_t>(newest), rules.size(), branches);
   program.insert(program.end(), rules.begin(), rules.end());
+  for (const auto& branch : branches) program.insert(program.end(), branch.program.begin(), branch.program.end());
   if (program.size() > kMaxFilterInstructions)
     return fail(Code::invalid, fmt::format("{} instructions are more than the kernel's limit of {}", program.size(),
                                            kMaxFilterInstructions));

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #include "policies/seccomp.h"
 
 #ifndef PR_SET_VMA
@@ -54,7 +56,7 @@ constexpr Constant kConstants[] = {
     NAMED(TCGETS), {"TCGETS2", 0x802c542a}, NAMED(TCSETS), NAMED(TCSETSW), NAMED(TCSETSF), NAMED(TCSBRK), NAMED(TCXONC),
     NAMED(TCFLSH), NAMED(TIOCGWINSZ), NAMED(TIOCSWINSZ), NAMED(TIOCGPGRP), NAMED(TIOCSPGRP), NAMED(TIOCGSID),
     NAMED(TIOCSCTTY), NAMED(TIOCNOTTY), NAMED(TIOCOUTQ), NAMED(TIOCSTI), NAMED(TIOCLINUX), NAMED(TIOCGPTN),
-    NAMED(TIOCSPTLCK), NAMED(FIONREAD), NAMED(FIONBIO), NAMED(FIOASYNC), NAMED(FIOCLEX), NAMED(FIONCLEX),
+    NAMED(TIOCSPTLCK), NAMED(TIOCGPTPEER), NAMED(TIOCPKT), NAMED(FIONREAD), NAMED(FIONBIO), NAMED(FIOASYNC), NAMED(FIOCLEX), NAMED(FIONCLEX),
     NAMED(FIOQSIZE), NAMED(FIGETBSZ), NAMED(FICLONE), NAMED(FICLONERANGE), NAMED(FS_IOC_GETFLAGS), NAMED(FS_IOC_FIEMAP),
     NAMED(SIOCGIFNAME), NAMED(SIOCGIFCONF), NAMED(SIOCGIFFLAGS), NAMED(SIOCGIFADDR), NAMED(SIOCGIFNETMASK),
     NAMED(SIOCGIFBRDADDR), NAMED(SIOCGIFMTU), NAMED(SIOCGIFHWADDR), NAMED(SIOCGIFINDEX), NAMED(RNDGETENTCNT),
@@ -68,6 +70,37 @@ constexpr Constant kConstants[] = {
 // clang-format on
 #undef NAMED
 }  // namespace
+
+namespace {
+struct ErrnoName {
+  std::string_view name;
+  int value;
+};
+// What kernels answer that lack a call, a request, a protocol or a right for it.
+constexpr ErrnoName kErrors[] = {
+    {"EPERM", EPERM},   {"EACCES", EACCES},         {"EAFNOSUPPORT", EAFNOSUPPORT},
+    {"EINVAL", EINVAL}, {"ENODEV", ENODEV},         {"ENOSYS", ENOSYS},
+    {"ENOTTY", ENOTTY}, {"EOPNOTSUPP", EOPNOTSUPP}, {"EPROTONOSUPPORT", EPROTONOSUPPORT},
+};
+}  // namespace
+
+std::optional<int> seccomp_errno(std::string_view name) {
+  for (const auto& error : kErrors)
+    if (error.name == name) return error.value;
+  return {};
+}
+
+std::vector<std::string> seccomp_errno_names() {
+  std::vector<std::string> names;
+  for (const auto& error : kErrors) names.emplace_back(error.name);
+  return names;
+}
+
+std::string_view seccomp_errno_name(int error) {
+  for (const auto& known : kErrors)
+    if (known.value == error) return known.name;
+  return "EPERM";
+}
 
 std::optional<uint32_t> seccomp_constant(std::string_view name) {
   for (const auto& constant : kConstants)

@@ -1,5 +1,5 @@
-// The jail's file system: a read-only root, the host's /usr through an overlay, private temporary
-// file systems, five devices, and a /proc that shows only processes.
+// The jail's file system: a read-only root, the host's /usr through an overlay, private temporary file systems, six
+// devices, and terminals of its own. /proc is in proc.cc.
 // The working directory is the template (jail/template.h), inherited from the jailer: the jail's ids need no right to
 // walk the path above it. Sources: mount(2), pivot_root(2), overlayfs.rst, proc(5).
 #include <fcntl.h>
@@ -26,9 +26,9 @@ int set_attributes(int fd, const char* path, unsigned flags, uint64_t attributes
   return outcome_of(syscall(SYS_mount_setattr, fd, path, flags, &attr, sizeof attr));
 }
 
-// Mounts a detached copy of one mount at `target`, with the given attributes. The copy is not recursive: mounts below
-// `source` are not shown.
-int bind(const char* source, const char* target, uint64_t attributes) {
+}  // namespace
+
+int bind_mount(const char* source, const char* target, uint64_t attributes) {
   int tree = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
   if (tree < 0) return errno;
   int error = set_attributes(tree, "", AT_EMPTY_PATH, attributes);
@@ -36,6 +36,8 @@ int bind(const char* source, const char* target, uint64_t attributes) {
   close(tree);
   return error;
 }
+
+namespace {
 
 int mount_tmpfs(const char* target, unsigned long flags, uint64_t bytes, uint32_t files, unsigned mode,
                 uint32_t owner) {
@@ -139,7 +141,7 @@ int make_mounts_private() { return set_attributes(AT_FDCWD, "/", AT_RECURSIVE, 0
 int mount_root() {
   int error = 0;
   if (binds_root()) {
-    error = bind("root", kRoot, kReadOnly);
+    error = bind_mount("root", kRoot, kReadOnly);
   } else {
     // Two lower directories and no upper one: overlayfs is then always read-only. Each jail has its own overlay, so
     // locks, leases and inotify on shared files do not reach other jails.
@@ -151,13 +153,20 @@ int mount_root() {
 int mount_usr() {
   // A zygote with layers has them itself, so that its interpreter can load their modules before it is copied.
   if (plan->root == RootMode::bind || (plan->role == Role::zygote && plan->layer_count == 0))
-    return plan->layer_count > 0 ? EOPNOTSUPP : bind("/usr", "mount/usr", kReadOnly);
+    return plan->layer_count > 0 ? EOPNOTSUPP : bind_mount("/usr", "mount/usr", kReadOnly);
   return mount_layered_usr();
+}
+
+// Pseudoterminals of this jail alone, for script, pexpect, ssh and Python's pty: each mount of devpts has its own
+// (devpts.rst). `max` bounds their memory, and the share of the machine's own limit that one jail can use.
+int mount_terminals() {
+  return outcome_of(
+      mount("devpts", "mount/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600,max=64"));
 }
 
 int bind_devices() {
   // Not one recursive copy of the /dev of a zygote's home: jails would share that folder, and locks on it.
-  constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
+  constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
   for (const char* name : kDevices) {
     ShortText<32> source, target;
     // A shared mapping of /dev/zero is memory that is counted for no process. /dev/full stands in: it reads as zeros,
@@ -165,9 +174,9 @@ int bind_devices() {
     const bool is_replaced = plan->memory_uncounted != 0 && strcmp(name, "zero") == 0;
     source << "/dev/" << (is_replaced ? "full" : name);
     target << "mount/dev/" << name;
-    if (int error = bind(source.c_str(), target.c_str(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) return error;
+    if (int error = bind_mount(source.c_str(), target.c_str(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) return error;
   }
-  return 0;
+  return plan->role == Role::zygote ? 0 : mount_terminals();
 }
 
 int mount_temporary_files() {
@@ -177,26 +186,12 @@ int mount_temporary_files() {
   return mount_tmpfs("mount/dev/shm", MS_NOEXEC, plan->tmp_bytes, plan->tmp_files, 01777, owner);
 }
 
-int mount_proc() {
-  // subset=pid hides all but processes (no /proc/sys, kallsyms, meminfo); hidepid hides processes of other ids.
-  // Read-only, because code needs no write there. With a shared identity the runner must write its id map (confine.cc).
-  const unsigned long access = plan->identity == Identity::shared ? 0 : MS_RDONLY;
-  return outcome_of(
-      mount("proc", "mount/proc", "proc", access | MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible"));
-}
-
-int mount_whole_proc() {
-  // The kernel lets a process mount a /proc only if it already sees a whole one (mount_too_revealing() in
-  // fs/namespace.c).
-  return outcome_of(mount("proc", "mount/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
-}
-
 int mount_template() {
-  if (int e = bind(".", "mount/run", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)) return e;
+  if (int e = bind_mount(".", "mount/run", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)) return e;
   if (plan->layer_count == 0) return 0;
   // For the overlays of the zygote's jails: the folders below its own overlay.
-  if (int e = bind("/usr", "mount/run/usr", kReadOnly)) return e;
-  return bind("../layers", "mount/run/layers", kReadOnly);
+  if (int e = bind_mount("/usr", "mount/run/usr", kReadOnly)) return e;
+  return bind_mount("../layers", "mount/run/layers", kReadOnly);
 }
 
 int set_hostname() {

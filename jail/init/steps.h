@@ -26,10 +26,14 @@ int mount_root();
 int mount_usr();
 int bind_devices();
 int mount_temporary_files();
-int mount_proc();
 int set_hostname();
 int pivot();
 int mount_template();  // zygote: shows the template at /run, where the zygote's jails find it
+// Mounts a detached copy of one mount at `target`, with the given attributes. The copy is not recursive: mounts below
+// `source` are not shown.
+int bind_mount(const char* source, const char* target, uint64_t attributes);
+// proc.cc: /proc. A whole one is for the home of a zygote.
+int mount_proc();
 int mount_whole_proc();
 // loopback.cc: raises `lo` by ioctl(2); the network namespace has no other interface. For the self-test, gives the
 // daemon a socket that lists what the namespace holds.

@@ -86,7 +86,7 @@ const Row kRows[] = {
     {"SIGKILL of itself", with_status(signaled(SIGKILL)), Outcome::signal},
 };
 
-constexpr LimitTexts kLimits{2.5, 10, 300 << 20, 4'000'000, 32};
+constexpr LimitTexts kLimits{2.5, 10, 300 << 20, 4'000'000, 100 << 20, 64 << 20, 32};
 
 }  // namespace
 
@@ -115,7 +115,8 @@ TEST_CASE("an outcome's message names the limit and what to change", "[jail]") {
       {Outcome::memory, "memory_mb"},
       {Outcome::pids, "32 processes and threads"},
       {Outcome::output, "4000000 bytes"},
-      {Outcome::disk, "quota"},
+      {Outcome::disk, "/tmp, /home/agent and /dev/shm hold 64 MiB each"},
+      {Outcome::disk, "/workspace"},
       {Outcome::forbidden_call, "system call"},
       {Outcome::protocol, "descriptor 3"},
       {Outcome::cancelled, "cancelled"},
@@ -123,6 +124,30 @@ TEST_CASE("an outcome's message names the limit and what to change", "[jail]") {
   }));
   CAPTURE(outcome_name(outcome));
   CHECK_THAT(describe(outcome, with_status(exited(3)), kLimits), Catch::Matchers::Contains(part));
+}
+
+TEST_CASE("a message about space names the place that is full, and the way out", "[jail]") {
+  using Catch::Matchers::Contains, Catch::Matchers::StartsWith;
+  auto quota = ended_by(EndCause::disk_limit);
+  CHECK_THAT(describe(Outcome::disk, quota, kLimits), Contains("the workspace has reached its quota"));
+  CHECK_THAT(describe(Outcome::disk, with_error(EDQUOT), kLimits), Contains("the workspace has reached its quota"));
+  for (const Evidence& large : {with_error(EFBIG), with_status(signaled(SIGXFSZ))})
+    CHECK_THAT(describe(Outcome::disk, large, kLimits), Contains("a file may have at most 100 MiB"));
+  CHECK_THAT(describe(Outcome::disk, with_error(ENOSPC), kLimits), Contains("TMPDIR=/workspace"));
+
+  constexpr const char* kSort = "sort: write failed: /tmp/sortx: No space left on device";
+  CHECK_THAT(space_advice(kSort, "sort big", kLimits), StartsWith("/tmp, /home/agent and /dev/shm hold 64 MiB each"));
+  CHECK_THAT(space_advice(kSort, "sort big", kLimits), !Contains("quota"));
+  CHECK_THAT(space_advice("dd: No space left on device", "dd of=x", kLimits), Contains("its quota is used up"));
+  CHECK(space_advice("sort: no such file: /tmp/x", "", kLimits).empty());
+}
+
+TEST_CASE("where files in /tmp are a large part of the memory, its message says so", "[jail]") {
+  LimitTexts small = kLimits;
+  small.memory_bytes = 64 << 20;
+  CHECK_THAT(describe(Outcome::memory, with_status(exited(1)), small),
+             Catch::Matchers::Contains("files in /tmp count"));
+  CHECK_THAT(describe(Outcome::memory, with_status(exited(1)), kLimits), !Catch::Matchers::Contains("/tmp"));
 }
 
 TEST_CASE("the message of a timeout tells of refused processes, and of nothing otherwise", "[jail]") {

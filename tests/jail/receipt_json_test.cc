@@ -42,6 +42,7 @@ Receipt weak_receipt() {
   receipt.applied.own_namespaces[2] = true;
   receipt.applied.init_id = 1000;
   receipt.applied.root = jail::RootMode::bind;
+  receipt.applied.proc = jail::ProcView::processes;
   receipt.applied.weaker = {"the kernel has no Landlock", "jail step \"root_overlay\":\nno"};
   receipt.seccomp_profile = "a \"profile\"";
   return receipt;
@@ -66,7 +67,7 @@ TEST_CASE("the text of a receipt with every member", "[receipt]") {
 TEST_CASE("the text of a receipt with no optional member", "[receipt]") {
   CHECK(jail::receipt_json(weak_receipt()) ==
         R"({"namespaces":["mount"],"identity":{"shared":1000},"capabilities":"none","no_new_privileges":true,)"
-        R"("landlock":false,"root":"bind","network":"none","build_ms":0.000,"steps_us":{},)"
+        R"("landlock":false,"root":"bind","proc":"processes","network":"none","build_ms":0.000,"steps_us":{},)"
         R"("seccomp":{"profile":"a \"profile\"","instructions":0},"cgroup":false,)"
         R"("workspace":{"nosuid":true,"nodev":true,"mapped_ids":false},)"
         R"("weaker":["the kernel has no Landlock","jail step \"root_overlay\":\nno"],"start":"cold","path_us":{}})");

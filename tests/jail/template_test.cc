@@ -56,6 +56,10 @@ TEST_CASE("the template can be read by every id and written by its maker only, w
     if (entry.is_symlink()) continue;
     CAPTURE(entry.path().string());
     unsigned mode = mode_of(entry.path());
+    if (entry.path().filename() == "no_file") {  // covers what no jail may read
+      CHECK(mode == 0);
+      continue;
+    }
     CHECK((mode == 0755 || (entry.is_regular_file() && mode == 0644)));
   }
   CHECK(mode_of(made.root() / "warder/tool") == 0755);
@@ -83,15 +87,47 @@ TEST_CASE("the template has what a root needs: mount points, devices, users, lin
 TEST_CASE("the template holds no file of the host that could be a secret, and no set-id file", "[jail]") {
   Made made;
   REQUIRE(made.make());
-  const std::set<std::string> known = {
-      "ImageMagick-6", "ImageMagick-7", "alternatives", "debian_version",  "dictionaries-common",
-      "fonts",         "ghostscript",   "gnucobol",     "groff",           "group",
-      "hostname",      "hosts",         "inputrc",      "java-17-openjdk", "java-21-openjdk",
-      "ld.so.cache",   "locale.alias",  "localtime",    "magic",           "magic.mime",
-      "matplotlibrc",  "mime.types",    "mtab",         "nsswitch.conf",   "odbcinst.ini",
-      "papersize",     "passwd",        "perl",         "protocols",       "python3",
-      "python3.11",    "python3.13",    "resolv.conf",  "services",        "sgml",
-      "ssl",           "terminfo",      "texmf",        "timezone",        "xml"};
+  const std::set<std::string> known = {"ImageMagick-6",
+                                       "ImageMagick-7",
+                                       "alternatives",
+                                       "debian_version",
+                                       "dictionaries-common",
+                                       "fonts",
+                                       "ghostscript",
+                                       "gnucobol",
+                                       "groff",
+                                       "group",
+                                       "hostname",
+                                       "hosts",
+                                       "inputrc",
+                                       "java-17-openjdk",
+                                       "java-21-openjdk",
+                                       "ld.so.cache",
+                                       "locale.alias",
+                                       "localtime",
+                                       "magic",
+                                       "magic.mime",
+                                       "matplotlibrc",
+                                       "mime.types",
+                                       "mtab",
+                                       "nsswitch.conf",
+                                       "odbcinst.ini",
+                                       "os-release",
+                                       "papersize",
+                                       "passwd",
+                                       "perl",
+                                       "protocols",
+                                       "python3",
+                                       "python3.11",
+                                       "python3.13",
+                                       "resolv.conf",
+                                       "services",
+                                       "sgml",
+                                       "ssl",
+                                       "terminfo",
+                                       "texmf",
+                                       "timezone",
+                                       "xml"};
   for (const auto& entry : fs::directory_iterator(made.root() / "etc")) {
     CAPTURE(entry.path().string());
     CHECK(known.count(entry.path().filename()) == 1);

@@ -1,13 +1,16 @@
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 
 #include "policies/seccomp.h"
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
+#include "tests/policies/bpf_evaluator.h"
 
 using namespace policies;
 
@@ -67,6 +70,66 @@ TEST_CASE("a test of an argument that is not understood is refused", "[seccomp]"
   Json twice = Json::array({{{"argument", 0}, {"one_of", {1}}}, {{"argument", 0}, {"without", {2}}}});
   CHECK(profile_problems(profile({{"allow", Json::array({rule({"socket"}, twice)})}})) ==
         "allow[0].when: tests argument 0 twice");
+}
+
+TEST_CASE("an errno that is not understood is refused", "[seccomp]") {
+  const Json test = Json::array({{{"argument", 0}, {"one_of", {1}}}});
+  auto with_errno = [](Json one, Json error) {
+    one["errno"] = std::move(error);
+    return one;
+  };
+  CHECK(profile_problems(profile({{"deny", {with_errno(rule({"read"}), "ENOTTY")}}})) == "");
+  CHECK(profile_problems(profile({{"allow", {with_errno(rule({"read"}, test), "ENOTTY")}}})) == "");
+  CHECK(profile_problems(profile({{"deny", {with_errno(rule({"read"}), "ESUCCESS")}}})) ==
+        "deny[0].errno: \"ESUCCESS\" is not one of: EPERM, EACCES, EAFNOSUPPORT, EINVAL, ENODEV, ENOSYS, ENOTTY, "
+        "EOPNOTSUPP, EPROTONOSUPPORT");
+  CHECK(profile_problems(profile({{"deny", {with_errno(rule({"read"}), 0)}}})).starts_with("deny[0].errno: "));
+  CHECK(profile_problems(profile({{"missing", {with_errno(rule({"read"}), "EPERM")}}})) ==
+        "missing[0].errno: unknown key; known keys: calls, comment");
+  CHECK(profile_problems(profile({{"allow", {with_errno(rule({"read"}), "EPERM")}}})) ==
+        "allow[0].errno: is for calls that are allowed under conditions (`when`) only");
+  CHECK(profile_problems(profile({{"allow",
+                                   {with_errno(rule({"read"}, test), "EINVAL"), rule({"read"}, test),
+                                    with_errno(rule({"read"}, test), "ENOTTY")}}})) ==
+        "read: is allowed by two rules that name different values of errno");
+}
+
+TEST_CASE("a call answers the errno that its rules name, whatever the other calls answer", "[seccomp]") {
+  const Json one = Json::array({{{"argument", 0}, {"one_of", {1}}}}),
+             two = Json::array({{{"argument", 0}, {"one_of", {2}}}});
+  Json socket = rule({"socket"}, one), call = rule({"fcntl", "prctl"}, one), denied = rule({"setxattr"});
+  socket["errno"] = "EAFNOSUPPORT";
+  call["errno"] = "EINVAL";
+  denied["errno"] = "EOPNOTSUPP";
+  auto parsed =
+      parse_seccomp("p",
+                    profile({{"allow", {rule({"read"}), socket, rule({"socket"}, two), call, rule({"chmod"}, one)}},
+                             {"deny", {denied, rule({"chroot"})}}}),
+                    nullptr);
+  REQUIRE(parsed);
+  auto program = compile_seccomp(*parsed);
+  REQUIRE(program);
+  auto answer = [&](int number, uint64_t argument) {
+    seccomp_data data{};
+    data.nr = number;
+    data.arch = seccomp_arch_native();
+    data.args[0] = argument;
+    return evaluate(*program, data).action;
+  };
+  constexpr uint32_t kAllow = SECCOMP_RET_ALLOW, kErrno = SECCOMP_RET_ERRNO;
+  CHECK(answer(SYS_read, 5) == kAllow);
+  CHECK(answer(SYS_socket, 1) == kAllow);
+  CHECK(answer(SYS_socket, 2) == kAllow);
+  CHECK(answer(SYS_socket, 3) == (kErrno | EAFNOSUPPORT));
+  for (int number : {SYS_fcntl, SYS_prctl}) {
+    CHECK(answer(number, 1) == kAllow);
+    CHECK(answer(number, 2) == (kErrno | EINVAL));
+  }
+  CHECK(answer(SYS_chmod, 1) == kAllow);
+  CHECK(answer(SYS_chmod, 2) == (kErrno | EPERM));
+  CHECK(answer(SYS_setxattr, 1) == (kErrno | EOPNOTSUPP));
+  CHECK(answer(SYS_chroot, 1) == (kErrno | EPERM));
+  CHECK(answer(SYS_write, 1) == (kErrno | EPERM));
 }
 
 TEST_CASE("a profile may not contradict itself", "[seccomp]") {

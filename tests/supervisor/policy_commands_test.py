@@ -231,7 +231,8 @@ mcp_servers: []
 
     def test_explain_knows_system_calls_and_says_why(self):
         profile = f"{self.vendor}/seccomp/default.json"
-        for call, answer, part in (("read", "allowed", "is allowed"), ("ptrace", "refused", "ends the program"),
+        for call, answer, part in (("read", "allowed", "is allowed"), ("mount", "refused", "ends the program"),
+                                   ("ptrace", "refused", "EPERM"), ("setxattr", "refused", "EOPNOTSUPP"),
                                    ("unshare", "refused", "EPERM"), ("clone3", "refused", "ENOSYS"),
                                    ("openat", "limited", "some arguments")):
             with self.subTest(call):

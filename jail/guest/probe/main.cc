@@ -3,9 +3,11 @@
 // Used by: jail/self_test.cc, at start-up and on reload; if the jails do not hold, the daemon refuses to serve.
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -69,11 +71,56 @@ void check_system_calls() {
   expect(refused(syscall(SYS_clone3, nullptr, 0)) && errno == ENOSYS, "clone3 reads as missing");
   // The filter must refuse the call; another errno would come from the call's arguments.
   expect(refused(syscall(SYS_keyctl, 0, 0, 0, 0, 0)) && (errno == EPERM || errno == ENOSYS), "no keyrings");
-  expect(refused(socket(AF_NETLINK, SOCK_RAW, 0)), "no netlink sockets");
+  expect(
+      refused(socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER)) && refused(socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT)),
+      "no netlink sockets but those of routes");
+  expect(refused(syscall(SYS_ptrace, PTRACE_ATTACH, getppid(), 0, 0)) && errno == EPERM, "no ptrace");
   expect(refused(socket(AF_PACKET, SOCK_RAW, 0)), "no packet sockets");
   expect(refused(syscall(SYS_pidfd_open, 1, 0)) ||
              refused(syscall(SYS_pidfd_getfd, static_cast<int>(syscall(SYS_pidfd_open, 1, 0)), 4, 0)),
          "no descriptors of init");
+}
+
+// Entries of /proc beside the processes: harmless ones of the kernel, and files of ours.
+constexpr const char* kShown[] = {"self",    "thread-self", "mounts",  "net",     "sysvipc", "uptime",
+                                  "cpuinfo", "stat",        "sys",     "meminfo", "loadavg", "filesystems",
+                                  "swaps",   "vmstat",      "locks",   "devices", "cgroups", "partitions",
+                                  "cmdline", "diskstats",   "modules", "mdstat",  "version"};
+
+bool is_shown(const char* name) {
+  for (const char* shown : kShown)
+    if (strcmp(name, shown) == 0) return true;
+  return name[strspn(name, "0123456789")] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+// True for a file that cannot be opened, and for an empty folder.
+bool is_covered(int folder, const char* name) {
+  const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return true;
+  DIR* listing = fdopendir(fd);
+  if (!listing) {
+    close(fd);
+    return false;
+  }
+  int entries = 0;
+  while (readdir(listing)) entries++;
+  closedir(listing);
+  return entries == 2;
+}
+
+void check_kernel_files() {
+  DIR* proc = opendir("/proc");
+  expect(proc != nullptr, "/proc can be listed");
+  if (!proc) return;
+  while (dirent* entry = readdir(proc))
+    if (!is_shown(entry->d_name))
+      expect(is_covered(dirfd(proc), entry->d_name), "/proc shows no file of the host's kernel");
+  closedir(proc);
+  expect(missing("/proc/sys/kernel/core_pattern") && missing("/proc/sys/kernel/modprobe"),
+         "/proc/sys is not the kernel's");
+  for (const char* path : {"/proc/sys/kernel/hostname", "/proc/sys/vm/overcommit_memory", "/proc/meminfo",
+                           "/proc/uptime", "/proc/sysrq-trigger", "/proc/sys/kernel/random/uuid", "/proc/sys/x"})
+    expect(refused(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), "files of /proc cannot be written");
 }
 
 void check_files() {
@@ -87,8 +134,8 @@ void check_files() {
   int fd = open("/tmp/x", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   expect(fd >= 0, "/tmp can be written");
   if (fd >= 0) close(fd);
-  expect(missing("/root") && missing("/sys") && missing("/boot") && missing("/proc/sys") && missing("/proc/kallsyms"),
-         "no host files");
+  expect(missing("/root") && missing("/sys/kernel") && missing("/sys/class") && missing("/boot"), "no host files");
+  check_kernel_files();
   expect(missing("/proc/1"), "init is invisible in /proc");
   expect(refused(mknod("/tmp/device", S_IFCHR | 0600, 0x103)), "no device nodes");
   expect(refused(chmod("/", 0700)), "/ cannot be changed");

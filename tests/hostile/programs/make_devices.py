@@ -4,5 +4,5 @@ for place in ("/tmp", "/dev/shm", "/home/agent", "/workspace", "/dev"):
         refused(f"{name} device in {place}", lambda: os.mknod(f"{place}/d{name}", kind | 0o666, os.makedev(1, 1)))
         refused(f"{name} by directory in {place}",
                 lambda: os.mknod(f"e{name}", kind | 0o666, os.makedev(1, 1), dir_fd=os.open(place, os.O_RDONLY)))
-devices = sorted(n for n in os.listdir("/dev") if n not in ("shm", "fd", "stdin", "stdout", "stderr"))
-attempt(f"/dev shows {devices}", devices != ["full", "null", "random", "urandom", "zero"])
+devices = sorted(n for n in os.listdir("/dev") if n not in ("shm", "pts", "ptmx", "fd", "stdin", "stdout", "stderr"))
+attempt(f"/dev shows {devices}", devices != ["full", "null", "random", "tty", "urandom", "zero"])

@@ -1,8 +1,6 @@
 # Reads what belongs to the host or to other tenants.
 for path in ("/etc/shadow", "/etc/gshadow", "/etc/ssh", "/etc/sudoers", "/etc/machine-id", "/etc/fstab", "/root", "/boot",
-             "/sys", "/var/log", "/var/lib", "/run/systemd", "/run/secrets", "/lost+found", "/proc/sys", "/proc/kallsyms",
-             "/proc/kcore", "/proc/keys", "/proc/meminfo", "/proc/cmdline", "/proc/modules", "/proc/config.gz", "/proc/1",
-             "/proc/partitions", "/proc/sched_debug", "/dev/mem", "/dev/kmsg", "/dev/sda", "/dev/vda", "/dev/fuse", "/dev/kvm",
+             "/sys/kernel", "/sys/class", "/sys/fs", "/var/log", "/var/lib", "/run/systemd", "/run/secrets", "/lost+found", "/proc/1", "/dev/mem", "/dev/kmsg", "/dev/sda", "/dev/vda", "/dev/fuse", "/dev/kvm",
              "/dev/net/tun", "/srv", "/opt", "/media", *context_vars.get("host_paths", [])):
     attempt(f"{path} is there", os.path.lexists(path))
 users = sorted(os.listdir("/home"))

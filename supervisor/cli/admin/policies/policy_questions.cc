@@ -34,6 +34,7 @@ struct CallRule {
   std::string list, comment, file;
   size_t number = 0;
   bool conditional = false;
+  std::string error;  // the errno that the rule names
 };
 
 // The rules that name the call; earlier rules win.
@@ -45,7 +46,8 @@ std::vector<CallRule> rules_about(const std::vector<PolicyDocument>& profile, co
       for (size_t i = 0; i < rules.size(); i++) {
         const Json& calls = member(rules[i], "calls");
         if (std::find(calls.begin(), calls.end(), Json(call)) == calls.end()) continue;
-        found.push_back({list, text(rules[i], "comment"), document.file, i, rules[i].contains("when")});
+        found.push_back(
+            {list, text(rules[i], "comment"), document.file, i, rules[i].contains("when"), text(rules[i], "errno")});
       }
     }
   }
@@ -64,7 +66,7 @@ PolicyAnswer about_call(const Request& request, const std::string& call) {
   const CallRule& first = rules.front();
   std::string what = "is allowed";
   if (first.list == "kill") what = "ends the program, outcome forbidden_call";
-  if (first.list == "deny") what = "answers EPERM";
+  if (first.list == "deny") what = "answers " + (first.error.empty() ? "EPERM" : first.error);
   if (first.list == "missing") what = "answers ENOSYS, as on a kernel without it";
   Allowed allowed = first.list == "allow" ? Allowed::yes : Allowed::no;
   if (first.conditional) {
