@@ -69,3 +69,28 @@ TEST_CASE("refused shared memory leads to a sentence about files", "[jail]") {
   CHECK(jail::shared_memory_advice(kRefused, "os.setxattr('x', 'user.y', b'')").empty());
   CHECK(jail::shared_memory_advice("ValueError: x", "import mmap").empty());
 }
+
+TEST_CASE("a shell program in another language leads to a sentence about the language", "[jail]") {
+  const auto [code, words] =
+      GENERATE(table<std::string, std::string>({{"import os\nprint(os.getcwd())", "language=\"python\""},
+                                                {"x = 1\nfrom datetime import date", "language=\"python\""},
+                                                {"def f(x):\n    return x", "language=\"python\""},
+                                                {"const x = 1;\nconsole.log(x);", "language=\"javascript\""},
+                                                {"import fs from 'fs';", "language=\"javascript\""}}));
+  CAPTURE(code);
+  CHECK_THAT(jail::shell_language_advice("execution: line 1: x: command not found", code), Contains(words));
+  CHECK(jail::shell_language_advice("cat: x: Permission denied", code).empty());
+}
+
+TEST_CASE("a failed shell program leads to no sentence about its language", "[jail]") {
+  const auto code = GENERATE(as<std::string>{}, "python3 - <<'EOF'\nimport os\nEOF\nnothing", "node -e '\nconst x = 1'",
+                             "let x=5\nnothing", "f() {\n  ls\n}\nnothing", "import shot.png --window root");
+  CAPTURE(code);
+  CHECK(jail::shell_language_advice("nothing: command not found", code).empty());
+}
+
+TEST_CASE("typographic characters at which a shell failed lead to a sentence about them", "[jail]") {
+  CHECK_THAT(jail::shell_language_advice("\xe2\x80\x9cls\xe2\x80\x9d: command not found", "\xe2\x80\x9cls\xe2\x80\x9d"),
+             Contains("typographic"));
+  CHECK(jail::shell_language_advice("x: No such file", "echo '\xe2\x80\x9c'; cat x").empty());
+}

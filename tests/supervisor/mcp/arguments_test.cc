@@ -187,3 +187,11 @@ TEST_CASE("what the host n8n adds to each call is dropped, and only that", "[mcp
   Json session = {{"code", "1"}, {"sessionId", "b"}};  // without the sign of n8n it is a mistake of the model
   CHECK(mcp::check_arguments(schema, {}, session).problems);
 }
+
+TEST_CASE("a wrong name of an argument is refused with the right one, or with what to do", "[mcp]") {
+  const mcp::Spellings spellings{{"", {{"program", "code"}, {"packages", "install nothing"}}}};
+  CHECK(mcp::find_problems(schema(), Json::parse(R"({"code":"x","program":1})"), spellings)
+            ->starts_with("argument 'program': unknown; did you mean code?"));
+  CHECK(mcp::find_problems(schema(), Json::parse(R"({"code":"x","packages":1})"), spellings) ==
+        "argument 'packages': unknown; install nothing");
+}

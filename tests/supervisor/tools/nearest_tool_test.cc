@@ -31,6 +31,8 @@ TEST_CASE("a tool that there is not has a nearest one, by spelling or by meaning
       {"list_workspace_file", "list_workspace_files"},
       {"serach_tools", "search_tools"},
       {"get_weather", ""},
+      {"near__value", "call_tool"},
+      {"mcp__near__value", ""},
       {"", ""},
       {"___", ""},
       {std::string(100'000, 'x'), ""},
