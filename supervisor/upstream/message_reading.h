@@ -1,6 +1,6 @@
-// MessageReading: one text from an upstream server, read as a message, or what can be said about a text that is no
-// JSON. Servers send NaN and Infinity, messages over several lines, and other text: their caller hears at once what
-// came. Source: hostile text. Used by: client.cc. No function here fails.
+// MessageReading: one text from an upstream server, read as a message, or the problem of a text without valid JSON.
+// Servers send NaN and Infinity, messages over several lines, and other text: their caller gets the problem at once.
+// Source: hostile text. Used by: client.cc. No function here fails.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ namespace upstream {
 struct MessageReading {
   std::optional<Json> message;
   // The following only if there is no message:
-  std::string problem;         // what came: "NaN or Infinity, which JSON does not have"
+  std::string problem;         // "NaN or Infinity, which JSON does not have"
   std::optional<int64_t> of;   // the request that the text answers
   std::optional<Json> mended;  // the message with null in place of NaN and Infinity
 };
@@ -24,12 +24,12 @@ struct MessageReading {
 // Hides the secrets in `text` and reads it. Runs on any thread.
 MessageReading read_message_text(const Variables& secrets, std::string_view text);
 
-// TornMessage: finds the answer that a server writes over several lines. Of such lines none is a message.
+// TornMessage: finds the answer that a server writes over several lines. Each of these lines alone is broken JSON.
 class TornMessage {
  public:
   // `line`: is no message. Returns the request that the lines up to this one answer, if they do.
   std::optional<int64_t> add(std::string_view line);
-  // A message came: the lines before it were none.
+  // A whole message came: the lines before it are dropped.
   void forget() { *this = {}; }
 
  private:

@@ -19,7 +19,7 @@
 #include "supervisor/cli/admin/archive.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/journal_file.h"
-#include "supervisor/cli/admin/scratch_folder.h"
+#include "supervisor/cli/admin/private_folder.h"
 #include "supervisor/cli/terminal.h"
 #include "supervisor/journal/audit_entries.h"
 #include "supervisor/journal/journal.h"
@@ -72,7 +72,7 @@ Result<> copy_journal(const std::string& state, const std::filesystem::path& to)
 Result<bool> back_up(int archive, const std::string& state, bool with_key) {
   TRY(const Fd folder, open_directory(state));
   TRY(const auto entries, entries_of_state(state, with_key));
-  TRY(const ScratchFolder scratch, ScratchFolder::make());
+  TRY(const PrivateFolder scratch, PrivateFolder::make());
   std::ofstream label(scratch.path() / kLabel);
   label << Json{{"format", 1},
                 {"version", kWarderVersion},

@@ -206,8 +206,9 @@ Result<int> run_discard(const ParsedCommand& given) {
     TRY(const NamedProposal which, find_proposal(warderd, given, word));
     CHECKED(warderd.call(kPath, kManager, "DiscardProposal", {"ss", {which.tenant, which.id}}));
     if (which.commits > 0)
-      return ActionResult{which.id, "what was not committed of " + which.id +
-                                        " is discarded; to take its last commit back: warder undo " + which.id};
+      return ActionResult{
+          which.id, "the changes of " + which.id +
+                        " that are not committed are discarded; to take its last commit back: warder undo " + which.id};
     return ActionResult{which.id, which.id + " is discarded: its files are deleted, the workspace is as it was"};
   });
 }

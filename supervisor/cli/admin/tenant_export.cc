@@ -17,7 +17,7 @@
 #include "supervisor/cli/admin/archive.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/journal_file.h"
-#include "supervisor/cli/admin/scratch_folder.h"
+#include "supervisor/cli/admin/private_folder.h"
 #include "supervisor/cli/admin/story_text.h"
 #include "supervisor/cli/terminal.h"
 #include "supervisor/journal/history.h"
@@ -70,7 +70,7 @@ Result<bool> export_to(int archive, const std::string& state, const std::string&
   ArchivePart files{opened->get(), {}};
   for (const char* name : kTenantFolders)
     if (::faccessat(opened->get(), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) files.entries.emplace_back(name);
-  TRY(const ScratchFolder scratch, ScratchFolder::make());
+  TRY(const PrivateFolder scratch, PrivateFolder::make());
   std::filesystem::create_directory(scratch.path() / kRecords);
   CHECKED(write_records(journal_file(state), tenant, scratch.path() / kRecords));
   TRY(const Fd records, open_directory(scratch.path().string()));
