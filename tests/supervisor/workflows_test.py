@@ -105,7 +105,7 @@ except warder.StepFailed as e: slow = str(e)
 result = [len(tries), tries[2] - tries[1] > tries[1] - tries[0], key, slow, wf.key]
 """)
         self.assertEqual(body["result"][:2], [3, True], body)
-        self.assertRegex(body["result"][2], r"^[0-9a-f]{32}-0$")
+        self.assertRegex(body["result"][2], r"^[0-9a-f]{32}-0-[0-9a-f]{16}$")
         self.assertIn("StepTimeout: step 'slow' took longer than 0.1 seconds", body["result"][3])
         self.assertIsNone(body["result"][4])
         self.assertEqual([s["attempts"] for s in shown(self.client, f"workflow:///{self.name}")["steps"]], [3, 1])
@@ -130,10 +130,10 @@ return out;
         self.assertEqual((again[:3], again[4], self.ran()), (result[:3], None, []))
         for value, kept in (("[NaN, 10n]", ["NaN", 10]), ("new Map([['a', new Date(0)]])", {"a": "1970-01-01T00:00:00.000Z"}),
                             ("new Set([1])", [1])):
-            body = self.run_code(f"return await warder.workflow(NAME).step('x', () => {value});", JS_HEAD, language="javascript")
+            body = self.run_code(f"return await warder.workflow('kept').step('x', () => {value});", JS_HEAD, language="javascript")
             self.assertEqual(body.get("result"), kept, body)
             self.assertIn("warder: step 'x' returns its value in the form that JSON has for it", body["stderr"])
-            delete(self.client, self.name)
+            delete(self.client, "kept")
         body = self.run_code("""
 const wf = warder.workflow('at once');
 """.replace("at once", "atonce") + """
@@ -323,13 +323,16 @@ wf.step("first", lambda: effect("first"))
 keys = open("/workspace/keys", "a")
 def second():
     effect("second"); print(wf.key, file=keys, flush=True)
-    while context_vars["stuck"]: pass
+    import os
+    while os.path.exists("/workspace/stuck"): pass
 wf.step("second", second)
 """
         (workspace_of(self.daemon) / "keys").unlink(missing_ok=True)
-        body = self.run_code(code, context_vars={"stuck": True}, timeout_seconds=1)
+        (workspace_of(self.daemon) / "stuck").touch()
+        body = self.run_code(code, timeout_seconds=1)
         self.assertEqual((body["outcome"], self.ran()), ("timeout", ["first", "second"]))
-        body = self.run_code(code, context_vars={"stuck": False})
+        (workspace_of(self.daemon) / "stuck").unlink()
+        body = self.run_code(code)
         self.assertEqual((body["outcome"], self.ran()), ("ok", ["second"]))
         keys = (workspace_of(self.daemon) / "keys").read_text().split()
         self.assertEqual((len(keys), len(set(keys))), (2, 1))

@@ -109,7 +109,7 @@ TEST_CASE("a declared number that 64 bits do not hold is compared by its value a
           "[mcp]") {
   const auto checked = [](const char* text) {
     Json arguments = parse_json(text).value();
-    const auto problems = check_arguments(schema(), {}, arguments).problems;
+    const auto problems = mcp::check_arguments(schema(), {}, arguments).problems;
     return problems.value_or(dump_json(arguments));
   };
   CHECK(checked(R"({"code":"x","ratio":0.1000000000000000000001})") == R"({"code":"x","ratio":0.1})");
