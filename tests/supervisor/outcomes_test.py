@@ -288,7 +288,8 @@ class WorkspaceQuota(unittest.TestCase):
         with Policies(quota=quota) as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
             body = client.execute("import time\nfor i in range(200): write_file(f'f{i}', '')\ntime.sleep(60)")
             self.assertEqual(body["outcome"], "disk", body)
-            self.assertIs(client.write_file("one-more", "")["isError"], True)
+            refused = client.call("write_workspace_file", {"filename": "one-more", "content": ""})
+            self.assertIs(refused["isError"], True)
 
 
 class WarmOutcomes(Outcomes):

@@ -77,6 +77,7 @@ TEST_CASE("results and workflows of one workspace move, and are forgotten where 
   const auto& [workflow, steps] = there.workflows.all.at({"ada", "flow"});
   CHECK(workflow.run == "run1");
   REQUIRE(steps.size() == 2);
+  CHECK(steps[0].inputs == "{\"day\":\"1\"}");
   CHECK(steps[1].value == "no");
   CHECK(steps[1].state == StepState::failed);
 

@@ -28,8 +28,8 @@ Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, Json argument
   executions::ExecutionRegistry executions(loop);
   const tenants::Requester requester{
       std::shared_ptr<tenants::Tenant>(std::shared_ptr<void>(), &tenant), std::make_shared<policies::Policy>(), {}, {}};
-  auto result =
-      co_await tools::read_workspace_file({loop, {tasks, tasks, executions}}, requester, std::move(arguments));
+  auto reading = tools::read_workspace_file({loop, {tasks, tasks, executions}}, requester, std::move(arguments));
+  auto result = co_await std::move(reading);
   if (!result) co_return mcp::ToolResult::error(result.error());
   co_return *std::move(result);
 }
