@@ -32,7 +32,7 @@ class Drain(unittest.TestCase):
             process = daemon.process
             process.send_signal(signal.SIGTERM)
             daemon.hear("STOPPING=1")
-            for refused in (client.call("execute_code", {"code": "result = 1"}), other.write_file("a", "b")):
+            for refused in (client.call("execute_code", {"code": "result = 1"}), other.call("write_workspace_file", {"filename": "a", "content": "b"})):
                 self.assertTrue(refused["isError"])
                 self.assertIn("shutting down", refused["content"][0]["text"])
             client.request("server/discover")  # what costs nothing is still answered
