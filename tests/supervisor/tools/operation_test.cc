@@ -175,12 +175,11 @@ TEST_CASE("tools are listed in the order of their registration, and code has cal
                         "read_workspace_file", "list_workspace_files", "delete_workspace_file", "sanitize_pii",
                         "restore_pii"});
   for (const char* name : {"search_tools", "get_tool_definition", "list_tools", "nearest_tools", "stub_file",
-                           "tokenize_pii", "detokenize_pii", "checkpoint", "session_log"}) {
+                           "tokenize_pii", "detokenize_pii", "checkpoint", "session_log", "read_workspace_file"}) {
     CAPTURE(name);
     CHECK(audiences.code_has(name));
   }
-  for (const char* name :
-       {"list_tool_categories", "write_workspace_file", "read_workspace_file", "sanitize_pii", "restore_pii"}) {
+  for (const char* name : {"list_tool_categories", "write_workspace_file", "sanitize_pii", "restore_pii"}) {
     CAPTURE(name);
     CHECK_FALSE(audiences.code_has(name));
   }
