@@ -8,7 +8,7 @@ namespace mcp_test {
 namespace {
 
 constexpr size_t kShownText = 2048;  // Claude Code cuts descriptions and instructions here
-constexpr size_t kMaxParameters = 6;
+constexpr size_t kMaxParameters = 7;
 constexpr size_t kMaxNameBytes = 48;  // Cursor allows 60 for server and tool together
 
 }  // namespace
