@@ -25,7 +25,8 @@ function spelt(name) {
 // first.
 function resolve(request, workspace, channel, usual) {
   ask = (name, args) => channel.callSync(name, args);
-  const [, server, tool] = REQUEST.exec(request.replace(FILE_ENDING, ''));
+  const [, server, file] = REQUEST.exec(request);
+  const tool = file.replace(FILE_ENDING, '');
   const isOwn = !request.startsWith('/') && fs.existsSync(path.join(workspace, 'servers'));
   const places = isOwn ? [path.join(workspace, request)] : [];
   for (const place of [...places, path.join('/', request), path.join(FOLDER, spelt(server), spelt(tool))]) {
@@ -35,8 +36,8 @@ function resolve(request, workspace, channel, usual) {
       if (e.code !== 'MODULE_NOT_FOUND') throw e;
     }
   }
-  const file = told(path.join(spelt(server), spelt(tool)));
-  if (file !== undefined) return file;
+  const written = told(path.join(spelt(server), spelt(tool)));
+  if (written !== undefined) return written;
   throw Object.assign(new Error(absent(request, server, tool)), {code: 'MODULE_NOT_FOUND', isTold: true});
 }
 

@@ -66,7 +66,7 @@ class Answers(JavaScriptTest):
                 ("({a: undefined, b: 1, '__proto__x': 2, toString: 3})", {"b": 1, "__proto__x": 2, "toString": 3}),
                 ("JSON.parse('{\"__proto__\": 1}')", {"__proto__": 1}),
                 ("[NaN, Infinity, -Infinity]", ["NaN", "Infinity", "-Infinity"]),
-                ("[5n, 2n ** 64n]", [5, str(2**64)]),
+                ("[5n, 2n ** 64n]", [5, 2**64]),
                 ("new Map([['a', 1], [2, new Set([3])]])", {"a": 1, "2": [3]}),
                 ("new Map([[{k: 1}, 2]])", [[{"k": 1}, 2]]),
                 ("new Map([[1, 'a'], ['1', 'b']])", [[1, "a"], ["1", "b"]]),
