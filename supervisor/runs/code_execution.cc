@@ -412,7 +412,7 @@ void CodeExecution::add_advice(jail::Report& report, ExecuteAnswer& answer) cons
   }
   const auto code = environment_.recent_code.find(tenant, id);
   if (!code || !code->text) return;
-  if (answer.result.empty())
+  if (answer.result.empty() && !answer.stored)
     if (std::string note = null_result_advice(*code->text, language_, report); !note.empty())
       answer.notes.push_back(std::move(note));
   if (language_ != jail::Language::shell) return;

@@ -55,7 +55,7 @@ class Origins(TokenTest):
         ask = ASK.replace("ADDRESS", f"'http://127.0.0.1:{self.port}/mcp'")
         with Browser() as browser:
             for site, secret, expected in ((self.sites[0], token, [200, 32, 204, True]),
-                                           (self.sites[0], "wrd_" + "x" * 48, [401, 0, "", False]),
+                                           (self.sites[0], "wrd_" + "x" * 48, [401, 0, None, False]),
                                            (self.sites[1], token, ["TypeError: Failed to fetch"])):
                 browser.open(f"{site}/page.html")
                 browser.wait_for(f"location.href.startsWith('{site}') && document.title == 'page'", "the page")

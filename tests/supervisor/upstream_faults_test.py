@@ -76,7 +76,7 @@ class BadServers(SharedUpstreamTest):
 
     def test_infinity_in_one_tool_s_schema_leaves_the_server_usable(self):
         found = structured(self.client.call("get_tool_definition", {"tool_name": "odd", "server": "odd"}))
-        self.assertIsNone(found["input_schema"]["properties"]["form"]["default"], found)
+        self.assertIsNone(found["inputSchema"]["properties"]["form"]["default"], found)
         self.assertIn("null is read", self.shared.log_text())
 
     def test_one_that_cannot_be_started_says_why_and_when_to_try_again(self):
