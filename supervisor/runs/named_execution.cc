@@ -279,11 +279,14 @@ Task<Result<ExecutionResult>> find_result(ExecutionStores stores, tenants::Tenan
   const bool is_chosen = check_chosen_id(execution).has_value();
   const std::string id = is_chosen ? execution_of_chosen(tenant.name(), execution) : execution;
   const bool works = working_store(stores, id, tenant.name()) != nullptr;
+  const std::string written = execution;  // of a branch, whose id has the form of a chosen one
   auto reading = is_chosen ? read_named_result(stores, tenant.name(), std::move(execution))
                            : read_result(stores.background, tenant.name(), std::move(execution));
   auto text = co_await std::move(reading);
   if (text) co_return ExecutionResult{works ? State::working : State::ended, *std::move(text)};
-  if (tenant.executions().open_stream(id, tenants::Stream::value)) co_return ExecutionResult{State::stored, {}};
+  const bool is_stored = tenant.executions().open_stream(id, tenants::Stream::value) ||
+                         tenant.executions().open_stream(written, tenants::Stream::value);
+  if (is_stored) co_return ExecutionResult{State::stored, {}};
   co_return tl::unexpected<Error>(std::move(text).error());
 }
 

@@ -89,7 +89,8 @@ class InBackground(SharedDaemon):
 
 class OtherTenants(unittest.TestCase):
     def test_the_results_and_output_of_another_tenant_are_not_found(self):
-        with Daemon() as daemon, Client(daemon.socket) as client:
+        with Policies(workspaces=["default", "other"]) as policies, Daemon(policies=policies) as daemon, \
+                Client(daemon.socket) as client:
             begun = body_of(client.call("execute_code", {"code": "print('mine'); result = 1", "background": True}))
             read(client, begun["result"])
             large = client.execute(f"result = 'x' * {LARGE}")
@@ -108,7 +109,7 @@ class LargeResults(SharedDaemon):
         body = self.client.execute(code, **more)
         self.assertEqual((body["success"], body["outcome"]), (True, "ok"), str(body)[:500])
         self.assertNotIn("result", body)
-        self.assertLess(len(json.dumps(body)), 5000)
+        self.assertLess(len(json.dumps(body, ensure_ascii=False)), 5000)
         self.assertIn("read_workspace_file", body["notes"][0])
         self.assertEqual(body["truncated"]["result"]["resource"], f"exec:///{body['execution_id']}/result")
         return body
