@@ -75,6 +75,7 @@ class BadServers(SharedUpstreamTest):
         self.assertIn('{"x":[1e400,12345678901234567890123,-0]}', answer["content"][0]["text"])
 
     def test_infinity_in_one_tool_s_schema_leaves_the_server_usable(self):
+        self.answer_of("odd__odd", form="text id")  # its tools are listed then
         found = structured(self.client.call("get_tool_definition", {"tool_name": "odd", "server": "odd"}))
         self.assertIsNone(found["inputSchema"]["properties"]["form"]["default"], found)
         self.assertIn("null is read", self.shared.log_text())
