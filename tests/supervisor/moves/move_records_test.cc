@@ -57,9 +57,9 @@ TEST_CASE("results and workflows of one workspace move, and are forgotten where 
   finish(loop, here.end_task(here.named, "x-named", "ada", "{\"answer\": 1}"));
   finish(loop, here.end_task(here.tasks, "t-task", "ada", "two\nlines", tasks::TaskKind::background));
   finish(loop, here.end_task(here.tasks, "t-other", "ada/reports", "of another workspace"));
-  here.workflows.all[{"ada", "flow"}] = {
-      {"run1", "x1", 1, 2, 9'000'000'000'000, 2, 0},
-      {{0, "load", StepState::finished, "[1]", "{\"day\":\"1\"}", 1, "x1", 5}, {1, "sum", StepState::failed, "no", "", 2, "x1", 6}}};
+  here.workflows.all[{"ada", "flow"}] = {{"run1", "x1", 1, 2, 9'000'000'000'000, 2, 0},
+                                         {{0, "load", StepState::finished, "[1]", "{\"day\":\"1\"}", 1, "x1", 5},
+                                          {1, "sum", StepState::failed, "no", "", 2, "x1", 6}}};
 
   const auto text = result_of(loop, here.records.write("ada"));
   REQUIRE(text);
