@@ -101,7 +101,7 @@ Result<Jail::Ends> Jail::prepare(const Spec& spec) {
 }
 
 // After the order was carried out: takes the daemon's ends and waits for init's report.
-Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
+Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Language language, Monotonic::time_point start) {
   CO_TRY(pidfd_, AsyncFd::adopt(host_.loop, std::move(pidfd)));
   init_pid_ = pid_of(pidfd_.get());
   for (FdPair* pair : {&ends.out, &ends.err, &ends.guest, &ends.control}) pair->theirs.reset();
@@ -120,7 +120,8 @@ Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
   auto report = co_await std::move(first);
   if (!report && late) co_return tl::unexpected<Error>(not_built_within(kBuildLimit));
   if (!report) co_return tl::unexpected<Error>(ended_before_program());
-  if (report->event != InitEvent::built) co_return tl::unexpected<Error>(failed_step(report->step, report->error));
+  if (report->event != InitEvent::built)
+    co_return tl::unexpected<Error>(failed_step(report->step, report->error, interpreter_of(language)));
   built_ = *report;
   build_ms_ = ms_since(start);
   co_return Result<>{};
@@ -172,7 +173,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role r
                              ends.err.theirs.get(),
                              jail->cgroup_.directory()};
   CO_TRY(Fd pidfd, co_await host.jailer.build(fds, jail->ids_));
-  CO_CHECKED(co_await jail->begin(std::move(ends), std::move(pidfd), start));
+  CO_CHECKED(co_await jail->begin(std::move(ends), std::move(pidfd), spec.language, start));
   co_return jail;
 }
 
@@ -208,7 +209,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
   // The fork starts in its zygote's cgroup, and is moved before it runs: only the daemon may write there.
   if (jail->cgroup_) CO_CHECKED(jail->cgroup_.take_process(pid_of(pidfd.get())));
   if (::write(go_write.get(), "g", 1) != 1) co_return fail_errno(errno, "start a fork", Code::unavailable);
-  CO_CHECKED(co_await jail->begin(std::move(ends), std::move(pidfd), start));
+  CO_CHECKED(co_await jail->begin(std::move(ends), std::move(pidfd), spec.language, start));
   co_return jail;
 }
 

@@ -156,7 +156,7 @@ class Jail {
   struct Ends;
   explicit Jail(Host& host) : host_(host) {}
   Result<Ends> prepare(const Spec& spec);
-  Task<Result<>> begin(Ends ends, Fd pidfd, Monotonic::time_point start);
+  Task<Result<>> begin(Ends ends, Fd pidfd, Language language, Monotonic::time_point start);
   Task<std::optional<InitReport>> report_after_network();
   static Task<Result<std::unique_ptr<Jail>>> build_as(Host& host, Spec spec, Role role);
   Host& host_;

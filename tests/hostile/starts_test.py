@@ -49,6 +49,8 @@ CHANNEL_ATTACKS = {  # code: outcomes that hold
     "import os; channel.sendmsg([b'F{}'], [(1, 1, os.dup(1).to_bytes(4, 'little'))])": {"protocol"},
 }
 
+MEMORY = 400 << 20  # of a jail, in bytes
+
 
 class EveryStart:
     """What is done for each start."""
@@ -57,7 +59,7 @@ class EveryStart:
 
     @classmethod
     def setUpClass(cls):
-        cls.enterClassContext(policies := Policies(pool=cls.pool, limits={"standard": {"tmp_bytes": 32 << 20}}))
+        cls.enterClassContext(policies := Policies(pool=cls.pool, limits={"standard": {"tmp_bytes": 32 << 20, "memory_bytes": MEMORY}}))
         cls.daemon = cls.enterClassContext(Daemon(policies=policies, environment={"WARDER_HOSTILE_SECRET": "the daemon's"}))
         cls.client = cls.enterClassContext(Client(cls.daemon.socket))
         receipt = cls.client.call("execute_code", {"code": ""})["_meta"]["org.warder/receipt"]
@@ -73,7 +75,8 @@ class EveryStart:
 
     def test_no_program_escapes(self):
         around = {"host_paths": [str(HERE), str(self.daemon.directory), str(self.daemon.state)],
-                  "secret": "WARDER_HOSTILE_SECRET", "init_is_another": os.geteuid() == 0, "counted": self.counted}
+                  "secret": "WARDER_HOSTILE_SECRET", "init_is_another": os.geteuid() == 0,
+                  "counted": self.counted, "memory_bytes": MEMORY}
         for name, text in PROGRAMS.items():
             with self.subTest(name):
                 body = self.executed(f"{ATTACK}\n{text}\nresult = verdict()\n", context_vars=around, timeout_seconds=60)
