@@ -43,24 +43,35 @@ void Capture::take(std::string_view part) {
   }
   bytes_ += part.size();
   lines_ += count_lines(part);
-  size_t half = static_cast<size_t>(limits_.inline_bytes / 2);
-  std::string_view rest = part;
-  if (head_.size() < half) {
-    size_t n = std::min(half - head_.size(), rest.size());
-    head_.append(rest.substr(0, n));
-    rest.remove_prefix(n);
-  }
-  if (rest.size() >= half) {
-    tail_.assign(rest.substr(rest.size() - half));
-  } else {
-    tail_.append(rest);
-    if (tail_.size() > half) tail_.erase(0, tail_.size() - half);
-  }
+  terminal_.add(part, ready_);
+  shown_.add(ready_, limits_.inline_bytes / 2);
   if (progressed_) {
-    follow_lines(part);
+    follow_lines(ready_);
     progressed_(bytes_, line_);
   }
+  ready_.clear();
   if (bytes_ > limits_.max_bytes && !std::exchange(too_much_, true)) overflowed_();
+}
+
+void Capture::Ends::add(std::string_view part, size_t half) {
+  bytes += part.size();
+  if (head.size() < half) {
+    const size_t n = std::min(half - head.size(), part.size());
+    head.append(part.substr(0, n));
+    part.remove_prefix(n);
+  }
+  if (part.size() >= half) {
+    tail.assign(part.substr(part.size() - half));
+  } else {
+    tail.append(part);
+    if (tail.size() > half) tail.erase(0, tail.size() - half);
+  }
+}
+
+Capture::Ends Capture::shown_with_line() const {
+  Ends all = shown_;
+  all.add(terminal_.line(), limits_.inline_bytes / 2);
+  return all;
 }
 
 void Capture::follow_lines(std::string_view part) {
@@ -113,19 +124,22 @@ void Capture::drain_now(AsyncFd& pipe) {
 }
 
 std::string Capture::text() const {
-  if (!truncated()) return valid_utf8(head_ + tail_);
-  std::string_view head(head_), tail(tail_);
+  const Ends shown = shown_with_line();
+  if (!shown.is_cut()) return valid_utf8(shown.head + shown.tail);
+  std::string_view head(shown.head), tail(shown.tail);
   head = head.substr(0, whole_utf8_prefix(head));
   while (!tail.empty() && (static_cast<unsigned char>(tail[0]) & 0xC0) == 0x80) tail.remove_prefix(1);
-  uint64_t left_out = bytes_ - head.size() - tail.size();
+  uint64_t left_out = shown.bytes - head.size() - tail.size();
   return valid_utf8(head) + fmt::format("\n[... {} bytes left out ...]\n", left_out) + valid_utf8(tail);
 }
 
 std::string Capture::last(size_t bytes) const {
-  std::string_view head(head_), tail(tail_);
-  if (tail.size() >= bytes || truncated()) return std::string(tail.substr(tail.size() - std::min(tail.size(), bytes)));
+  const Ends shown = shown_with_line();
+  std::string_view head(shown.head), tail(shown.tail);
+  if (tail.size() >= bytes || shown.is_cut())
+    return std::string(tail.substr(tail.size() - std::min(tail.size(), bytes)));
   head.remove_prefix(head.size() - std::min(head.size(), bytes - tail.size()));
-  return std::string(head) + tail_;
+  return std::string(head) + shown.tail;
 }
 
 }  // namespace jail

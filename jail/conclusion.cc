@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kAdvisedOn = 4096;  // bytes at the end of the program's output that are searched for a cause
 
 CapturedStream captured(const Capture& stream) {
-  return {stream.text(), stream.bytes(), stream.lines(), stream.truncated()};
+  return {stream.text(), stream.bytes(), stream.lines(), stream.truncated(), stream.has_overwritten()};
 }
 
 // Adds advice to the report: the likely cause of the failure, found by words in the program's output.

@@ -70,9 +70,10 @@ struct Request {
 };
 
 struct CapturedStream {
-  std::string text;  // head, marker and tail when truncated; valid UTF-8
+  std::string text;  // as a terminal shows it; head, marker and tail when truncated; valid UTF-8
   uint64_t bytes = 0, lines = 0;
   bool truncated = false;
+  bool overwritten = false;  // text of lines that were written again is not in `text` (terminal_text.h)
 };
 
 struct Report {

@@ -424,6 +424,8 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (const Json* discovery = in.object("discovery")) policy.learning = read_learning(*discovery, problems);
   if (in.has("shell_exit_1") && in.one_of("shell_exit_1", {"answer", "error"}) == "error")
     policy.shell_exit_1 = ShellExit1::error;
+  if (in.has("receipt") && in.one_of("receipt", {"resource", "answer"}) == "answer")
+    policy.receipt = ReceiptPlace::answer;
   if (in.object("languages")) policy.languages = in.strings_or("languages", {});
   if (in.object("workspaces")) policy.workspaces = in.strings_or("workspaces", {});
   check_lists(in, policy);

@@ -120,6 +120,10 @@ struct ToolRules {
 // grep, diff and test say no. answer: a normal answer. error: an error of the tool (isError).
 enum class ShellExit1 { answer, error };
 
+// ReceiptPlace: where the receipt of an execution is. It is always a resource; answer: also in the _meta of each
+// answer.
+enum class ReceiptPlace { resource, answer };
+
 // LearningScope: the searches that search_tools learns from. off: no searches. tenant: each tenant's searches, for that
 // tenant only. shared: the searches of all tenants with a shared policy, together.
 enum class LearningScope { off, tenant, shared };
@@ -142,6 +146,7 @@ struct Policy {
   CallRules calls;  // of upstream servers' tools
   LearningScope learning = LearningScope::tenant;
   ShellExit1 shell_exit_1 = ShellExit1::answer;
+  ReceiptPlace receipt = ReceiptPlace::resource;
   uint32_t concurrent_executions = 0;  // running executions of one tenant
   uint32_t queued_executions = 0;      // executions that wait for one of these; beyond: exhausted
   uint32_t fork = 0;                   // executions that one call may make of a list (`fork`); 0: none

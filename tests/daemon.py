@@ -22,7 +22,9 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLE_CATALOG = TOP / "catalog/example"  # definitions of tools that do not exist; no daemon reads them unless told to
-META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+# Of each request: the tests look at receipts.
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
+        "org.warder/receipt": True}
 
 
 class DaemonFailed(Exception):

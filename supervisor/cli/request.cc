@@ -79,9 +79,10 @@ class OneRequest {
 }  // namespace
 
 std::string request_text(const char* method, Json params, int64_t id) {
-  params["_meta"] = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
-                     {"io.modelcontextprotocol/clientCapabilities", Json::object()},
-                     {"io.modelcontextprotocol/clientInfo", {{"name", "warder"}, {"version", kWarderVersion}}}};
+  Json& meta = params["_meta"];
+  meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28";
+  meta["io.modelcontextprotocol/clientCapabilities"] = Json::object();
+  meta["io.modelcontextprotocol/clientInfo"] = {{"name", "warder"}, {"version", kWarderVersion}};
   const Json request = {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}};
   return dump_json(request);
 }

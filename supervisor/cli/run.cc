@@ -144,7 +144,9 @@ std::string run_request(const RunOptions& options, int64_t id) {
     auto parsed = parse_json(value);
     arguments["context_vars"][name] = parsed ? std::move(*parsed) : Json(value);
   }
-  return request_text("tools/call", {{"name", "execute_code"}, {"arguments", std::move(arguments)}}, id);
+  Json params = {{"name", "execute_code"}, {"arguments", std::move(arguments)}};
+  if (options.receipt == ReceiptPrint::yes) params["_meta"] = {{"org.warder/receipt", true}};
+  return request_text("tools/call", std::move(params), id);
 }
 
 int exit_status(const Json& answer) {

@@ -34,7 +34,7 @@ void DaemonParts::register_tools() {
   tools::add_step_calls(guest_calls_, workflows_);
   const tools::OperationRegistry operations(server_, guest_calls_, requester_of);
   operations.add(tools::layer_question([this] { return prepared_.policies.layers(); }));
-  tools::add_workspace_tools(operations, changes_, {task_store_, named_, executions_}, workflows_);
+  tools::add_workspace_tools(operations, changes_, {task_store_, named_, executions_}, journal_, workflows_);
   server_.add_resources(
       tools::workspace_resources(requester_of, journal_, {task_store_, named_, executions_}, recent_code_));
   server_.add_resources(tools::workflow_resources(requester_of, workflows_));

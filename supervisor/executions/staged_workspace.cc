@@ -66,6 +66,7 @@ tenants::Changes::List list_of(const proposals::StagedFiles::List& files) {
   tenants::Changes::List list;
   for (const auto& file : files.files) list.paths.push_back(file.path);
   list.omitted = files.omitted;
+  list.beyond = files.beyond;
   return list;
 }
 

@@ -47,4 +47,12 @@ Result<std::optional<ExecutionDetails>> read_details(Database& database, int64_t
   return std::optional<ExecutionDetails>({found.text(0), found.text(1), found.text(2), found.text(3)});
 }
 
+Result<std::optional<std::string>> read_receipt(Database& database, const std::string& tenant, const std::string& id) {
+  TRY(Statement found,
+      database.prepare("SELECT coalesce(receipt, '') FROM executions LEFT JOIN execution_details USING (number) "
+                       "WHERE tenant=? AND id=?"));
+  TRY(bool row, found.bind(tenant).bind(id).step());
+  return row ? std::optional(found.text(0)) : std::nullopt;
+}
+
 }  // namespace journal

@@ -37,5 +37,8 @@ std::string file_list(const std::vector<ChangedFiles>& changed);
 Result<> write_details(Database& database, const std::string& id, const ExecutionDetails& details);
 // `number`: of the row in `executions`.
 Result<std::optional<ExecutionDetails>> read_details(Database& database, int64_t number);
+// The receipt of one execution of the tenant: empty text: none is stored, or not yet. nullopt: the tenant has no row of
+// that id.
+Result<std::optional<std::string>> read_receipt(Database& database, const std::string& tenant, const std::string& id);
 
 }  // namespace journal

@@ -273,6 +273,23 @@ Task<Result<std::optional<JournaledExecution>>> Journal::account(std::string ten
   co_return std::move(*found);
 }
 
+Task<Result<std::string>> Journal::receipt(std::string tenant, std::string id) {
+  auto found = std::make_shared<std::optional<std::string>>();
+  auto read = [found, tenant = std::move(tenant), id](Database& database) -> Result<> {
+    TRY(*found, read_receipt(database, tenant, id));
+    return {};
+  };
+  auto done = co_await Writer::committed(writer_->queue(std::move(read)));
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  if (!*found)
+    co_return fail(Code::not_found, "no execution '" + id + "' is known",
+                   "use an execution_id from an answer of execute_code; the oldest are removed");
+  if ((*found)->empty())
+    co_return fail(Code::not_found, "execution '" + id + "' has no receipt",
+                   "it is there when the execution has ended; one that got no jail has none");
+  co_return std::move(**found);
+}
+
 void Journal::add_details(const std::string& id, ExecutionDetails details) {
   auto write = [id, details = std::move(details)](Database& database) { return write_details(database, id, details); };
   writer_->queue(std::move(write), Writer::When::soon);

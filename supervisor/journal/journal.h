@@ -94,6 +94,8 @@ class Journal {
   Task<Result<ExecutionStatistics>> statistics(std::string tenant);
   // One execution of the tenant; empty: the tenant has no row of that id, or no longer.
   Task<Result<std::optional<JournaledExecution>>> account(std::string tenant, std::string id);
+  // Its receipt (execution_details.h): a JSON object. Errors: not_found.
+  Task<Result<std::string>> receipt(std::string tenant, std::string id);
 
   // Whether the tenant has a row of that id, or of one of its branches.
   Task<Result<bool>> knows(std::string tenant, std::string id);

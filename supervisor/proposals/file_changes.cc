@@ -40,8 +40,9 @@ std::string path_below(const std::string& step, const std::string& below) {
 }
 
 void add_to(StagedFiles::List& list, const FileChange& change) {
-  if (list.files.size() >= tenants::kListedChanges) {
+  if (!list.room.take(change.path, list.files.size(), tenants::kListedChanges)) {
     list.omitted++;
+    list.beyond.add(change.path);
     return;
   }
   StagedFile file;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "supervisor/proposals/upper_layer.h"
+#include "supervisor/tenants/index/changes.h"
 
 namespace proposals {
 
@@ -23,6 +24,8 @@ struct StagedFiles {
   struct List {
     std::vector<StagedFile> files;  // sorted by path, at most tenants::kListedChanges
     uint64_t omitted = 0;           // changes that are not in `files`
+    tenants::FolderCounts beyond;   // where these are; not stored
+    tenants::ListRoom room;
   };
   List created, modified, deleted;
 };

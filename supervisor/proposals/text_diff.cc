@@ -7,6 +7,7 @@
 #include "supervisor/base/deceiving_text.h"
 #include "supervisor/base/json.h"
 #include "supervisor/proposals/line_diff.h"
+#include "supervisor/tenants/index/interpreter_files.h"
 
 namespace proposals {
 namespace {
@@ -63,6 +64,19 @@ std::string git_mode(const tenants::Entry& entry) {
 
 // git and patch(1) end a name with spaces at a tab.
 std::string header_name(const std::string& name) { return name.find(' ') == name.npos ? name : name + '\t'; }
+
+// The objects, the index, the names of commits: what they say, git says better. Hooks and settings name programs that
+// git runs, so a person must see them.
+bool is_of_git(std::string_view path) {
+  constexpr std::string_view kGit = ".git/";
+  const std::string_view folder = tenants::managed_folder(path);
+  if (!folder.ends_with(kGit) || (folder.size() > kGit.size() && folder[folder.size() - kGit.size() - 1] != '/'))
+    return false;
+  const std::string_view below = path.substr(folder.size());
+  for (const std::string_view shown : {"hooks/", "config", "info/", "modules/", "worktrees/"})
+    if (below.starts_with(shown)) return false;
+  return true;
+}
 
 }  // namespace
 
@@ -162,6 +176,10 @@ std::string TextDiff::text_of(const FileChange& change, const Side& before, cons
 
 Result<bool> TextDiff::add(const FileChange& change, int before, int after) {
   if (is_full_) return false;
+  if (is_of_git(change.path)) {
+    of_git_++;
+    return true;
+  }
   std::string part;
   const auto& some = change.after ? change.after : change.before;
   if (!some) return true;
@@ -192,6 +210,9 @@ Result<bool> TextDiff::add(const FileChange& change, int before, int after) {
 }
 
 std::string TextDiff::finished() && {
+  if (of_git_ > 0)
+    text_ +=
+        fmt::format("# {} files of git's own are not shown: those in .git/, but for hooks and settings\n", of_git_);
   if (is_full_) text_ += "# the diff is longer than its bound: the other changes are left out\n";
   return std::move(text_);
 }

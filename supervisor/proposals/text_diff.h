@@ -1,11 +1,10 @@
 // TextDiff: the changes of steps as a unified diff that people and agents read, and that `patch -p1` and `git apply`
 // take as long as all files are ordinary text. A binary or large file, or one beyond the bounds, is
-// one line that begins with '#', with its sizes.
-// The files are hostile: control characters, and characters that deceive a reader, are shown as <U+001B>; names with
-// other characters than printable ASCII stand in quotes with octal escapes, as git writes them. A diff with a replaced
-// character says so.
-// Source: file changes. Used by: proposal_folder.cc. Works on the calling thread; its time is bounded by the bounds.
-// Errors: those of base/path.h.
+// one line that begins with '#', with its sizes. Git's own files in .git/, but for hooks and settings, are counted
+// only. The files are hostile: control characters, and characters that deceive a reader, are shown as <U+001B>; names
+// with other characters than printable ASCII stand in quotes with octal escapes, as git writes them. A diff with a
+// replaced character says so. Source: file changes. Used by: proposal_folder.cc. Works on the calling thread; its time
+// is bounded by the bounds. Errors: those of base/path.h.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -32,7 +31,7 @@ class TextDiff {
   Result<Side> read_side(const std::optional<tenants::Entry>& entry, int root, const std::string& path);
   std::string text_of(const FileChange& change, const Side& before, const Side& after);
   size_t max_bytes_;
-  uint64_t read_left_ = kMaxDiffRead, left_out_ = 0;
+  uint64_t read_left_ = kMaxDiffRead, left_out_ = 0, of_git_ = 0;
   bool is_full_ = false;
   std::string text_;
 };

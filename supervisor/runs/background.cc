@@ -9,7 +9,6 @@
 namespace runs {
 namespace {
 
-constexpr std::string_view kResultName = "/result";
 constexpr char kInterrupted[] = "interrupted";
 
 tl::unexpected<Error> unknown_execution(const std::string& execution) {
@@ -47,8 +46,8 @@ std::string kept_text(const std::string& execution, const mcp::ToolResult& resul
 mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState state, std::string_view note) {
   Json now = state_of(execution, state);
   mcp::ResourceLink link;
-  link.uri = std::string(tenants::kExecutionScheme) + execution + std::string(kResultName);
-  link.name = "result";
+  link.uri = fmt::format("{}{}/{}", tenants::kExecutionScheme, execution, tenants::kResultPart);
+  link.name = tenants::kResultPart;
   now["result"] = link.uri;
   if (!note.empty()) now["note"] = note;
   mcp::ToolResult handle = mcp::ToolResult::text(dump_json(now));
@@ -108,12 +107,6 @@ std::optional<std::string> execution_of_uri(std::string_view uri) {
   if (!uri.starts_with(tenants::kExecutionScheme)) return std::nullopt;
   uri.remove_prefix(tenants::kExecutionScheme.size());
   return tenants::check_execution_id(std::string(uri)) ? std::optional(std::string(uri)) : std::nullopt;
-}
-
-std::optional<std::string> execution_of_result(std::string_view uri) {
-  if (!uri.ends_with(kResultName)) return std::nullopt;
-  uri.remove_suffix(kResultName.size());
-  return execution_of_uri(uri);
 }
 
 Task<Result<std::string>> read_result(tasks::TaskStore& store, std::string tenant, std::string execution) {

@@ -54,8 +54,7 @@ mcp::ToolResult background_handle(const std::string& execution, tasks::TaskState
 std::string kept_text(const std::string& execution, const mcp::ToolResult& result, std::string_view outcome,
                       size_t most);
 
-// The id in exec:///<execution_id>/result, and in exec:///<execution_id>; empty for any other text.
-std::optional<std::string> execution_of_result(std::string_view uri);
+// The id in exec:///<execution_id>; nullopt for any other text.
 std::optional<std::string> execution_of_uri(std::string_view uri);
 
 // The answer as JSON text; {execution_id, state} until the execution has ended.

@@ -257,6 +257,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   answer.execution_id = recording_.id();
   answer.report = &report;
   answer.form = form_;
+  answer.has_receipt = wants_receipt(caller_.client.meta, *caller_.policy);
   answer.clamped = clamped_;
   answer.notes = code_notes_;
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;

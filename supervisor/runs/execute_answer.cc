@@ -8,6 +8,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/percent.h"
+#include "supervisor/runs/folded_files.h"
 #include "supervisor/tenants/resource_uris.h"
 
 namespace runs {
@@ -70,17 +71,7 @@ void add_truncated(Members& members, const ExecuteAnswer& answer) {
 }
 
 void add_files(Members& members, std::string_view key, const tenants::Changes& changes) {
-  Json files;
-  uint64_t omitted = 0;
-  auto list = [&](const char* name, const tenants::Changes::List& paths) {
-    if (!paths.paths.empty()) files[name] = paths.paths;
-    omitted += paths.omitted;
-  };
-  list("created", changes.created);
-  list("modified", changes.modified);
-  list("deleted", changes.deleted);
-  if (omitted > 0) files["omitted"] = omitted;
-  if (!changes.complete) files["complete"] = false;
+  const Json files = folded_files(changes);
   if (!files.empty()) members.raw(key, dump_json(files));
 }
 
@@ -167,13 +158,25 @@ void add_end(Members& members, const ExecuteAnswer& answer) {
   if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));
 }
 
+// What an agent can act on: much processor time, much memory. With the receipt: all that was measured.
 void add_usage(Members& members, const ExecuteAnswer& answer) {
+  constexpr double kMuchCpuMs = 1000;
+  constexpr uint64_t kMuchMemory = 64 << 20;
   const jail::JailUsage& used = answer.report->usage;
-  Json usage{{"wall_ms", rounded(used.wall_ms)}};
-  if (used.cpu_ms) usage["cpu_ms"] = rounded(*used.cpu_ms);
-  if (used.memory_peak_bytes > 0) usage["memory_peak_bytes"] = used.memory_peak_bytes;
-  if (used.processes_peak > 0) usage["processes_peak"] = used.processes_peak;
-  members.raw("usage", dump_json(usage));
+  Json usage;
+  if (answer.has_receipt) {
+    usage["wall_ms"] = rounded(used.wall_ms);
+    if (used.cpu_ms) usage["cpu_ms"] = rounded(*used.cpu_ms);
+    if (used.memory_peak_bytes > 0) usage["memory_peak_bytes"] = used.memory_peak_bytes;
+    if (used.processes_peak > 0) usage["processes_peak"] = used.processes_peak;
+  } else {
+    if (used.cpu_ms && *used.cpu_ms >= kMuchCpuMs) usage["cpu_ms"] = std::llround(*used.cpu_ms);
+    if (used.memory_peak_bytes >= kMuchMemory) usage["memory_peak_bytes"] = used.memory_peak_bytes;
+  }
+  if (!usage.is_null()) members.raw("usage", dump_json(usage));
+}
+
+void add_egress(Members& members, const ExecuteAnswer& answer) {
   if (!answer.network || answer.network->requests == 0) return;
   Json egress{{"requests", answer.network->requests},
               {"denied", answer.network->denied},
@@ -193,6 +196,12 @@ void add_notes(Members& members, const ExecuteAnswer& answer) {
   if (answer.stored && answer.form == AnswerForm::call)
     notes.push_back(fmt::format("the result is too large for an answer: read_workspace_file(\"{}\") reads it in parts",
                                 answer.stored->uri));
+  for (const auto& [stream, name] :
+       {std::pair(&answer.report->out, "stdout"), std::pair(&answer.report->err, "stderr")})
+    if (stream->overwritten)
+      notes.push_back(
+          fmt::format("of lines that were written again (\\r) the last text is shown: exec:///{}/{} has all",
+                      answer.execution_id, name));
   if (is_success(answer) && !answer.report->message.empty()) notes.push_back(answer.report->message);
   if (!notes.empty()) members.raw("notes", dump_json(notes));
 }
@@ -203,6 +212,10 @@ Json clamped_json(const std::vector<policies::Clamp>& clamped) {
   Json all = Json::array();
   for (const auto& one : clamped) all.push_back({{"name", one.name}, {"asked", one.asked}, {"given", one.given}});
   return all;
+}
+
+bool wants_receipt(const Json& meta, const policies::Policy& policy) {
+  return policy.receipt == policies::ReceiptPlace::answer || member(meta, kReceiptKey) == true;
 }
 
 mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
@@ -220,6 +233,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   add_end(members, answer);
   if (!report.err.text.empty()) members.string("stderr", report.err.text);
   add_usage(members, answer);
+  add_egress(members, answer);
   if (answer.changes) add_files(members, "files", *answer.changes);
   if (!answer.proposal.is_null()) members.raw("proposal", dump_json(answer.proposal));
   if (answer.meanwhile) add_files(members, "changed_meanwhile", *answer.meanwhile);
@@ -232,7 +246,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   const bool is_staged = !answer.proposal.is_null() && answer.proposal["state"] != "committed";
   if (answer.changes && !is_staged) add_links(result.content, *answer.changes);
   result.is_error = !success && !says_no(answer);
-  result.meta["org.warder/receipt"] = report.receipt_json;
+  if (answer.has_receipt) result.meta[kReceiptKey] = report.receipt_json;
   return result;
 }
 

@@ -1,7 +1,7 @@
 // ExecuteAnswer: the parts of an answer of execute_code. The answer has one text block of compact JSON, image blocks,
-// links to created files, and the receipt in _meta. Used by: code_execution.cc, fan_out.cc, execute.cc.
-// Keys: success, result (or result_begins of a stored one), output (lines), execution_time_ms; on failure error,
-// traceback, rule, remedy; always outcome, and execution_id if the execution began; with the outcome internal
+// links to created files, and, where it is asked for, the receipt in _meta. Used by: code_execution.cc, fan_out.cc,
+// execute.cc. Keys: success, result (or result_begins of a stored one), output (lines), execution_time_ms; on failure
+// error, traceback, rule, remedy; always outcome, and execution_id if the execution began; with the outcome internal
 // may_have_run; session, stderr, exit_status, signal, usage, egress, files, proposal, changed_meanwhile, truncated,
 // clamped, notes if they are not empty; in a refusal code. `success` is about the program, the protocol's isError about
 // the tool: they differ if the policy takes the exit status 1 of a shell program for an answer.
@@ -49,8 +49,13 @@ struct ExecuteAnswer {
   Json proposal;                                   // of a staged workspace: {id, state, ...}; null: absent
   std::vector<jail::GuestImage> images;            // from the guest, and from files that the program wrote
   policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // other languages than shell: error
-  std::vector<std::string> notes;                                   // sentences for the agent, beside the result
+  bool has_receipt = false;        // the receipt is in _meta, and `usage` has all that was measured
+  std::vector<std::string> notes;  // sentences for the agent, beside the result
 };
+// The key of a request's _meta that asks for the receipt, and of an answer's _meta that has it.
+constexpr char kReceiptKey[] = "org.warder/receipt";
+// Whether the request's _meta, or the policy, asks for the receipt in the answer.
+bool wants_receipt(const Json& meta, const policies::Policy& policy);
 mcp::ToolResult make_answer(const ExecuteAnswer& answer);
 // The value of `clamped`: [{name, asked, given}].
 Json clamped_json(const std::vector<policies::Clamp>& clamped);

@@ -355,7 +355,7 @@ mcp::ToolResult FanOut::answer() {
     std::string element = std::move(std::get<mcp::Text>(branch.result->content.front()).text);
     take_blocks(*branch.result, element, whole, links);
     results += (index > 0 ? "," : "") + element;
-    const auto receipt = branch.result->meta.find("org.warder/receipt");
+    const auto receipt = branch.result->meta.find(kReceiptKey);
     receipts += (index > 0 ? "," : "") + (receipt == branch.result->meta.end() ? "null" : receipt->second);
   }
   const bool success = failed.empty();
@@ -368,7 +368,7 @@ mcp::ToolResult FanOut::answer() {
   std::get<mcp::Text>(whole.content.front()).text =
       fmt::format(R"({{"success":{},"results":[{}],{})", success, results, dump_json(last).substr(1));
   whole.is_error = failed.size() == ended_.size();
-  whole.meta["org.warder/receipts"] = "[" + receipts + "]";
+  if (wants_receipt(caller_.client.meta, *caller_.policy)) whole.meta["org.warder/receipts"] = "[" + receipts + "]";
   recording_.end_without_program(success ? "ok" : over_ ? over_->outcome : "error");
   return whole;
 }

@@ -29,7 +29,8 @@ std::string_view stream_name(Stream stream) {
 Result<Stream> parse_stream(std::string_view name) {
   for (const Stream stream : {Stream::out, Stream::err, Stream::value})
     if (name == stream_name(stream)) return stream;
-  return fail(Code::not_found, "an execution has no file of this name", "read 'stdout', 'stderr' or 'result'");
+  return fail(Code::not_found, "an execution has no file of this name",
+              "read 'stdout', 'stderr', 'result' or 'receipt'");
 }
 
 Recording::Recording(Recording&& other) noexcept

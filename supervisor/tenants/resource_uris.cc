@@ -2,6 +2,15 @@
 
 namespace tenants {
 
+std::optional<std::string> execution_of_part(std::string_view uri, std::string_view part) {
+  if (!uri.starts_with(kExecutionScheme)) return std::nullopt;
+  uri.remove_prefix(kExecutionScheme.size());
+  const size_t slash = uri.find('/');
+  if (slash == uri.npos || uri.substr(slash + 1) != part) return std::nullopt;
+  std::string id(uri.substr(0, slash));
+  return check_execution_id(id) ? std::optional(std::move(id)) : std::nullopt;
+}
+
 Result<std::optional<KeptOutput>> parse_kept_output(std::string_view name) {
   if (!name.starts_with(kExecutionScheme)) return std::nullopt;
   name.remove_prefix(kExecutionScheme.size());

@@ -16,7 +16,11 @@ constexpr std::string_view kSessionScheme = "session:///";
 constexpr std::string_view kSessionTemplate = "session:///{session_id}";
 constexpr std::string_view kExecutionScheme = "exec:///";
 constexpr std::string_view kResultPart = "result";  // of an execution in the foreground it is the stored value
+constexpr std::string_view kStatsPart = "stats", kCodePart = "code", kReceiptPart = "receipt";
 constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
+
+// The execution that exec:///<execution_id>/<part> names; nullopt for any other URI.
+std::optional<std::string> execution_of_part(std::string_view uri, std::string_view part);
 
 // KeptOutput: the kept output that a URI names, for example exec:///<execution_id>/stdout.
 struct KeptOutput {

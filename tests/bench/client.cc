@@ -55,7 +55,8 @@ Result<Client::Exchange> Client::exchange(std::string_view line) {
 
 std::string make_request(std::string_view method, Json params) {
   params["_meta"] = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
-                     {"io.modelcontextprotocol/clientCapabilities", Json::object()}};
+                     {"io.modelcontextprotocol/clientCapabilities", Json::object()},
+                     {"org.warder/receipt", true}};
   return dump_json(Json{{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}}) + "\n";
 }
 

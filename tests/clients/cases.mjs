@@ -41,7 +41,9 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
     assert.deepEqual(answer.output, ['héllo 42']);
     assert.deepEqual(answer.result, { a: [1, null] });
     assert.ok(answer.execution_id);
-    assert.ok(result._meta['org.warder/receipt'], 'the receipt came along');
+    assert.equal(result._meta?.['org.warder/receipt'], undefined, 'nobody asked for the receipt');
+    const { contents } = await session.client.readResource({ uri: `exec:///${answer.execution_id}/receipt` });
+    assert.ok(JSON.parse(contents[0].text).namespaces, 'it is a resource');
   });
 
   it('gives the program its variables', async () => {

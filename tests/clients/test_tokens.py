@@ -11,7 +11,7 @@ from harness import Daemon
 from tokens import compact, tokens_of
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-ALL_LIMIT, LEAN_LIMIT = 1385, 500
+ALL_LIMIT, LEAN_LIMIT = 1180, 500
 # Not counted yet, because they are not there yet, but room is kept for them.
 EXPECTED_LATER = {}
 LEAN = ["execute_code", "search_tools", "call_tool"]
@@ -45,7 +45,7 @@ class Tokens(unittest.TestCase):
         counted = tokens_of(*(sample["text"] for sample in samples.values()))
         self.assertEqual(dict(zip(samples, counted)), {kind: sample["tokens"] for kind, sample in samples.items()})
 
-    def test_all_tools_cost_at_most_1385_tokens(self):
+    def test_all_tools_cost_at_most_1180_tokens(self):
         tools = self.tools()
         total, later = self.count(tools)
         print(f"{total:6} all, and {sum(later.values())} for {sorted(later)}", file=sys.stderr)
@@ -56,6 +56,19 @@ class Tokens(unittest.TestCase):
                 self.assertGreater(len(tool["description"]), 15)
                 self.assertEqual(tool["inputSchema"]["type"], "object")
                 self.assertNotIn("outputSchema", tool)  # it would say no more than "an object"
+
+    def answer_cost(self, client, tool, arguments):
+        """Of the texts of an answer, as a program that does not ask for the receipt gets them."""
+        result = client.request("tools/call", name=tool, arguments=arguments, _meta={"org.warder/receipt": False})
+        return sum(tokens_of(*(block["text"] for block in result["content"] if block["type"] == "text")))
+
+    def test_answers_cost_little(self):
+        with Daemon() as daemon, daemon.connect() as client:
+            self.assertLessEqual(self.answer_cost(client, "execute_code", {"code": "pass"}), 45)
+            for code in ("import requests\nrequests.get('https://example.com/')", "def f(x):\n  return 1 / x\nf(0)",
+                         "import json\njson.loads('{')", "open('/no/such')"):
+                with self.subTest(code):
+                    self.assertLessEqual(self.answer_cost(client, "execute_code", {"code": code}), 200)
 
     def test_the_instructions_cost_at_most_150_and_name_durable_steps(self):
         with Daemon() as daemon, daemon.connect() as client:

@@ -71,6 +71,13 @@ TEST_CASE("a shell program's status 1 is an answer unless the policy calls it an
   CHECK(read(document) == ShellExit1::answer);
 }
 
+TEST_CASE("a receipt is a resource unless the policy wants it in each answer", "[policies]") {
+  Json document = standard();
+  CHECK(parse_policy("p", "p.json", document, HostCapacity{8}).value().receipt == ReceiptPlace::resource);
+  document["receipt"] = "answer";
+  CHECK(parse_policy("p", "p.json", document, HostCapacity{8}).value().receipt == ReceiptPlace::answer);
+}
+
 TEST_CASE("policies are offered alike when agents see the same limits and languages", "[policies]") {
   const auto policy = parse_policy("p", "p.json", standard(), HostCapacity{8}).value();
   auto other = policy;
@@ -105,6 +112,8 @@ TEST_CASE("a policy offers all tools, few, or those it names", "[policies]") {
 
 TEST_CASE("a policy that is not understood in full is refused, with key, value and range", "[policies]") {
   auto [pointer, value, message] = GENERATE(table<std::string, Json, std::string>({
+      {"/receipt", true, "receipt: true is not a string"},
+      {"/receipt", "no", "receipt: \"no\" is not one of: resource, answer"},
       {"/shell_exit_1", "ok", "shell_exit_1: \"ok\" is not one of: answer, error"},
       {"/limits/standard/cpus", 4096, "limits.standard.cpus: 4096 is outside 0.01..1024"},
       {"/limits/standard/cpus", "all", "limits.standard.cpus: neither a number nor \"host\""},
@@ -164,6 +173,7 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/langauges", Json::array(),
        "langauges: unknown key; known keys: $schema, admission, calls, cluster, description, discovery, egress, "
        "environment, extends, guardrails, isolation, languages, layers, limits, named_workspaces, pii, pool, quota, "
+       "receipt, "
        "seccomp, "
        "sessions, "
        "shell_exit_1, "

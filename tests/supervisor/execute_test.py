@@ -84,6 +84,23 @@ class Shape(WithDaemon):
                     any(part in line.lower() for line in receipt["weaker"]), f"{part} lacks, unsaid: {receipt}"
                 )
 
+    def test_an_answer_is_short_where_nobody_asks_for_the_receipt_which_is_a_resource(self):
+        unasked = {"_meta": {"org.warder/receipt": False}}
+        result = self.client.request("tools/call", name="execute_code", arguments={"code": "pass"}, **unasked)
+        self.assertNotIn("org.warder/receipt", result.get("_meta", {}))
+        body = body_of(result)
+        self.assertEqual(list(body), ["success", "result", "output", "execution_time_ms", "execution_id", "outcome"])
+        uri = f"exec:///{body['execution_id']}/receipt"
+        [contents] = self.client.request("resources/read", uri=uri)["contents"]
+        receipt = json.loads(contents["text"])
+        self.assertEqual(set(receipt["namespaces"]), NAMESPACES)
+        self.assertEqual(body_of(self.client.call("read_workspace_file", {"filename": uri})), receipt)
+        busy = self.client.request("tools/call", name="execute_code", **unasked, arguments={
+            "code": "import time\nheld = bytearray(70 << 20)\nwhile time.process_time() < 1.2: pass"})
+        self.assertEqual(list(body_of(busy)["usage"]), ["cpu_ms", "memory_peak_bytes"])
+        missing = self.client.call("read_workspace_file", {"filename": "exec:///e0123456789abcdef/receipt"})
+        self.assertIn("no execution 'e0123456789abcdef' is known", missing["content"][0]["text"])
+
     def test_every_execution_has_an_id_of_its_own(self):
         ids = {self.execute("pass")["execution_id"] for _ in range(5)}
         self.assertEqual(len(ids), 5)

@@ -103,14 +103,14 @@ class Definitions(Served):
         """As a client understands them: what is left out has the specification's default."""
         reads = ("read",)
         expected = {
-            "execute_code": ("write", "destructive"),  # no network: not of the open world
+            "execute_code": ("write", "destructive"),
             "search_tools": reads, "get_tool_definition": reads, "list_tool_categories": reads, "list_skills": reads,
             "load_skill": reads, "list_workspace_files": reads, "read_workspace_file": reads, "get_execution_stats": reads,
             "sanitize_pii": reads, "restore_pii": reads, "save_skill": ("write",),
             "write_workspace_file": ("write", "destructive"),  # what it replaces is lost
             "delete_workspace_file": ("write", "destructive"), "delete_skill": ("write", "destructive"),
             "commit_workspace": ("write", "destructive"),
-            "call_tool": ("write", "destructive", "open world"),
+            "call_tool": ("write", "destructive"),
         }
         for tool in self.client.request("tools/list")["tools"]:
             with self.subTest(tool=tool["name"]):
@@ -119,7 +119,6 @@ class Definitions(Served):
                 if told == ["write"]:  # of what only reads, these say nothing
                     told += ["destructive"] * hints.get("destructiveHint", True)
                     told += ["idempotent"] * hints.get("idempotentHint", False)
-                told += ["open world"] * hints.get("openWorldHint", True)
                 self.assertEqual(tuple(told), expected[tool["name"]])
                 self.assertEqual(tool.get("_meta", {}).get("anthropic/requiresUserInteraction", False),
                                  tool["name"] == "restore_pii")

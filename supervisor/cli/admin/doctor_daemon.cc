@@ -80,6 +80,7 @@ Finding look_at_execution(int fd) {
   cli::RunOptions program;
   program.code = "pass";
   program.language = "python";
+  program.receipt = cli::ReceiptPrint::yes;
   const auto answer = exchange(fd, cli::run_request(program, 1), steady_clock::now() + kProbePatience);
   if (!answer) return {"execution", Health::bad, answer.error().what, "see the daemon's log: journalctl -u warder"};
   return judge_answer(*answer);

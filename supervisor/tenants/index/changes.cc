@@ -14,12 +14,32 @@ int64_t coarse_now_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+void FolderCounts::add(std::string_view path) {
+  constexpr size_t kMaxFolders = 64;
+  std::string_view folder = managed_folder(path);
+  if (folder.empty()) folder = path.substr(0, path.find('/') + 1);
+  if (folder.empty()) return;
+  std::string name = valid_utf8(folder);
+  if (folders_.size() < kMaxFolders || folders_.contains(name)) folders_[std::move(name)]++;
+}
+
+void FolderCounts::add(const FolderCounts& more) {
+  for (const auto& [folder, count] : more.folders_) folders_[folder] += count;
+}
+
+bool ListRoom::take(std::string_view path, size_t listed, size_t max_listed) {
+  constexpr size_t kMaxManaged = 20;
+  if (listed >= max_listed) return false;
+  return managed_folder(path).empty() || managed_++ < kMaxManaged;
+}
+
 void Changes::List::add(const std::string& path, size_t max_listed) {
   if (is_of_interpreter(path)) return;
-  if (paths.size() < max_listed) {
+  if (room_.take(path, paths.size(), max_listed)) {
     paths.push_back(valid_utf8(path));
   } else {
     omitted++;
+    beyond.add(path);
   }
 }
 
@@ -28,6 +48,7 @@ void Changes::append(Changes more) {
     list.paths.insert(list.paths.end(), std::make_move_iterator(from.paths.begin()),
                       std::make_move_iterator(from.paths.end()));
     list.omitted += from.omitted;
+    list.beyond.add(from.beyond);
   };
   append_list(created, std::move(more.created));
   append_list(modified, std::move(more.modified));

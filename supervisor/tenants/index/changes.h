@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "supervisor/base/loop.h"
@@ -31,12 +32,37 @@ struct Snapshot {
   bool complete = true;                // false: the walk did not see all files (Walk::missed())
 };
 
+// FolderCounts: files that a list of paths has no room for, by the folder that they are in: that of a tool
+// (interpreter_files.h), or the first one of the path, with its slash. Of many folders only some are counted.
+class FolderCounts {
+ public:
+  void add(std::string_view path);
+  void add(const FolderCounts& more);
+  const std::map<std::string, uint64_t>& folders() const { return folders_; }  // names in valid UTF-8
+
+ private:
+  std::map<std::string, uint64_t> folders_;
+};
+
+// Whether a list of paths, in which `managed` paths of tools' folders stand already, has room for this one.
+class ListRoom {
+ public:
+  bool take(std::string_view path, size_t listed, size_t max_listed);
+
+ private:
+  size_t managed_ = 0;
+};
+
 struct Changes {
   struct List {
     std::vector<std::string> paths;  // sorted; valid UTF-8
     uint64_t omitted = 0;            // changes that are not in `paths`
+    FolderCounts beyond;             // where these are; fewer, if they are in very many folders
     // In the order of the paths. Leaves out what interpreters make for themselves.
     void add(const std::string& path, size_t max_listed);
+
+   private:
+    ListRoom room_;
   };
   List created, modified, deleted;
   bool complete = true;  // false: deletions, and some changes of files beyond the bound, are not known

@@ -132,14 +132,13 @@ mcp::ToolDefinition call_tool_definition() {
   mcp::ToolDefinition tool;
   tool.name = "call_tool";
   tool.tasks = mcp::ToolDefinition::Tasks::optional;
-  tool.description = "Call one tool that search_tools found; several: from code.";
+  tool.description = "Call one found tool; several: from code.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "name": {"type": "string"},
-      "server": {"type": "string"},
       "arguments": {"type": "object"},
-      "select": {"type": "array", "items": {"type": "string"}, "description": "Only these of the result: items.title"}
+      "select": {"type": "array", "items": {"type": "string"}, "description": "parts of the result: items.title"}
     },
     "required": ["name"]
   })");

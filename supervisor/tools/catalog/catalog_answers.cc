@@ -79,7 +79,6 @@ void mark_read_only(mcp::ToolDefinition& tool) {
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
-  tool.annotations.open_world = false;
 }
 
 }  // namespace tools

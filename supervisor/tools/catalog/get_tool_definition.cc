@@ -44,8 +44,7 @@ mcp::ToolDefinition get_tool_definition_definition() {
     "type": "object",
     "properties": {
       "tool_name": {"type": "string"},
-      "category": {"type": "string"},
-      "server": {"type": "string"}
+      "category": {"type": "string"}
     },
     "required": ["tool_name"]
   })");

@@ -141,15 +141,13 @@ std::string advice(const catalog::Catalog& catalog, const catalog::Query& query,
 mcp::ToolDefinition search_tools_definition() {
   mcp::ToolDefinition tool;
   tool.name = "search_tools";
-  tool.description = "Find other servers' tools by what they do.";
+  tool.description = "Find other servers' tools.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "query": {"type": "string"},
       "category": {"type": "string"},
       "detail_level": {"type": "string", "enum": ["brief", "summary", "full"], "default": "summary"},
-      "server": {"type": "string"},
-      "tags": {"type": "array", "items": {"type": "string"}},
       "limit": {"type": "integer", "maximum": 50, "default": 5}
     },
     "required": ["query"]

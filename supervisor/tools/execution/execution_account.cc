@@ -2,12 +2,9 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/tenants/executions.h"
-#include "supervisor/tenants/resource_uris.h"
 
 namespace tools {
 namespace {
-
-constexpr std::string_view kAccountName = "/stats";
 
 double milliseconds(int64_t us) { return static_cast<double>(us) / 1000; }
 
@@ -22,14 +19,6 @@ Json context_of(const journal::Ledger& ledger) {
 }
 
 }  // namespace
-
-std::optional<std::string> account_of_uri(std::string_view uri) {
-  if (!uri.starts_with(tenants::kExecutionScheme) || !uri.ends_with(kAccountName)) return std::nullopt;
-  uri.remove_prefix(tenants::kExecutionScheme.size());
-  if (uri.size() < kAccountName.size()) return std::nullopt;
-  uri.remove_suffix(kAccountName.size());
-  return std::string(uri);
-}
 
 Json bytes_and_tokens(uint64_t bytes, uint64_t tokens) { return {{"bytes", bytes}, {"tokens_estimated", tokens}}; }
 

@@ -2,17 +2,12 @@
 // Source: journal::Journal. Used by: the resources of workspace_tools.h, get_execution_stats. Errors: not_found, and
 // invalid for a malformed id.
 #pragma once
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/journal/journal.h"
 
 namespace tools {
-
-// The id in exec:///<execution_id>/stats; empty for any other URI.
-std::optional<std::string> account_of_uri(std::string_view uri);
 
 // {execution_id, language, policy, started, outcome, code_bytes, usage, answer_ms, context}; Until the execution
 // ends, the outcome is `running`, and the keys behind code_bytes are missing.

@@ -2,23 +2,8 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/tenants/executions.h"
-#include "supervisor/tenants/resource_uris.h"
 
 namespace tools {
-namespace {
-
-constexpr std::string_view kCodeName = "/code";
-
-}  // namespace
-
-std::optional<std::string> execution_of_code(std::string_view uri) {
-  if (!uri.starts_with(tenants::kExecutionScheme) || !uri.ends_with(kCodeName)) return std::nullopt;
-  uri.remove_prefix(tenants::kExecutionScheme.size());
-  if (uri.size() < kCodeName.size()) return std::nullopt;
-  uri.remove_suffix(kCodeName.size());
-  return std::string(uri);
-}
-
 Result<std::string> read_code(const executions::RecentCode& recent, const std::string& tenant,
                               const std::string& execution) {
   CHECKED(tenants::check_execution_id(execution));

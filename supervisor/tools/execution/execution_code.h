@@ -2,17 +2,12 @@
 // Source: executions::RecentCode, which has it until newer code takes its place or the daemon ends. Used by: the
 // resources of workspace_tools.h; `warder skill from` reads it. Errors: not_found, and invalid for a malformed id.
 #pragma once
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "supervisor/base/result.h"
 #include "supervisor/executions/recent_code.h"
 
 namespace tools {
-
-// The id in exec:///<execution_id>/code; empty for any other URI.
-std::optional<std::string> execution_of_code(std::string_view uri);
 
 // {execution_id, language, code_hash, code} as JSON text; `code_hash` is the SHA-256 of the code, as load_skill has it.
 Result<std::string> read_code(const executions::RecentCode& recent, const std::string& tenant,

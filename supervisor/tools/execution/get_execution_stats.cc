@@ -74,7 +74,7 @@ Task<Result<Json>> get_execution_stats(const Sources& sources, const tenants::Re
 mcp::ToolDefinition get_execution_stats_definition() {
   mcp::ToolDefinition tool;
   tool.name = "get_execution_stats";
-  tool.description = "Counts of your executions, and what stayed out of your context.";
+  tool.description = "Your executions, counted.";
   tool.input_schema = Json::parse(R"({"type": "object", "properties": {}})");
   mark_read_only(tool);
   return tool;

@@ -22,7 +22,6 @@ mcp::ToolDefinition restore_pii_definition() {
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
-  tool.annotations.open_world = false;
   // The client asks its user at every call, also after an earlier consent: the answer is personal data in clear text.
   tool.meta = Json{{"anthropic/requiresUserInteraction", true}};
   return tool;

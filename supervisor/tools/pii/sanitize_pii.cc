@@ -96,7 +96,6 @@ mcp::ToolDefinition sanitize_pii_definition() {
   tool.annotations.read_only = true;  // the vault's new tokens have no effect for other callers
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
-  tool.annotations.open_world = false;
   return tool;
 }
 

@@ -127,17 +127,16 @@ Task<Result<mcp::ToolResult>> commit_workspace(calls::CallEnvironment& environme
 mcp::ToolDefinition commit_workspace_definition() {
   mcp::ToolDefinition tool;
   tool.name = "commit_workspace";
-  tool.description = "Commit, discard or undo a staged proposal. Its diff: proposal:///<id>/diff";
+  tool.description = "Commit, discard or undo a staged proposal.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "proposal": {"type": "string"},
-      "action": {"type": "string", "enum": ["commit", "discard", "undo"], "default": "commit"},
+      "action": {"type": "string", "enum": ["commit", "discard", "undo"]},
       "paths": {"type": "array", "items": {"type": "string"}}
     },
     "required": ["proposal"]
   })");
-  tool.annotations.open_world = false;
   return tool;
 }
 

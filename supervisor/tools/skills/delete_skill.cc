@@ -15,7 +15,6 @@ mcp::ToolDefinition delete_skill_definition() {
     "properties": {"name": {"type": "string"}},
     "required": ["name"]
   })");
-  tool.annotations.open_world = false;
   return tool;
 }
 

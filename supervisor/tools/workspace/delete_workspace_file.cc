@@ -29,7 +29,7 @@ Result<DeleteOrder> read_delete_order(tenants::Tenant& tenant, const Json& argum
 mcp::ToolDefinition delete_workspace_file_definition() {
   mcp::ToolDefinition tool;
   tool.name = "delete_workspace_file";
-  tool.description = "Delete a file or empty folder of /workspace.";
+  tool.description = "Delete a file or empty folder.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
@@ -38,7 +38,6 @@ mcp::ToolDefinition delete_workspace_file_definition() {
     },
     "required": ["filename"]
   })");
-  tool.annotations.open_world = false;
   return tool;
 }
 

@@ -90,7 +90,6 @@ mcp::ToolDefinition list_workspace_files_definition() {
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
-  tool.annotations.open_world = false;
   return tool;
 }
 

@@ -237,16 +237,16 @@ bool reads_a_part(const Json& arguments) {
 mcp::ToolDefinition read_workspace_file_definition() {
   mcp::ToolDefinition tool;
   tool.name = "read_workspace_file";
-  tool.description = "Read a file of /workspace, or kept output or a result (exec:///...).";
+  tool.description = "Read a file, kept output or a result (exec:///...); offset and limit count bytes.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "filename": {"type": "string"},
-      "offset": {"type": "integer", "description": "bytes"},
-      "limit": {"type": "integer", "description": "bytes"},
+      "offset": {"type": "integer"},
+      "limit": {"type": "integer"},
       "start_line": {"type": "integer"},
       "end_line": {"type": "integer"},
-      "pattern": {"type": "string", "description": "regex, finds lines"},
+      "pattern": {"type": "string", "description": "regex"},
       "encoding": {"type": "string", "enum": ["auto", "utf-8", "base64"]}
     },
     "required": ["filename"]
@@ -254,7 +254,6 @@ mcp::ToolDefinition read_workspace_file_definition() {
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
-  tool.annotations.open_world = false;
   tool.meta = {{"anthropic/maxResultSizeChars",
                 500'000}};  // characters; the caller chose the range, so the client need not cut it
   return tool;
@@ -264,9 +263,12 @@ Task<Result<mcp::ToolResult>> read_workspace_file(FileReading reading, const ten
                                                   Json arguments) {
   std::optional<std::string> text;
   const Json named = arguments.value("filename", Json());
-  const auto execution =
-      named.is_string() ? runs::execution_of_result(named.get_ref<const std::string&>()) : std::nullopt;
-  if (execution) {
+  const std::string uri = named.is_string() ? named.get<std::string>() : std::string();
+  if (auto receipt = tenants::execution_of_part(uri, tenants::kReceiptPart); receipt && reading.journal) {
+    CO_TRY(text, co_await reading.journal->receipt(requester.tenant->name(), *std::move(receipt)));
+    if (!reads_a_part(arguments)) co_return mcp::ToolResult::text(*std::move(text));
+  }
+  if (const auto execution = tenants::execution_of_part(uri, tenants::kResultPart)) {
     CO_TRY(const runs::ExecutionResult result,
            co_await runs::await_result(reading.loop, reading.stores, *requester.tenant, *execution, kResultWait));
     if (result.state == runs::ExecutionResult::State::working) {

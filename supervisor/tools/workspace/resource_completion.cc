@@ -32,7 +32,7 @@ Task<Result<mcp::Completion>> complete_workspace(Result<tenants::Requester> requ
     co_return found;
   }
   mcp::Completion completion;
-  std::vector<std::string> all = {"stdout", "stderr", "stats", "result", "code"};
+  std::vector<std::string> all = {"stdout", "stderr", "stats", "result", "code", "receipt"};
   if (asked.reference == tenants::kSessionTemplate && asked.argument == "session_id") {
     CO_TRY(all, tenant.sessions().list());
   } else if (asked.reference != tenants::kOutputTemplate ||

@@ -60,16 +60,20 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Request
                                                          journal::Journal& journal, runs::ExecutionStores stores,
                                                          const executions::RecentCode& recent, std::string uri) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
-  if (auto execution = account_of_uri(uri)) {
+  if (auto execution = tenants::execution_of_part(uri, tenants::kReceiptPart)) {
+    CO_TRY(std::string text, co_await journal.receipt(requester->tenant->name(), *std::move(execution)));
+    co_return mcp::json_contents(std::move(uri), std::move(text));
+  }
+  if (auto execution = tenants::execution_of_part(uri, tenants::kStatsPart)) {
     CO_TRY(std::string text, co_await read_account(journal, requester->tenant->name(), *std::move(execution)));
     co_return mcp::json_contents(std::move(uri), std::move(text));
   }
-  if (auto execution = runs::execution_of_result(uri)) {
+  if (auto execution = tenants::execution_of_part(uri, tenants::kResultPart)) {
     CO_TRY(runs::ExecutionResult result, co_await runs::find_result(stores, *requester->tenant, *std::move(execution)));
     if (result.state != runs::ExecutionResult::State::stored)
       co_return mcp::json_contents(std::move(uri), std::move(result.text));
   }
-  if (auto execution = execution_of_code(uri)) {
+  if (auto execution = tenants::execution_of_part(uri, tenants::kCodePart)) {
     CO_TRY(std::string text, read_code(recent, requester->tenant->name(), *execution));
     co_return mcp::json_contents(std::move(uri), std::move(text));
   }
@@ -129,7 +133,7 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
     return tenant.sessions().read(uri.substr(tenants::kSessionScheme.size()));
   if (!uri.starts_with(tenants::kWorkspaceScheme))
     return fail(Code::not_found, "this resource does not exist",
-                "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code and "
+                "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code|receipt and "
                 "session:///<session_id>");
   TRY(std::string name, decode_percent(std::string_view(uri).substr(tenants::kWorkspaceScheme.size())));
   TRY(RelativePath path, RelativePath::parse(name));
@@ -139,18 +143,18 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
 }  // namespace
 
 void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, runs::ExecutionStores stores,
-                         workflows::WorkflowStore& workflows) {
+                         journal::Journal& journal, workflows::WorkflowStore& workflows) {
   auto that_changes = [&changes](FileWork* work) {
     return [&changes, work](const tenants::Requester& requester, Json arguments) {
       return tell_when_done(changes, requester, work, std::move(arguments));
     };
   };
-  auto read = [stores, &server = registry.server()](mcp::RequestContext& context, const tenants::Requester& requester,
-                                                    Json arguments) {
-    return read_workspace_file({context.loop, stores, server.json_work()}, requester, std::move(arguments));
+  auto read = [stores, &journal, &server = registry.server()](mcp::RequestContext& context,
+                                                              const tenants::Requester& requester, Json arguments) {
+    return read_workspace_file({context.loop, stores, &journal, server.json_work()}, requester, std::move(arguments));
   };
-  auto read_for_code = [stores, &server = registry.server()](calls::GuestCaller& caller, Json arguments) {
-    return read_kept({caller.client.loop, stores, server.json_work()}, caller, std::move(arguments));
+  auto read_for_code = [stores, &journal, &server = registry.server()](calls::GuestCaller& caller, Json arguments) {
+    return read_kept({caller.client.loop, stores, &journal, server.json_work()}, caller, std::move(arguments));
   };
   auto list = [](const tenants::Requester& requester, Json arguments) {
     return list_workspace_files(*requester.tenant, std::move(arguments));
@@ -284,7 +288,7 @@ mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_
   output.name = "kept output";
   output.description =
       "The whole output of an execution; as `stats`, its usage and the data that stayed out of the context; as "
-      "`result`, the answer of a background execution";
+      "`result`, the answer of a background execution; as `receipt`, the protections of its jail";
   provider.changes = mcp::ResourceProvider::Changes::told;
   provider.prefixes = {std::string(tenants::kWorkspaceScheme), std::string(tenants::kExecutionScheme),
                        std::string(tenants::kSessionScheme)};

@@ -22,8 +22,8 @@ class ResourceChanges;
 // delete_workspace_file also cancels background executions and those with an id that their client chose, and removes
 // workflows.
 void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes, runs::ExecutionStores stores,
-                         workflows::WorkflowStore& workflows);
-// Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code and session:///<session_id>.
+                         journal::Journal& journal, workflows::WorkflowStore& workflows);
+// Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats|result|code|receipt and session:///<session_id>.
 // `journal` the stores and `recent` must outlive the server.
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal,
                                           runs::ExecutionStores stores, const executions::RecentCode& recent);
@@ -44,10 +44,12 @@ mcp::ToolDefinition delete_workspace_file_definition();
 Task<Result<Json>> write_workspace_file(tenants::Tenant& tenant, Json arguments);
 Task<Result<Json>> list_workspace_files(tenants::Tenant& tenant, Json arguments);
 Task<Result<Json>> delete_workspace_file(tenants::Tenant& tenant, Json arguments);
-// FileReading: what a reader uses beside its tenant. All must outlive the task. `work` may be nullptr in tests.
+// FileReading: what a reader uses beside its tenant. All must outlive the task. The pointers may be
+// nullptr in tests.
 struct FileReading {
   Loop& loop;
   runs::ExecutionStores stores;
+  journal::Journal* journal = nullptr;
   JsonWork* work = nullptr;
 };
 // The answer has no structured content: it is text, or a text and an image. The result of a background execution is

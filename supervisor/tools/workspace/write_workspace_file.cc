@@ -64,7 +64,6 @@ mcp::ToolDefinition write_workspace_file_definition() {
     },
     "required": ["filename", "content"]
   })");
-  tool.annotations.open_world = false;
   return tool;
 }
 

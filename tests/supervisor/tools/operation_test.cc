@@ -165,7 +165,8 @@ TEST_CASE("tools are listed in the order of their registration, and code has cal
   journal::WorkflowRows workflow_rows(*journal);
   workflows::WorkflowStore workflow_store(workflow_rows);
   privacy::PiiVaults vaults(audiences.loop);
-  tools::add_workspace_tools(audiences.registry, changes, {task_store, task_store, executions}, workflow_store);
+  tools::add_workspace_tools(audiences.registry, changes, {task_store, task_store, executions}, *journal,
+                             workflow_store);
   tools::add_pii_tools(audiences.registry, vaults, audiences.loop);
   tools::add_session_calls(audiences.guest_calls);
   Names listed;
@@ -265,7 +266,8 @@ TEST_CASE("a written file is found by its tenant's next call", "[operations]") {
   const auto journal = journal::Journal::open(audiences.loop, audiences.temp.path().string(), {}).value();
   journal::WorkflowRows workflow_rows(*journal);
   workflows::WorkflowStore workflow_store(workflow_rows);
-  tools::add_workspace_tools(audiences.registry, changes, {task_store, task_store, executions}, workflow_store);
+  tools::add_workspace_tools(audiences.registry, changes, {task_store, task_store, executions}, *journal,
+                             workflow_store);
   CHECK(audiences.agent("write_workspace_file", {{"filename", "a"}, {"content", "x"}}).value()["size"] == 1);
   CHECK(audiences.agent("list_workspace_files").value()["files"] == Json{"a"});
   CHECK(audiences.agent("read_workspace_file", {{"filename", "b"}}).value()["code"] == "not_found");

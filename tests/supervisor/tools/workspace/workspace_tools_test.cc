@@ -463,7 +463,6 @@ TEST_CASE("the definitions work in every client and stay small", "[tools]") {
                            tools::list_workspace_files_definition(), tools::delete_workspace_file_definition()}) {
     CAPTURE(tool.name);
     CHECK(mcp_test::portability_problems(tool).empty());
-    CHECK_FALSE(tool.annotations.open_world);
     bytes += tool.description.size() + tool.input_schema.dump().size();
   }
   CHECK(bytes < 3500);
