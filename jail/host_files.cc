@@ -38,6 +38,7 @@ constexpr std::string_view kCopiedNames[] = {
     "texmf",                          // TeX
     "ghostscript",                    // fonts of ghostscript
     "gnucobol",                       // cobc
+    "chromium.d",                     // flags of Debian's chromium, which it does not start without
     "odbcinst.ini",                   // drivers of databases, without any account
     "dictionaries-common",            // spelling
     "python3/debian_config",          // Debian's Python

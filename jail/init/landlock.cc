@@ -1,10 +1,10 @@
 // Landlock: the first wall around init, the second around files. A process in a Landlock domain cannot ptrace, read the
 // memory of, or take descriptors from a process outside of the domain (landlock.rst; measured on 6.1 and 6.18). For
-// files, the domain forbids making device nodes, and ioctls on all devices but terminals. It does not limit where code
-// may write: mounts and file owners do. A rule for /workspace is not possible, because the workspace is mounted after
-// this domain exists. The rule would have to name the parent directory, and the parent is / (security/landlock/fs.c
-// skips directories that mounts cover). If the workspace were mounted below a separate directory, and /workspace were a
-// link to it, `find /workspace` would see no files.
+// files, the domain forbids making device nodes, and ioctls on all devices but those of the jail's /dev. It does not
+// limit where code may write: mounts and file owners do. A rule for /workspace is not possible, because the workspace
+// is mounted after this domain exists. The rule would have to name the parent directory, and the parent is /
+// (security/landlock/fs.c skips directories that mounts cover). If the workspace were mounted below a separate
+// directory, and /workspace were a link to it, `find /workspace` would see no files.
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/syscall.h>
@@ -79,9 +79,9 @@ int restrict_files() {
   int ruleset = static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, size, 0));
   if (ruleset < 0) return errno;
   int error = allow(ruleset, "/", kRead | write_rights(abi));
-  // Sizes and modes of terminals are ioctls: isatty(3), script(1).
-  if (abi >= 5 && error == 0) error = allow(ruleset, "/dev/pts", LANDLOCK_ACCESS_FS_IOCTL_DEV);
-  if (abi >= 5 && error == 0) error = allow(ruleset, "/dev/tty", LANDLOCK_ACCESS_FS_IOCTL_DEV);
+  // Sizes and modes of terminals are ioctls: isatty(3), script(1). The other devices of the jail's /dev take none, and
+  // say so with ENOTTY.
+  if (abi >= 5 && error == 0) error = allow(ruleset, "/dev", LANDLOCK_ACCESS_FS_IOCTL_DEV);
   if (error == 0) error = outcome_of(syscall(SYS_landlock_restrict_self, ruleset, 0));
   close(ruleset);
   return error;

@@ -135,6 +135,19 @@ class ByAdministrator(OnBus):
         self.assertIn("staging", findings)
 
 
+    def test_a_commit_that_waits_is_shown_with_its_diff_line_by_line(self):
+        proposal, _ = self.staged()
+        waiting = self.client.begin("tools/call", name="commit_workspace", arguments={"proposal": proposal})
+        (waits,) = eventually(lambda: self.admin.call("ListApprovals"), "the commit waits")
+        shown = self.warder("approvals")
+        self.assertIn("warder.commit_workspace", shown.splitlines()[0])
+        self.assertIn("\n    |  one\n    | +two\n", shown)
+        self.assertNotIn("\\n", shown)
+        self.assertNotIn("\x1b", shown)
+        self.warder("approve", waits["Id"])
+        self.assertIs(self.client.executed(waiting)["success"], True)
+
+
 class ByCommand(OnBus):
     policy = {}
 

@@ -1,6 +1,8 @@
 // `warder approvals`, `warder approve` and `warder deny`.
+#include <algorithm>
 #include <cstdio>
 
+#include "supervisor/base/json.h"
 #include "supervisor/cli/admin/acting.h"
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/admin/command.h"
@@ -22,6 +24,21 @@ Result<int> decide(const ParsedCommand& given, const char* command, const char* 
     CHECKED(warderd.call(kPath, kManager, method, arguments));
     return ActionResult{id, id + " is " + done};
   });
+}
+
+// The arguments of a call; below them, line by line, the diff of a commit, which is one text of them.
+std::string arguments_text(const Json& approval) {
+  std::string arguments = text(approval, "Arguments"), diff;
+  auto parsed = parse_json(arguments);
+  if (!parsed || !parsed->is_object() || !parsed->contains("diff") || !(*parsed)["diff"].is_string()) return arguments;
+  std::string_view lines = (*parsed)["diff"].get_ref<const std::string&>();
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size() - 1) + 1;
+    diff.append("\n    | ").append(lines.substr(0, end - (lines[end - 1] == '\n')));
+    lines.remove_prefix(end);
+  }
+  parsed->erase("diff");
+  return dump_json(*parsed) + diff;
 }
 
 // `warder approvals --reveal ID`: the arguments with personal data. The daemon records the look.
@@ -48,7 +65,7 @@ Result<int> run_approvals(const ParsedCommand& given) {
   }
   for (const Json& one : all) {
     const auto execution = text(one, "Execution"), why = text(one, "Why");
-    std::string shown = text(one, "Id") + "  " + text(one, "Tool") + " " + text(one, "Arguments") + "\n    tenant " +
+    std::string shown = text(one, "Id") + "  " + text(one, "Tool") + " " + arguments_text(one) + "\n    tenant " +
                         text(one, "Tenant") + ", " + client_text(one) + ", " +
                         (execution.empty() ? "a direct call" : "execution " + execution) + ", " + text(one, "Rule") +
                         (why.empty() ? "" : ": " + why) + "\n";

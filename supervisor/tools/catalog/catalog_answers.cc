@@ -31,12 +31,13 @@ std::string shortened(std::string_view description, size_t most) {
   return text + "\xE2\x80\xA6";
 }
 
-Json describe(const catalog::Catalog& catalog, uint32_t number, Detail detail) {
+Json describe(const catalog::Catalog& catalog, uint32_t number, Detail detail, EntryShare share) {
   const catalog::ToolView tool = catalog.tool(number);
   Json all = {{"name", std::string(tool.name)}};
   if (detail != Detail::brief) {
     all["category"] = std::string(tool.category);
-    all["description"] = detail == Detail::full ? std::string(tool.description) : shortened(tool.description);
+    all["description"] =
+        detail == Detail::full ? std::string(tool.description) : shortened(tool.description, share.description_bytes);
   }
   all["mcp_server"] = server_of(tool);
   if (detail == Detail::full) {
@@ -48,7 +49,7 @@ Json describe(const catalog::Catalog& catalog, uint32_t number, Detail detail) {
       for (std::string_view tag : tags) all["tags"].push_back(std::string(tag));
   }
   if (tool.kind == catalog::ToolKind::skill) all["kind"] = "skill";
-  all["signature"] = catalog.signature(number);
+  if (detail != Detail::summary || share.has_signature) all["signature"] = catalog.signature(number);
   mark_uncallable(tool, all);
   return all;
 }

@@ -15,8 +15,13 @@ enum class Detail { brief, summary, full };
 
 // A description in one line of at most `most` bytes; a cut line ends with "…".
 std::string shortened(std::string_view description, size_t most = 300);
+// What an entry of a list may take at the detail `summary`.
+struct EntryShare {
+  size_t description_bytes = 300;
+  bool has_signature = true;
+};
 // brief: name, mcp_server, signature. summary: also category and description. full: all members of the definition.
-Json describe(const catalog::Catalog& catalog, uint32_t tool, Detail detail);
+Json describe(const catalog::Catalog& catalog, uint32_t tool, Detail detail, EntryShare share = {});
 // [{name, mcp_server, category, description, signature}], with short descriptions: tools that the caller may have
 // meant.
 Json describe_nearest(const catalog::Catalog& catalog, const std::vector<uint32_t>& tools);

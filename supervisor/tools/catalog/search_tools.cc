@@ -76,11 +76,15 @@ FoundSkills find_skills(const catalog::Catalog& catalog, const skills::Library& 
   return {library.fitting(words), false};
 }
 
-Json describe_skill(const skills::Skill& skill, Detail detail) {
+// The first entries of an answer are most often the ones that are used: the others are told shortly.
+EntryShare share_of(size_t place) { return {place == 0 ? 160u : 80u, place < 2}; }
+
+Json describe_skill(const skills::Skill& skill, Detail detail, size_t place) {
   Json all = {{"name", skill.name}, {"kind", "skill"}};
   if (detail != Detail::brief) {
     all["category"] = kSkills;
-    all["description"] = skill.description;
+    all["description"] =
+        detail == Detail::full ? skill.description : shortened(skill.description, share_of(place).description_bytes);
   }
   all["mcp_server"] = nullptr;
   if (detail == Detail::full) {
@@ -183,12 +187,18 @@ Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments
                  {"total", found.total + fit},
                  {"match", found.match == catalog::Match::strong || asked.named ? "strong" : "weak"},
                  {"tools", Json::array()}};
-  if (asked.named) answer["tools"].push_back(describe_skill(*fitting.front().skill, order.detail));
-  for (size_t i = 0; i < places.tools; i++) answer["tools"].push_back(describe(catalog, found.tools[i], order.detail));
+  Json& list = answer["tools"];
+  const auto add_tool = [&](uint32_t tool) {
+    list.push_back(describe(catalog, tool, order.detail, share_of(list.size())));
+  };
+  const auto add_skill = [&](const skills::Found& one) {
+    list.push_back(describe_skill(*one.skill, order.detail, list.size()));
+  };
+  if (asked.named) add_skill(fitting.front());
+  for (size_t i = 0; i < places.tools; i++) add_tool(found.tools[i]);
   if (!asked.named)
-    for (const skills::Found& one : fitting) answer["tools"].push_back(describe_skill(*one.skill, order.detail));
-  for (size_t i = 0; i < places.uncallable; i++)
-    answer["tools"].push_back(describe(catalog, found.uncallable[i], order.detail));
+    for (const skills::Found& one : fitting) add_skill(one);
+  for (size_t i = 0; i < places.uncallable; i++) add_tool(found.uncallable[i]);
   const bool skills_only = found.total == 0 && !fitting.empty();
   std::string hint;
   if (found.guessed)
