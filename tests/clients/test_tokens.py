@@ -70,6 +70,20 @@ class Tokens(unittest.TestCase):
                 with self.subTest(code):
                     self.assertLessEqual(self.answer_cost(client, "execute_code", {"code": code}), 200)
 
+    def test_a_search_costs_at_most_300(self):
+        """Among tools in the form of real servers' (tests/catalog/finding)."""
+        with tempfile.TemporaryDirectory(prefix="warder-test-catalog-") as folder:
+            catalog = pathlib.Path(folder)
+            catalog.chmod(0o755)
+            for group in json.loads((TOP / "tests/catalog/finding/tools.json").read_text()):
+                (catalog / f"{group['server']}.json").write_text(json.dumps(group))
+            config = catalog / "warderd.conf"
+            config.write_text(json.dumps({"catalog": str(catalog)}))
+            with Daemon(arguments=["--config", config]) as daemon, daemon.connect() as client:
+                for query in ("turn on a light", "create an issue", "send an email", "what is the weather tomorrow", "read a file"):
+                    with self.subTest(query):
+                        self.assertLessEqual(self.answer_cost(client, "search_tools", {"query": query}), 300)
+
     def test_the_instructions_cost_at_most_150_and_name_durable_steps(self):
         with Daemon() as daemon, daemon.connect() as client:
             instructions = client.request("server/discover")["instructions"]

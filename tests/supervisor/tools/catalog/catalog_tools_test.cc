@@ -91,6 +91,18 @@ TEST_CASE("search_tools answers with the keys that clients know", "[discovery]")
   CHECK(client.search({{"query", "store_memory"}})["tools"][0]["mcp_server"] == nullptr);
 }
 
+TEST_CASE("later results are told shortly", "[discovery]") {
+  CatalogClient client;
+  const Json tools = client.search({{"query", "widget"}, {"limit", 5}})["tools"];
+  REQUIRE(tools.size() == 5);
+  for (size_t i = 0; i < tools.size(); i++) {
+    CHECK(tools[i].contains("signature") == (i < 2));
+    CHECK(tools[i]["description"].get<std::string>().size() <= (i == 0 ? 163 : 83));
+  }
+  const Json brief = client.search({{"query", "widget"}, {"limit", 5}, {"detail_level", "brief"}})["tools"];
+  CHECK(brief[4].contains("signature"));
+}
+
 TEST_CASE("search_tools tells as much as it is asked for", "[discovery]") {
   CatalogClient client;
   auto one = [&](const char* query, const char* level) {
@@ -283,7 +295,7 @@ TEST_CASE("a tool that cannot be called is marked, and stands last", "[discovery
   REQUIRE(named["count"] == 3);
   CHECK(named["tools"][0]["mcp_server"] == "ours");
   CHECK(named["tools"][2]["name"] == "send_message");
-  CHECK(keys(named["tools"][2]) == Names{"name", "category", "description", "mcp_server", "signature", "callable"});
+  CHECK(keys(named["tools"][2]) == Names{"name", "category", "description", "mcp_server", "callable"});
   CHECK(named["tools"][2]["callable"] == false);
   CHECK_THAT(named["hint"].get<std::string>(), Contains("3 of 10") && Contains("callable false"));
   CHECK(search("send_message", 1)["tools"][0]["mcp_server"] == "ours");
