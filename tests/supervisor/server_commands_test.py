@@ -17,17 +17,17 @@ class ServerCommands(ServerCommandTest):
     def test_a_server_is_added_tested_listed_and_removed_without_a_restart(self):
         daemon = self.daemon()
         done = self.add_near()
-        self.assertIn("near starts, 16 tools: add, die, echo", done.stdout)
-        self.assertIn("refuses 16 (calls.otherwise", done.stdout)
+        self.assertIn("near starts, 17 tools: add, die, echo", done.stdout)
+        self.assertIn("refuses 17 (calls.otherwise", done.stdout)
         self.assertIn('{"name":"server-near","tools":["near.*"],"verdict":"allow"}', done.stdout)
         file = self.drop_ins / "50-server-near.json"
         self.assertEqual(json.loads(file.read_text())["servers"]["near"]["jail"], "none")
         self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o644)
         near = self.listed()["near"]
         self.assertEqual((near["Kind"], near["Place"], near["State"], near["Problem"]), ("command", "host", "idle", ""))
-        self.assertEqual(len(near["Tools"]), 16)
+        self.assertEqual(len(near["Tools"]), 17)
         table = subprocess.run([WARDER, "servers", "list", "--bus", self.bus.address], capture_output=True, text=True).stdout
-        self.assertEqual(table.splitlines()[1].split(), ["near", "command", "host", "idle", "-", "16"])
+        self.assertEqual(table.splitlines()[1].split(), ["near", "command", "host", "idle", "-", "17"])
         self.assertIn("near starts", self.warder("test", "near", flags=self.policy_flags()).stdout)
         with daemon.connect() as client:
             refused = client.call("call_tool", {"name": "near.add", "arguments": {"a": 1, "b": 2}})
@@ -40,7 +40,7 @@ class ServerCommands(ServerCommandTest):
     def test_call_allow_writes_the_rule_and_calls_work_at_once(self):
         daemon = self.daemon()
         done = self.add_near("--call", "allow")
-        self.assertIn("allows all 16 tools", done.stdout)
+        self.assertIn("allows all 17 tools", done.stdout)
         rules = json.loads((self.policies.folder / "default.json").read_text())["calls"]["rules"]
         self.assertEqual(rules[0], {"name": "server-near", "tools": ["near.*"], "verdict": "allow"})
         with daemon.connect() as client:
@@ -56,7 +56,7 @@ class ServerCommands(ServerCommandTest):
         done = self.warder("remove", "near", flags=self.policy_flags())
         self.assertIn('the rule "server-near" was removed', done.stdout)
         self.assertEqual(json.loads((self.policies.folder / "default.json").read_text())["calls"]["rules"], [])
-        self.assertIn("refuses 16", self.add_near().stdout)
+        self.assertIn("refuses 17", self.add_near().stdout)
         with daemon.connect() as client:
             refused = client.call("call_tool", {"name": "near.add", "arguments": {"a": 1, "b": 2}})
             self.assertTrue(refused.get("isError"), "the daemon has reloaded the policies, too")
@@ -98,7 +98,7 @@ class ServerCommands(ServerCommandTest):
         self.daemon()
         self.add_near()
         done = self.warder("test", "near", flags=[*self.policy_flags(), "--config", str(self.config), "--call", "allow"])
-        self.assertIn("allows all 16 tools", done.stdout)
+        self.assertIn("allows all 17 tools", done.stdout)
         self.assertIn("not allow, ask or deny", self.warder("test", "near", flags=["--call", "maybe"], status=2).stderr)
 
     def test_the_policies_are_those_of_the_daemons_configuration(self):
