@@ -168,7 +168,7 @@ class ServerCommands(ServerCommandTest):
         done = self.add("near", "/usr/bin/true", flags=["--replace"], status=1)
         self.assertIn("the former near is in force again, because the reload failed", done.stderr)
         self.assertEqual((self.drop_ins / "50-server-near.json").read_text(), before)
-        self.assertEqual(len(self.listed()["near"]["Tools"]), 16, "the daemon still has the former one")
+        self.assertEqual(len(self.listed()["near"]["Tools"]), 17, "the daemon still has the former one")
 
     def test_the_last_good_copy_is_of_what_the_daemon_runs(self):
         daemon = BusDaemon(self.bus, policies=self.policies)

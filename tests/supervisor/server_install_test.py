@@ -85,7 +85,7 @@ class Install(ServerCommandTest):
         done = self.warder("install", str(self.folder), status=0,
                            flags=["--into", str(into), "--run", "server.py", "--name", "copied", "--call", "allow",
                                   *self.policy_flags()])
-        self.assertIn("copied starts, 16 tools", done.stdout)
+        self.assertIn("copied starts, 17 tools", done.stdout)
         (place,) = into.iterdir()
         self.assertEqual(place.name, f"{self.folder.name}@local")
         self.assertEqual(os.listdir(place), ["server.py"], "links are left out")
@@ -147,7 +147,7 @@ class Install(ServerCommandTest):
         flags = ["--into", str(into), *self.policy_flags()]
         done = self.warder("install", str(archive), flags=flags)
         self.assertFalse(left.exists())
-        self.assertIn("near starts, 16 tools", done.stdout)
+        self.assertIn("near starts, 17 tools", done.stdout)
         self.assertEqual(os.listdir(into), ["@test+server-near@1.2.3"], "and not the file that its script would make")
         self.assertEqual((into / "@test+server-near@1.2.3").stat().st_uid, 0)
         (package / "package.json").write_text(json.dumps({
