@@ -77,7 +77,7 @@ Result<ListingOrder> read_listing_order(tenants::Tenant& tenant, const Json& arg
 mcp::ToolDefinition list_workspace_files_definition() {
   mcp::ToolDefinition tool;
   tool.name = "list_workspace_files";
-  tool.description = "List the files below /workspace.";
+  tool.description = "List files below /workspace.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {

@@ -237,7 +237,7 @@ bool reads_a_part(const Json& arguments) {
 mcp::ToolDefinition read_workspace_file_definition() {
   mcp::ToolDefinition tool;
   tool.name = "read_workspace_file";
-  tool.description = "Read a file, kept output or a result (exec:///...); offset and limit count bytes.";
+  tool.description = "Read a file, kept output or a result (exec:///...); offset, limit: bytes.";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
