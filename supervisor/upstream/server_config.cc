@@ -144,6 +144,19 @@ Result<ServerConfig::RunPlace> read_place(Fields& in) {
   return *place == "none" ? ServerConfig::RunPlace::outside : ServerConfig::RunPlace::jail;
 }
 
+// The limits of a server in a jail that are its own, because it works for many calls.
+Result<> read_limits(Fields& in, ServerConfig& server) {
+  for (const char* key : {"processes", "memory_mb"})
+    if (in.has(key) && server.place == ServerConfig::RunPlace::outside)
+      return fail(Code::invalid, in.path_of(key) + ": a server outside of jails has no limits",
+                  fmt::format("leave out `{}`, or `jail`", key));
+  TRY(const int64_t processes, in.integer_or("processes", 1, 32'768, server.processes));
+  TRY(const int64_t megabytes, in.integer_or("memory_mb", 16, 1 << 20, 0));
+  server.processes = static_cast<uint32_t>(processes);
+  server.memory_bytes = static_cast<uint64_t>(megabytes) << 20;
+  return {};
+}
+
 // The hosts of a server in a jail. A person cannot be asked: a server also works between the calls of its clients.
 Result<> read_egress(Fields& in, ServerConfig& server) {
   const Json* object = in.find("egress");
@@ -176,6 +189,7 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
     TRY(server.folder, in.string_or("folder", ""));
     TRY(open_to_code, in.boolean_or("secrets_open_to_code", false));
     TRY(server.place, read_place(in));
+    CHECKED(read_limits(in, server));
     CHECKED(read_egress(in, server));
   }
   TRY(server.secrets, read_variables(in.find("secrets"), in.path_of("secrets")));

@@ -30,6 +30,8 @@ struct ServerConfig {
   bool tenants_folder = false;   // the folder is the calling tenant's workspace
   policies::EgressRules egress;  // the hosts that a server in a jail may reach; none: no network
   RunPlace place = RunPlace::jail;
+  uint32_t processes = 512;   // in a jail, with threads: a browser has hundreds
+  uint64_t memory_bytes = 0;  // in a jail; 0: the standard limit of the caller's policy
   Sharing sharing = Sharing::tenant;
   bool observe = true;                        // stubs show the observed form of results that a tool does not declare
   std::chrono::milliseconds idle{300'000};    // without calls; then the server is ended
@@ -41,7 +43,7 @@ struct ServerConfig {
   bool operator==(const ServerConfig&) const = default;
 };
 
-// "servers": {NAME: {command, args, env, folder, jail, egress, secrets, share, observe, idle_s, timeout_s, start_s}},
+// "servers": {NAME: {command, args, env, folder, jail, processes, memory_mb, egress, secrets, share, observe, idle_s, timeout_s, start_s}},
 // or {url, type, headers, authorities, oauth, secrets, share, ...}.
 Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::string& path);
 struct ImportNotes {

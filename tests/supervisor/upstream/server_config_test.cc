@@ -16,6 +16,17 @@ TEST_CASE("a server is a command, or an address", "[upstream]") {
   CHECK((local.remote() && local.socket == "/run/s.sock" && local.url == "http://localhost/mcp"));
 }
 
+TEST_CASE("a server in a jail has limits of its own", "[upstream]") {
+  auto read = [](const char* text) { return upstream::read_servers({{"a", Json::parse(text)}}, "servers"); };
+  CHECK(read(R"({"command": "/bin/x"})")->at(0).processes == 512);
+  CHECK(read(R"({"command": "/bin/x"})")->at(0).memory_bytes == 0);
+  const auto large = read(R"({"command": "/bin/x", "processes": 2000, "memory_mb": 1500})");
+  CHECK((large->at(0).processes == 2000 && large->at(0).memory_bytes == uint64_t{1500} << 20));
+  CHECK(read(R"({"command": "/bin/x", "processes": 0})").error().what == "servers.a.processes: 0 is outside 1..32768");
+  CHECK(read(R"({"command": "/bin/x", "jail": "none", "memory_mb": 100})").error().what ==
+        "servers.a.memory_mb: a server outside of jails has no limits");
+}
+
 TEST_CASE("what is wrong with an address is named", "[upstream]") {
   const std::string known =
       "unknown key; known keys: authorities, headers, idle_s, oauth, observe, secrets, share, start_s, timeout_s, "
