@@ -49,7 +49,7 @@ CHANNEL_ATTACKS = {  # code: outcomes that hold
     "import os; channel.sendmsg([b'F{}'], [(1, 1, os.dup(1).to_bytes(4, 'little'))])": {"protocol"},
 }
 
-MEMORY = 400 << 20  # of a jail, in bytes
+MEMORY = 500 << 20  # of a jail, in bytes
 
 
 class EveryStart:
