@@ -44,6 +44,14 @@ std::string cut_text(const Json& answer, const std::string& stream, const Json& 
          text_member(answer, "execution_id");
 }
 
+// Of a traceback whose last line is the begin of the error, which has more: the text that is too long to be there
+// twice, or advice.
+void cut_last_line(std::string& traceback, const std::string& error) {
+  const std::string_view text = std::string_view(traceback).substr(0, traceback.find_last_not_of('\n') + 1);
+  const size_t newline = text.rfind('\n');
+  if (newline != text.npos && error.starts_with(text.substr(newline + 1))) traceback.resize(newline);
+}
+
 void print_answer(const Json& answer) {
   if (const Json* output = present_member(answer, "output"); output && output->is_array()) {
     for (const auto& line : *output)
@@ -56,10 +64,12 @@ void print_answer(const Json& answer) {
     for (const auto& line : *lines)
       if (line.is_string()) print_line(stderr, line.get<std::string>());
   }
-  const auto traceback = text_member(answer, "traceback"), error = text_member(answer, "error");
+  std::string traceback = text_member(answer, "traceback");
+  const auto error = text_member(answer, "error");
+  const bool is_within = traceback.find(error) != std::string::npos;
+  if (!is_within) cut_last_line(traceback, error);
   if (!traceback.empty()) print_line(stderr, traceback);
-  if (!error.empty() && traceback.find(error) == std::string::npos)  // with advice, or too long to be there twice
-    print_line(stderr, traceback.empty() ? "warder run: " + error : error);
+  if (!is_within) print_line(stderr, traceback.empty() ? "warder run: " + error : error);
   if (const auto remedy = text_member(answer, "remedy"); !remedy.empty()) print_line(stderr, "  " + remedy);
   if (const Json* clamped = present_member(answer, "clamped"); clamped && clamped->is_array())
     for (const auto& one : *clamped) print_line(stderr, "warder run: " + clamp_text(one));

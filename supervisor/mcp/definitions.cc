@@ -36,7 +36,9 @@ void append_tool(std::string& out, const ToolDefinition& tool, Version version) 
   append_title(out, tool.annotations.title, version);
   append_optional(out, "description", tool.description);
   append_key(out, "inputSchema");
-  out += dump_json(tool.input_schema);
+  Json input = tool.input_schema;
+  for (const std::string& name : tool.unlisted) input["properties"].erase(name);
+  out += dump_json(input);
   // A schema that allows any object has no information. Structured content is allowed without a schema.
   if (tool.output_schema && *tool.output_schema != Json{{"type", "object"}} && has_structured_content(version)) {
     append_key(out, "outputSchema");

@@ -46,6 +46,8 @@ struct ToolDefinition {
   // Whether its calls may become tasks (task_calls.h). required: only clients that know tasks may call it.
   enum class Tasks { forbidden, optional, required };
   Tasks tasks = Tasks::forbidden;
+  // Parameters of the input schema that tools/list leaves out: few calls use them, and every agent pays for each word.
+  std::vector<std::string> unlisted;
   Spellings spellings;  // other words that are accepted as values of its arguments
 };
 using ToolHandler = std::function<Task<ToolResult>(RequestContext&, Json arguments)>;

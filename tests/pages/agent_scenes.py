@@ -228,4 +228,4 @@ def a_look_back(self, _):
     self.reload()
     self.shell("warder run -c 'result = 1'", "ada")
     newest = json.loads(self.shell("warder history --json --tenant ada").splitlines()[0])
-    return Setting(replace=[("e241", newest["Id"][:8]), ("warder top", "warder top --batch --iterations 1")])
+    return Setting(replace=[("e241", newest["Id"][:8]), ("warder top", "warder top --batch --count 1")])

@@ -163,8 +163,8 @@ def jwt(self, block):
 @scene(ADMINISTRATION, "npm install --ignore-scripts")
 def without_network(self, _):
     standard(self)
-    return Setting(replace=[(" D ", " /root/D "), ("FILE.tgz", "/root/FILE.tgz"), ("npm:PACKAGE", "npm:@modelcontextprotocol/server-memory"),
-                            ("PACKAGE", "@modelcontextprotocol/server-memory")])
+    return Setting(replace=[(" D ", " /root/D "), ("FILE.tgz", "/root/FILE.tgz"), ("npm:PACKAGE", "npm:@modelcontextprotocol/server-time"),
+                            ("PACKAGE", "@modelcontextprotocol/server-time")])
 
 
 @scene(ADMINISTRATION, '{"servers": {"wiki"')
@@ -352,4 +352,4 @@ def a_parked_file(self, _):
 def of_this_build(self, _):
     """With the build at hand. stand_ins/cmake and stand_ins/ctest look whether presets, targets and tests exist; what they
     would build is built already."""
-    return Setting(folder=str(TOP), replace=[("build/dev/tests/jail/jail_tests", f"{self.machine.build}/tests/jail/jail_tests --list-tests")])
+    return Setting(folder=str(TOP), replace=[("build/dev/tests/jail/jail_tests", f"{self.machine.build}/tests/jail/jail_tests --help")])

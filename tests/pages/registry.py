@@ -1,4 +1,4 @@
-"""A registry of npm on loopback, with stand-ins for the three servers that the pages install: their names, tools and words."""
+"""A registry of npm on loopback, with stand-ins for the servers that the pages install: their names, tools and words."""
 import base64
 import functools
 import hashlib
@@ -15,7 +15,7 @@ EVERYTHING = ("echo get-annotated-message get-env get-resource-links get-resourc
               "get-tiny-image gzip-file-as-resource toggle-simulated-logging toggle-subscriber-updates "
               "trigger-long-running-operation trigger-elicitation-request trigger-sampling-request").split()
 TOOLS = {"everything": EVERYTHING, "memory": ["create_entities", "read_graph"],
-         "filesystem": ["list_directory", "read_text_file"]}
+         "filesystem": ["list_directory", "read_text_file"], "time": ["get_current_time"]}
 
 
 def package(name):

@@ -105,7 +105,7 @@ class Scenes:
 
     def call(self, tool, meta=None, **arguments):
         with Connection(SOCKET) as client:
-            return client.request("tools/call", name=tool, arguments=arguments, **({"_meta": meta} if meta else {}))
+            return client.request("tools/call", name=tool, arguments=arguments, _meta={"org.warder/receipt": False, **(meta or {})})
 
     def execute(self, code, **arguments):
         return json.loads(self.call("execute_code", code=code, **arguments)["content"][0]["text"])

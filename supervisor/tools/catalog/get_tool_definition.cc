@@ -44,10 +44,12 @@ mcp::ToolDefinition get_tool_definition_definition() {
     "type": "object",
     "properties": {
       "tool_name": {"type": "string"},
-      "category": {"type": "string"}
+      "category": {"type": "string"},
+      "server": {"type": "string"}
     },
     "required": ["tool_name"]
   })");
+  tool.unlisted = {"server"};
   mark_read_only(tool);
   return tool;
 }

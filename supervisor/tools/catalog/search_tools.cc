@@ -152,10 +152,13 @@ mcp::ToolDefinition search_tools_definition() {
       "query": {"type": "string"},
       "category": {"type": "string"},
       "detail_level": {"type": "string", "enum": ["brief", "summary", "full"], "default": "summary"},
-      "limit": {"type": "integer", "maximum": 50, "default": 5}
+      "limit": {"type": "integer", "maximum": 50, "default": 5},
+      "server": {"type": "string"},
+      "tags": {"type": "array", "items": {"type": "string"}}
     },
     "required": ["query"]
   })");
+  tool.unlisted = {"server", "tags"};
   mark_read_only(tool);
   return tool;
 }

@@ -122,7 +122,7 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
     peer.send(
         answered(peer.request()["id"],
                  {{"success", false}, {"outcome", "error"}, {"error", "E: text (advice)"}, {"traceback", "T\nE"}}));
-    CHECK(run.err.rest() == "T\nE\nE: text (advice)\n");
+    CHECK(run.err.rest() == "T\nE: text (advice)\n");
     CHECK(run.wait().status == 1);
   }
   SECTION("--json and --receipt") {
