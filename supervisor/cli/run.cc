@@ -44,8 +44,8 @@ std::string cut_text(const Json& answer, const std::string& stream, const Json& 
          text_member(answer, "execution_id");
 }
 
-// Of a traceback whose last line is the begin of the error, which has more: the text that is too long to be there
-// twice, or advice.
+// Cuts the last line of a traceback where it is the begin of the error, which has more: the text that is too long to be
+// there twice, or advice.
 void cut_last_line(std::string& traceback, const std::string& error) {
   const std::string_view text = std::string_view(traceback).substr(0, traceback.find_last_not_of('\n') + 1);
   const size_t newline = text.rfind('\n');

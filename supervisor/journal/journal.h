@@ -94,7 +94,7 @@ class Journal {
   Task<Result<ExecutionStatistics>> statistics(std::string tenant);
   // One execution of the tenant; empty: the tenant has no row of that id, or no longer.
   Task<Result<std::optional<JournaledExecution>>> account(std::string tenant, std::string id);
-  // Its receipt (execution_details.h): a JSON object. Errors: not_found.
+  // The receipt of that execution (execution_details.h): a JSON object. Errors: not_found.
   Task<Result<std::string>> receipt(std::string tenant, std::string id);
 
   // Whether the tenant has a row of that id, or of one of its branches.

@@ -71,7 +71,7 @@ class Unfolding {
       }
     }
     folders_ = std::move(whole);
-    std::ranges::sort(files_, {}, &ChangedFile::path);
+    std::ranges::sort(files_, {}, [](const ChangedFile& file) { return std::pair(file.kind, file.path); });
     std::ranges::sort(folders_);
   }
 

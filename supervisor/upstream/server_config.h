@@ -43,8 +43,8 @@ struct ServerConfig {
   bool operator==(const ServerConfig&) const = default;
 };
 
-// "servers": {NAME: {command, args, env, folder, jail, processes, memory_mb, egress, secrets, share, observe, idle_s, timeout_s, start_s}},
-// or {url, type, headers, authorities, oauth, secrets, share, ...}.
+// "servers": {NAME: {command, args, env, folder, jail, processes, memory_mb, egress, secrets, share, observe, idle_s,
+// timeout_s, start_s}}, or {url, type, headers, authorities, oauth, secrets, share, ...}.
 Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::string& path);
 struct ImportNotes {
   std::vector<std::string> skipped;     // a sentence about each skipped file and server

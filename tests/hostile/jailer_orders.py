@@ -39,8 +39,8 @@ def syscall(number, *arguments):
 
 
 def plan(*command, role=JAIL, seals=SEALS, cut=0, layers=()):
-    """A plan (version 6) of a jail with an overlay root whose filter allows everything."""
-    head = struct.pack("<IIIIIIIIQII", 6, role, 0, 0, 0, 0, 0, 0, 32 << 20, 4096, 0) + bytes(16 * 24)
+    """A plan (version 7) of a jail with an overlay root whose filter allows everything."""
+    head = struct.pack("<IIIIIIIIQQII", 7, role, 0, 0, 0, 0, 0, 1, 300 << 20, 32 << 20, 4096, 0) + bytes(16 * 24)
     allow = struct.pack("<HBBI", 6, 0, 0, 0x7FFF0000)
     words = [word.encode() + b"\0" for word in command]
     offsets = [sum(map(len, words[:i])) for i in range(len(words))]

@@ -48,12 +48,16 @@ class Hostile(unittest.TestCase):
             b"\xff\xfe\xfd",
             b"GET / HTTP/1.1",
             b'{"jsonrpc":"2.0"',
-            b"1e999999",
             b"NaN",
             b"\x80" * 1000,
         ):
             with self.subTest(line[:20]):
                 self.assertNotIn("id", self.expect(line, PARSE_ERROR))
+
+    def test_a_number_is_json_of_any_size_and_no_message(self):
+        for line in (b"1", b"1e999999", b"-" + b"7" * 4000):
+            with self.subTest(line[:20]):
+                self.expect(line, INVALID_REQUEST, "must be an object")
 
     def test_what_is_nested_too_deep(self):
         for line in (b"[" * 100_000, b'{"a":' * 100_000, b"[" * 65 + b"]" * 65):

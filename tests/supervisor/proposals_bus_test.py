@@ -146,6 +146,7 @@ class ByAdministrator(OnBus):
         self.assertNotIn("\x1b", shown)
         self.warder("approve", waits["Id"])
         self.assertIs(self.client.executed(waiting)["success"], True)
+        self.warder("undo", proposal)
 
 
 class ByCommand(OnBus):
