@@ -22,13 +22,20 @@ std::string javascript_function(const StubModule& module, const StubFunction& fu
                      doc_comment(about), name, string_literal(module.server), string_literal(function.name));
 }
 
+// The tool is the module itself, and an export of its name as well: `const {send} = await
+// import('./servers/mail/send.js')`. A function's own `name` cannot be assigned, but defined. Node finds the export in
+// this form (cjs-module-lexer).
+std::string named_export(const std::string& name) {
+  return fmt::format("Object.defineProperty(module.exports, '{0}', {{enumerable: true, value: {0}}});\n", name);
+}
+
 }  // namespace
 
 std::string javascript_stub(const StubModule& module) {
   std::string text = "'use strict';\nconst {call} = require('../call.js');\n";
   if (module.functions.size() == 1 && module.functions.front().name == module.tool)
     return text + "\n" + javascript_function(module, module.functions.front(), module.module) +
-           fmt::format("\nmodule.exports = {};\n", module.module);
+           fmt::format("\nmodule.exports = {0};\n{1}", module.module, named_export(module.module));
   TakenNames taken;
   std::vector<std::string> names;
   for (const StubFunction& function : module.functions) {

@@ -38,7 +38,8 @@ constexpr std::string_view kCopiedNames[] = {
     "texmf",                          // TeX
     "ghostscript",                    // fonts of ghostscript
     "gnucobol",                       // cobc
-    "chromium.d",                     // flags of Debian's chromium, which it does not start without
+    "chromium.d/default-flags",       // Debian's chromium does not start without a file there; not its API keys
+    "chromium.d/dev-shm",             // chromium: no large files in /dev/shm
     "odbcinst.ini",                   // drivers of databases, without any account
     "dictionaries-common",            // spelling
     "python3/debian_config",          // Debian's Python

@@ -102,6 +102,7 @@ TEST_CASE("the template holds no file of the host that could be a secret, and no
                                        "inputrc",
                                        "java-17-openjdk",
                                        "java-21-openjdk",
+                                       "chromium.d",
                                        "ld.so.cache",
                                        "locale.alias",
                                        "localtime",

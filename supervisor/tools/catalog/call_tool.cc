@@ -138,7 +138,7 @@ mcp::ToolDefinition call_tool_definition() {
     "properties": {
       "name": {"type": "string"},
       "arguments": {"type": "object"},
-      "select": {"type": "array", "items": {"type": "string"}, "description": "parts of the result: items.title"},
+      "select": {"type": "array", "items": {"type": "string"}, "description": "of the result: items.title"},
       "server": {"type": "string"}
     },
     "required": ["name"]

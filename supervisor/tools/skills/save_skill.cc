@@ -42,7 +42,7 @@ Result<SentDraft> read_draft(const Json& arguments) {
 mcp::ToolDefinition save_skill_definition() {
   mcp::ToolDefinition tool;
   tool.name = "save_skill";
-  tool.description = "Keep code: `from skills import NAME`, require('skills/NAME').";
+  tool.description = "Keep code: `from skills import NAME`, require('skills/NAME')";
   tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
