@@ -32,7 +32,7 @@ struct Spec {
   std::string name;  // name of the cgroup leaf: [a-z0-9-]+, unique among living jails
   Language language = Language::python;
   std::vector<std::string> command;  // empty: the language's own command
-  // Python: the seed of text hashes (PYTHONHASHSEED), 1 to 2^32 - 1, so that sets have one order in each run. Such a
+  // Python: the seed of text hashes (PYTHONHASHSEED), 1 to 2^32 - 1, so that sets have one order in each run. This
   // jail is no fork: a zygote's copies have the zygote's seed. Empty: the interpreter draws one.
   std::optional<uint32_t> hash_seed;
   // What descriptor 3 carries: packets of the guest protocol, or, for programs that do not know the protocol, a stream

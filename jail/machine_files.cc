@@ -139,7 +139,7 @@ std::string cpuinfo_text(uint32_t processors, const std::vector<std::string>& li
   return text;
 }
 
-// Times of processors that did nothing since the machine's start. The jail's own CPU time is not in it.
+// Times of processors that were idle since the machine's start. The jail's own CPU time is not in it.
 std::string stat_text(uint32_t processors) {
   timespec now{}, up{};
   ::clock_gettime(CLOCK_REALTIME, &now);

@@ -1,8 +1,8 @@
 // TerminalText: the output of a program as a person would see it on a terminal: without colours and titles, and of a
-// line that was written again and again (a progress bar), what stood there at its end. Only the last line can be
+// line that was written again and again (a progress bar), the last text. Only the last line can be
 // written again: a program that moves up in a terminal of several lines is shown line by line.
 // Source: ECMA-48, console_codes(4). Used by: capture.cc. The writer is hostile: each byte costs a bounded time, and a
-// line, a sequence and a title have bounds. Text without such bytes passes as it is. No errors.
+// line, a sequence and a title have bounds. Text without these bytes passes as it is. No errors.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace jail {
 
 class TerminalText {
  public:
-  // Appends what is final to `out`: whole lines, and the begin of a very long one.
+  // Appends the final text to `out`: whole lines, and the begin of a very long one.
   void add(std::string_view part, std::string& out);
   // The line that may still be written again.
   const std::string& line() const { return line_; }

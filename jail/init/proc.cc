@@ -1,7 +1,7 @@
-// The jail's /proc: its own processes, and few of the kernel's other entries. All others are covered, by files of ours
-// where programs ask about the machine (jail/machine_files.h), else by an empty folder, or by a file that nobody may
-// read. So an entry that a newer kernel adds is covered, too. proc(5) with subset=pid would hide all of them, but then
-// no file could be mounted where programs look for it.
+// The jail's /proc: its own processes, and few of the kernel's other entries. All others are covered: where programs
+// ask about the machine, by the files of jail/machine_files.h; else by an empty folder, or by a file without the right
+// to read it. So an entry that a newer kernel adds is covered, too. proc(5) with subset=pid would hide all entries, but
+// then no file could be mounted where programs look for it.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -75,7 +75,7 @@ int cover_memory() {
   return text.is_cut() ? ENAMETOOLONG : error;
 }
 
-// Files of the host's root that nobody else may read: no process of a jail has its id.
+// Files that only the host's root may read: no process of a jail has its id.
 bool is_roots_alone(int folder, const char* name) {
   struct stat info {};
   if (syscall(SYS_newfstatat, folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return false;

@@ -37,7 +37,7 @@ std::vector<const catalog::Group*> largest(const std::vector<catalog::Group>& gr
 mcp::ToolDefinition list_tool_categories_definition() {
   mcp::ToolDefinition tool;
   tool.name = "list_tool_categories";
-  tool.description = "Categories and servers of tools, counted.";
+  tool.description = "Categories and servers of tools.";
   tool.input_schema = Json::parse(R"({"type": "object", "properties": {}})");
   mark_read_only(tool);
   return tool;
