@@ -59,6 +59,13 @@ class Site(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def await_browser(test):
+    until = time.monotonic() + PATIENCE
+    while "browser" not in (body := test.client.execute("import os\nresult = os.listdir('/servers')")).get("result", []):
+        assert time.monotonic() < until, (body, test.daemon.log_text()[-3000:])
+        time.sleep(0.1)  # between looks
+
+
 class Playwright(ServersTest):
     calls = {"wall_ms": 270_000}
 
@@ -84,10 +91,7 @@ class Playwright(ServersTest):
         super().setUpClass()
         cls.client = cls.enterClassContext(cls.daemon.connect(PATIENCE))
 
-        until = time.monotonic() + PATIENCE
-        while "browser" not in (body := cls.client.execute("import os\nresult = os.listdir('/servers')")).get("result", []):
-            assert time.monotonic() < until, (body, cls.daemon.log_text()[-3000:])
-            time.sleep(0.1)  # between looks
+        await_browser(cls)
 
     def setUp(self):
         Site.received.clear()
@@ -114,6 +118,30 @@ class Playwright(ServersTest):
         error = self.fill({"Surname": "x"}, submit="Send order")["error"]
         self.assertIn("fields['Surname']: the page has no such field; it has \"Name *\", \"E-mail\"", error)
         self.assertEqual(Site.received, [])
+
+
+class InAJail(ServersTest):
+    """The server and its browser in a jail, with the server's own limit of processes. A jail has no network."""
+    calls = {"wall_ms": 270_000}
+
+    @classmethod
+    def servers(cls):
+        home = cls.folder / "jailed"
+        for package in PACKAGES:
+            shutil.copytree(MODULES / package, home / "node_modules" / package, symlinks=True)
+        shutil.copy2(NODE, home / "node")
+        return {"browser": {"command": "/workspace/node", "folder": str(home), "start_s": PATIENCE, "memory_mb": 1500, "args": [
+            "/workspace/node_modules/@playwright/mcp/cli.js", "--headless", "--isolated", "--no-sandbox",
+            "--executable-path", CHROMIUM]}}
+
+    def test_a_page_is_seen(self):
+        self.client = self.enterContext(self.daemon.connect(PATIENCE))
+        await_browser(self)
+        body = self.client.execute(
+            "from servers import browser\nbrowser.browser_navigate(url='data:text/html,<title>Order</title><h1>Hats</h1>')\n"
+            "browser.browser_snapshot()", timeout_seconds=PATIENCE)
+        self.assertTrue(body["success"], (body, self.daemon.log_text()[-3000:]))
+        self.assertIn('heading "Hats"', str(body["result"]))
 
 
 if __name__ == "__main__":
