@@ -27,7 +27,7 @@ struct TextFile {
 };
 constexpr TextFile kFiles[] = {
     {"etc/passwd",
-     "root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n"
+     "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n"
      "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"},
     {"etc/group", "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n"},
     {"etc/hosts", "127.0.0.1 localhost jail\n::1 localhost\n"},

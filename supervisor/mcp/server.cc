@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/tool_name.h"
@@ -51,6 +52,10 @@ const MethodRow* row_of(std::string_view name) {
   }
   return nullptr;
 }
+
+// Gemini CLI copies the text of a result without structured content into it, and gives its model both if the call
+// failed (0.61, packages/core/src/tools/mcp-compliance-transport.ts). It replaces no object, also not an empty one.
+bool doubles_failures(const ClientInfo& client) { return text_member(client.info, "name") == "gemini-cli-mcp-client"; }
 
 }  // namespace
 
@@ -306,6 +311,7 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   auto made = co_await tool_result(context, std::move(params));
   if (!made) co_return tl::unexpected(std::move(made).error());
   ToolResult& result = *made;
+  if (result.is_error && doubles_failures(*context.client)) result.structured = Json::object();
   size_t needed = min_size(result);
   if (!context.task.empty()) {
     const size_t most = task_calls_->store().limits().result_bytes;

@@ -23,6 +23,10 @@ NAMESPACES = ["--mount", "--uts", "--net", "--ipc", "--pid", "--fork", "--kill-c
 # The name that each side gives to a program without a file: "<execution>" in a jail, "<string>" or "[eval]" beside it.
 PROGRAM_NAMES = (("<string>", "<execution>"), ("[eval]", "<execution>"))
 
+# Where in the program an error was: a jail shows the lines of the program itself, and leaves out those of libraries.
+PLACES = {"python": ((r"^(<execution>:\d+: \w*Warning: .*\n)  .*\n?", r"\1"), (r"^(Traceback \(most recent call last\):\n)(?:[ \t].*\n?)+", r"\1"),),
+          "node": ((r"^<execution>:\d+\n.*\n +\^+\n\n", ""), (r"\n(?:    at .*|        .*)(?=\n|$)", ""), (r"\n*^Node\.js v.*", ""))}
+
 
 class Lane:
     """One jail at a time in a workspace of its own, and one ordinary machine beside it."""
@@ -74,13 +78,20 @@ class Lane:
     def jailed(self, command):
         clear(self.jailed_folder)
         answer = self.execute(command.language, command.code)
-        errors = answer.get("stderr", "") + answer.get("traceback", "")
+        output = self.kept(answer, "stdout") if answer["output"] else ""
+        errors = (self.kept(answer, "stderr") if "stderr" in answer else "") + answer.get("traceback", "")
         if answer.get("outcome") not in ("ok", "exit", "error", "signal"):
             errors += f"[outcome {answer.get('outcome')}: {answer.get('error')}]"
         status = answer.get("exit_status", 0 if answer["success"] else None)
         if "signal" in answer:
-            status = answer["signal"]
-        return self.result(command, status, "\n".join(answer["output"]), errors, self.jailed_folder)
+            status = -answer["signal"]
+        return self.result(command, status, output, errors, self.jailed_folder)
+
+    def kept(self, answer, stream):
+        """The bytes of a stream: the answer shows them as a terminal would."""
+        uri = f"exec:///{answer['execution_id']}/{stream}"
+        [contents] = self.client.request("resources/read", uri=uri, _meta={WORKSPACE_KEY: self.name})["contents"]
+        return contents["text"] if "text" in contents else base64.b64decode(contents["blob"]).decode(errors="replace")
 
     def beside(self, command):
         clear(self.folder)
@@ -100,6 +111,8 @@ class Lane:
 def lines_of(command, text):
     for name, replacement in PROGRAM_NAMES:
         text = text.replace(name, replacement)
+    for expression, replacement in PLACES.get(command.language, ()):
+        text = re.sub(expression, replacement, text, flags=re.MULTILINE)
     return command.without_variable_parts(text).rstrip("\n").split("\n")
 
 

@@ -101,6 +101,14 @@ class Shape(WithDaemon):
         missing = self.client.call("read_workspace_file", {"filename": "exec:///e0123456789abcdef/receipt"})
         self.assertIn("no execution 'e0123456789abcdef' is known", missing["content"][0]["text"])
 
+    def test_a_client_that_doubles_failures_gets_them_once(self):
+        for client, code, structured in (("gemini-cli-mcp-client", "1 / 0", {}), ("gemini-cli-mcp-client", "1", None), ("x", "1 / 0", None)):
+            with self.subTest(client=client, code=code):
+                result = self.client.request("tools/call", name="execute_code", arguments={"code": code},
+                                             _meta={"io.modelcontextprotocol/clientInfo": {"name": client, "version": "1"}})
+                self.assertEqual(result.get("structuredContent"), structured)
+                self.assertEqual(body_of(result)["success"], code == "1")
+
     def test_every_execution_has_an_id_of_its_own(self):
         ids = {self.execute("pass")["execution_id"] for _ in range(5)}
         self.assertEqual(len(ids), 5)

@@ -2,7 +2,7 @@
 
   check.py FOLDER CLIENT...    FOLDER/CLIENT/node_modules has the program; clients: claude-code, codex, opencode, gemini
 
-The script is `pass`, a short program that fails, and a program that draws a picture. .ci/agents sets CLIENTS, WARDER
+The script is `pass`, two short programs that fail, and a program that draws a picture. .ci/agents sets CLIENTS, WARDER
 and WARDERD (../harness.py). Exit status 0: every program passed.
 """
 import json
@@ -17,10 +17,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from harness import NODE, WARDER, Daemon  # noqa: E402
 from tokens import tokens_of  # noqa: E402
 
-PASS_TOKENS, FAILURE_TOKENS = 45, 200  # at most
+PASS_TOKENS, FAILURE_TOKENS, REQUEST_TOKENS = 45, 200, 260  # at most; the text of a failed request is long itself
 BASE64_OF_PNG = "iVBORw0KGgo"  # the first bytes of every PNG file
-HEADING = "Tokens (o200k) that reach the model: the answer to `pass`, (with the program's words around it), a failure"
-ROW = "{:<12} {:<9} {:>5} {:>7} {:>8}  {:<8} {}"
+HEADING = "Tokens (o200k) that reach the model: the answer to `pass`, (with the program's words around it), a failure, a failed request"
+ROW = "{:<12} {:<9} {:>5} {:>7} {:>8} {:>8}  {:<8} {}"
 
 
 def answer_in(text):
@@ -33,7 +33,7 @@ class Check:
     """One run of one program: the results that it gave its model, and the mistakes in them."""
 
     def __init__(self, program, folder, daemon, tools):
-        self.client, self.mistakes, self.costs, self.picture = program.client, [], ["-", "-", "-"], "NO"
+        self.client, self.mistakes, self.costs, self.picture = program.client, [], ["-", "-", "-", "-"], "NO"
         modules = folder / program.client / "node_modules"
         self.version = json.loads((modules / program.package / "package.json").read_text())["version"]
         command = programs.command_of(program, modules, NODE)
@@ -55,13 +55,16 @@ class Check:
             self.mistakes.append(mistake)
         return holds
 
-    def check_results(self, passed, failed, picture):
+    def check_results(self, passed, failed, request, picture):
         answer = answer_in(passed.text)
-        self.costs = tokens_of(answer, passed.text, failed.text)
-        of_pass, _, of_failure = self.costs
+        self.costs = tokens_of(answer, passed.text, failed.text, request.text)
+        of_pass, _, of_failure, of_request = self.costs
         self.expect(answer and json.loads(answer)["success"], f"`pass` did not succeed: {passed.text}")
         self.expect(of_pass <= PASS_TOKENS, f"`pass` costs {of_pass} tokens, more than {PASS_TOKENS}: {answer}")
-        self.expect("ConnectionError" in failed.text, f"the failure does not have the error's name: {failed.text}")
+        self.expect("ZeroDivisionError" in failed.text, f"the failure does not have the error's name: {failed.text}")
+        self.expect("ConnectionError" in request.text, f"the failed request does not have the error's name: {request.text}")
+        self.expect(of_request <= REQUEST_TOKENS,
+                    f"the failed request costs {of_request} tokens, more than {REQUEST_TOKENS}: {request.text}")
         self.expect(of_failure <= FAILURE_TOKENS,
                     f"the failure costs {of_failure} tokens, more than {FAILURE_TOKENS}: {failed.text}")
         if self.expect(picture.images == ["image/png"], f"the picture is no image part: {picture.text[:2000]}"):
@@ -85,7 +88,7 @@ def main():
         if check.mistakes:
             print(f"\n--- {check.client}: its output ---\n{check.output}\n--- {check.client}: it failed ---")
             print(*check.mistakes, sep="\n")
-    print("\n" + HEADING, ROW.format("program", "version", "pass", "(whole)", "failure", "picture", ""), sep="\n")
+    print("\n" + HEADING, ROW.format("program", "version", "pass", "(whole)", "failure", "request", "picture", ""), sep="\n")
     print(*(check.row() for check in checks), sep="\n", flush=True)
     return any(check.mistakes for check in checks)
 

@@ -14,7 +14,8 @@ import threading
 
 STEPS = {
     "pass": "pass",
-    "failure": "import requests\nrequests.get('https://example.com/')",
+    "failure": "def share(total, parts):\n    return total / parts\nshare(1, 0)",
+    "request": "import requests\nrequests.get('https://example.com/')",
     "picture": "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.show()",
 }
 LAST_TEXT = "The script ends here."
