@@ -11,6 +11,7 @@
 #include "supervisor/executions/session_log.h"
 #include "supervisor/runs/answer_advice.h"
 #include "supervisor/runs/execute_request.h"
+#include "supervisor/runs/folded_files.h"
 #include "supervisor/runs/image_files.h"
 #include "supervisor/runs/proposal_conclusion.h"
 #include "supervisor/tenants/resource_uris.h"
@@ -279,6 +280,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
     if (effects.staged) answer.session["staged"] = {{"files", effects.staged->files}, {"bytes", effects.staged->bytes}};
     log_session(report, answer);
   }
+  if (answer.changes && is_long(*answer.changes)) answer.ignored = ignored_files();
   if (form_ == AnswerForm::branch) hold_to_share(report, answer);
   add_advice(report, answer);
   succeeded_ = report.outcome == jail::Outcome::ok;
@@ -286,6 +288,11 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   const journal::Ledger ledger = ledger_of(result, effects.read_tokens);
   CO_CHECKED(co_await recording_.end(report, ledger, answer.changes));
   co_return result;
+}
+
+IgnoredFiles CodeExecution::ignored_files() const {
+  const auto text = caller_.tenant->workspace().read(RelativePath::parse(".gitignore").value(), 0, kMaxIgnoreBytes);
+  return IgnoredFiles(text ? text->bytes : std::string());
 }
 
 // A large value becomes text beside the loop.

@@ -70,8 +70,8 @@ void add_truncated(Members& members, const ExecuteAnswer& answer) {
   if (!truncated.empty()) members.raw("truncated", dump_json(truncated));
 }
 
-void add_files(Members& members, std::string_view key, const tenants::Changes& changes) {
-  const Json files = folded_files(changes);
+void add_files(Members& members, std::string_view key, const tenants::Changes& changes, const IgnoredFiles& ignored) {
+  const Json files = folded_files(changes, ignored);
   if (!files.empty()) members.raw(key, dump_json(files));
 }
 
@@ -234,9 +234,9 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   if (!report.err.text.empty()) members.string("stderr", report.err.text);
   add_usage(members, answer);
   add_egress(members, answer);
-  if (answer.changes) add_files(members, "files", *answer.changes);
+  if (answer.changes) add_files(members, "files", *answer.changes, answer.ignored);
   if (!answer.proposal.is_null()) members.raw("proposal", dump_json(answer.proposal));
-  if (answer.meanwhile) add_files(members, "changed_meanwhile", *answer.meanwhile);
+  if (answer.meanwhile) add_files(members, "changed_meanwhile", *answer.meanwhile, answer.ignored);
   add_truncated(members, answer);
   if (!answer.clamped.empty()) members.raw("clamped", dump_json(clamped_json(answer.clamped)));
   add_notes(members, answer);

@@ -107,10 +107,15 @@ class Unfolding {
 
 }  // namespace
 
-Json folded_files(const tenants::Changes& changes) {
+bool is_long(const tenants::Changes& changes) {
+  return changes.created.paths.size() + changes.modified.paths.size() + changes.deleted.paths.size() > kListedFiles;
+}
+
+Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored) {
   const tenants::Changes::List* lists[] = {&changes.created, &changes.modified, &changes.deleted};
   Folder top;
-  uint64_t omitted = 0;
+  uint64_t omitted = 0, left_out = 0;
+  const bool leaves_out = is_long(changes);
   for (size_t kind = 0; kind < std::size(lists); kind++) {
     omitted += lists[kind]->omitted;
     for (const auto& [folder, more] : lists[kind]->beyond.folders()) {
@@ -121,6 +126,10 @@ Json folded_files(const tenants::Changes& changes) {
   for (size_t kind = 0; kind < std::size(lists); kind++) {
     for (const std::string& path : lists[kind]->paths) {
       const std::string_view managed = tenants::managed_folder(path);
+      if (leaves_out && managed.empty() && ignored.contains(path)) {
+        left_out++;
+        continue;
+      }
       Folder& folder = count(top, kind, managed.empty() ? std::string_view(path) : managed, 1);
       if (managed.empty() && !folder.is_closed) {
         folder.files.push_back({kind, path});
@@ -130,6 +139,7 @@ Json folded_files(const tenants::Changes& changes) {
     }
   }
   Json files = Unfolding(top).json(omitted);
+  if (left_out > 0) files["ignored"] = left_out;
   if (!changes.complete) files["complete"] = false;
   return files;
 }

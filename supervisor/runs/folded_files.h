@@ -1,8 +1,9 @@
 // Folded files: the changed files of an execution as its answer lists them. A short list has each path. Of a long one,
 // the folders with most changes are one entry each, with counts; a tool's own folder (.git/, node_modules/) always is.
-// Source: tenants::Changes. Used by: execute_answer.cc. Pure, no errors.
+// Source: tenants::Changes. Used by: execute_answer.cc, code_execution.cc. Pure, no errors.
 #pragma once
 #include "supervisor/base/json_value.h"
+#include "supervisor/runs/ignored_files.h"
 #include "supervisor/tenants/index/changes.h"
 
 namespace runs {
@@ -10,7 +11,10 @@ namespace runs {
 constexpr size_t kListedFiles = 40;  // files of each kind, and folders, that are listed
 
 // {created: [path], modified, deleted, folders: {"venv/": "766 created"}, omitted, complete: false}; without empty
-// members; null: no file has changed. `omitted` counts changes that neither a path nor a folder stands for.
-Json folded_files(const tenants::Changes& changes);
+// members; null: no file has changed. `omitted` counts changes that neither a path nor a folder stands for. Of a long
+// list, `ignored` counts the listed changes that .gitignore leaves out.
+Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored = IgnoredFiles());
+// Whether a list has more paths than it shows one by one.
+bool is_long(const tenants::Changes& changes);
 
 }  // namespace runs

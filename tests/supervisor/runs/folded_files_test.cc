@@ -54,6 +54,16 @@ TEST_CASE("the folders with most changes are folded", "[answer]") {
   CHECK_FALSE(files.contains("omitted"));
 }
 
+TEST_CASE("of a long list, files that .gitignore leaves out are counted", "[answer]") {
+  const runs::IgnoredFiles ignored("*.o\n/out/\n");
+  Changes changes;
+  changes.created.add("a.o", kListedChanges);
+  CHECK(folded_files(changes, ignored)["created"] == Json({"a.o"}));
+  add_many(changes.created, "out/", 60);
+  changes.created.add("src/main.c", kListedChanges);
+  CHECK(folded_files(changes, ignored) == Json{{"created", {"src/main.c"}}, {"ignored", 61}});
+}
+
 TEST_CASE("changes beyond the bound of a list are counted where they are", "[answer]") {
   Changes changes;
   add_many(changes.created, "data/", 40'000);
