@@ -7,7 +7,7 @@
 namespace runs {
 namespace {
 
-// `[a-z]` and `[!0-9]`; nothing if it has no end.
+// `[a-z]` and `[!0-9]`; without an end, the bracket itself.
 std::string class_of(std::string_view pattern, size_t& at) {
   const size_t end = pattern.find(']', at + 2);
   if (end == pattern.npos) return "\\[";

@@ -2,7 +2,7 @@
 // files counts them only. Patterns as gitignore(5) has them, with one difference: a path that a pattern with `!` fits
 // is never ignored, wherever that pattern stands. Source: the text of the file, which is hostile: at most
 // kMaxIgnoreBytes and kMaxIgnorePatterns of it are used, and a match takes time in the length of the path. Used by:
-// code_execution.cc. No errors: what is no pattern fits nothing.
+// code_execution.cc. No errors: a line that is no pattern fits no path.
 #pragma once
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ class IgnoredFiles {
   bool contains(std::string_view path) const;  // from the workspace's top
 
  private:
-  std::shared_ptr<const re2::RE2> ignored_, never_;  // nullptr: fits nothing
+  std::shared_ptr<const re2::RE2> ignored_, never_;  // nullptr: fits no path
 };
 
 }  // namespace runs
