@@ -65,6 +65,12 @@ CASES = {
 }
 
 
+def started(program, tools):
+    """A daemon with the policies of its own source tree: an older build does not know each key of today's."""
+    own = [folder / "policies" for folder in pathlib.Path(program).resolve().parents if (folder / "policies/default.json").exists()]
+    return Daemon(program, policies=own[0] if own else None, arguments=["--catalog", tools])
+
+
 class Side:
     """One daemon, its connection, and what was measured with it."""
 
@@ -132,7 +138,7 @@ def main():
     try:
         folder.chmod(0o755)
         tools = catalogue(folder / "catalogue", options.tools)
-        with Daemon(options.old, arguments=["--catalog", tools]) as old, Daemon(options.new, arguments=["--catalog", tools]) as new:
+        with started(options.old, tools) as old, started(options.new, tools) as new:
             sides = Side(old), Side(new)
             compare(*sides, options.rounds, options.smoke)
             table(*sides)
