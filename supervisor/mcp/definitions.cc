@@ -22,7 +22,6 @@ void append_annotations(std::string& out, const Annotations& annotations, Versio
   if (annotations.read_only) append_flag(hints, "readOnlyHint", true);
   if (!annotations.read_only && !annotations.destructive) append_flag(hints, "destructiveHint", false);
   if (!annotations.read_only && annotations.idempotent) append_flag(hints, "idempotentHint", true);
-  if (!annotations.open_world) append_flag(hints, "openWorldHint", false);
   if (hints.empty()) return;
   append_key(out, "annotations");
   out.append("{").append(hints).append("}");
@@ -36,9 +35,13 @@ void append_tool(std::string& out, const ToolDefinition& tool, Version version) 
   append_title(out, tool.annotations.title, version);
   append_optional(out, "description", tool.description);
   append_key(out, "inputSchema");
-  Json input = tool.input_schema;
-  for (const std::string& name : tool.unlisted) input["properties"].erase(name);
-  out += dump_json(input);
+  if (tool.unlisted.empty()) {
+    out += dump_json(tool.input_schema);
+  } else {
+    Json listed = tool.input_schema;
+    for (const std::string& name : tool.unlisted) listed["properties"].erase(name);
+    out += dump_json(listed);
+  }
   // A schema that allows any object has no information. Structured content is allowed without a schema.
   if (tool.output_schema && *tool.output_schema != Json{{"type", "object"}} && has_structured_content(version)) {
     append_key(out, "outputSchema");

@@ -31,7 +31,6 @@ struct Annotations {
   bool read_only = false;
   bool destructive = true;
   bool idempotent = false;
-  bool open_world = true;
 };
 
 struct ToolDefinition {

@@ -65,17 +65,20 @@ std::string git_mode(const tenants::Entry& entry) {
 // git and patch(1) end a name with spaces at a tab.
 std::string header_name(const std::string& name) { return name.find(' ') == name.npos ? name : name + '\t'; }
 
-// The objects, the index, the names of commits: what they say, git says better. Hooks and settings name programs that
-// git runs, so a person must see them.
+// The objects, the index and the names of commits: what these files say, git says better. All other files of .git are
+// shown, because they may name programs that git runs: hooks, settings, and commondir, which names another .git.
 bool is_of_git(std::string_view path) {
   constexpr std::string_view kGit = ".git/";
   const std::string_view folder = tenants::managed_folder(path);
   if (!folder.ends_with(kGit) || (folder.size() > kGit.size() && folder[folder.size() - kGit.size() - 1] != '/'))
     return false;
   const std::string_view below = path.substr(folder.size());
-  for (const std::string_view shown : {"hooks/", "config", "info/", "modules/", "worktrees/"})
-    if (below.starts_with(shown)) return false;
-  return true;
+  for (const std::string_view name : {"index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "packed-refs"})
+    if (below == name) return true;
+  for (const std::string_view name : {"logs/", "refs/", "objects/pack/"})
+    if (below.starts_with(name)) return true;
+  constexpr std::string_view kObjects = "objects/xx/";  // xx: two digits of the object's name
+  return below.starts_with("objects/") && below.size() > kObjects.size() && below[kObjects.size() - 1] == '/';
 }
 
 }  // namespace
@@ -211,8 +214,7 @@ Result<bool> TextDiff::add(const FileChange& change, int before, int after) {
 
 std::string TextDiff::finished() && {
   if (of_git_ > 0)
-    text_ +=
-        fmt::format("# {} files of git's own are not shown: those in .git/, but for hooks and settings\n", of_git_);
+    text_ += fmt::format("# {} files of git's own are not shown: objects, names of commits, the index\n", of_git_);
   if (is_full_) text_ += "# the diff is longer than its bound: the other changes are left out\n";
   return std::move(text_);
 }

@@ -1,10 +1,10 @@
 // TextDiff: the changes of steps as a unified diff that people and agents read, and that `patch -p1` and `git apply`
 // take as long as all files are ordinary text. A binary or large file, or one beyond the bounds, is
-// one line that begins with '#', with its sizes. Git's own files in .git/, but for hooks and settings, are counted
-// only. The files are hostile: control characters, and characters that deceive a reader, are shown as <U+001B>; names
-// with other characters than printable ASCII stand in quotes with octal escapes, as git writes them. A diff with a
-// replaced character says so. Source: file changes. Used by: proposal_folder.cc. Works on the calling thread; its time
-// is bounded by the bounds. Errors: those of base/path.h.
+// one line that begins with '#', with its sizes. Git's objects, names of commits and index are
+// counted only; its hooks and settings are shown. The files are hostile: control characters, and characters that
+// deceive a reader, are shown as <U+001B>; names with other characters than printable ASCII stand in quotes with octal
+// escapes, as git writes them. A diff with a replaced character says so. Source: file changes. Used by:
+// proposal_folder.cc. Works on the calling thread; its time is bounded by the bounds. Errors: those of base/path.h.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,6 +1,7 @@
 #include "supervisor/runs/code_execution.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -280,7 +281,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
     if (effects.staged) answer.session["staged"] = {{"files", effects.staged->files}, {"bytes", effects.staged->bytes}};
     log_session(report, answer);
   }
-  if (answer.changes && is_long(*answer.changes)) answer.ignored = ignored_files();
+  if (answer.changes && is_long(*answer.changes)) answer.ignored = co_await ignored_files();
   if (form_ == AnswerForm::branch) hold_to_share(report, answer);
   add_advice(report, answer);
   succeeded_ = report.outcome == jail::Outcome::ok;
@@ -290,9 +291,21 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   co_return result;
 }
 
-IgnoredFiles CodeExecution::ignored_files() const {
-  const auto text = caller_.tenant->workspace().read(RelativePath::parse(".gitignore").value(), 0, kMaxIgnoreBytes);
-  return IgnoredFiles(text ? text->bytes : std::string());
+// Read beside the loop: the file is foreign, and so are its patterns. Without a file that can be read: no path.
+Task<IgnoredFiles> CodeExecution::ignored_files() const {
+  auto file = caller_.tenant->workspace().open_file(RelativePath::parse(".gitignore").value());
+  if (!file) co_return IgnoredFiles();
+  auto shared = std::make_shared<const Fd>(*std::move(file));
+  std::function<Result<IgnoredFiles>()> job = [shared]() -> Result<IgnoredFiles> {
+    std::string text(kMaxIgnoreBytes, '\0');
+    const ssize_t size = ::pread(shared->get(), text.data(), text.size(), 0);
+    if (size < 0) return fail_errno(errno, "read .gitignore");
+    text.resize(static_cast<size_t>(size));
+    return IgnoredFiles(text);
+  };
+  JsonWork::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
+  auto read = co_await environment_.host.json.run(std::move(owner), kMaxIgnoreBytes, std::move(job));
+  co_return read ? *std::move(read) : IgnoredFiles();
 }
 
 // A large value becomes text beside the loop.

@@ -9,6 +9,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/percent.h"
 #include "supervisor/runs/folded_files.h"
+#include "supervisor/tenants/index/interpreter_files.h"
 #include "supervisor/tenants/resource_uris.h"
 
 namespace runs {
@@ -81,7 +82,8 @@ constexpr size_t kMaxLinks = 5;
 void add_links(std::vector<mcp::Block>& content, const tenants::Changes& changes) {
   size_t links = 0;
   for (const std::string& path : changes.created.paths) {
-    if (valid_utf8(path) != path) continue;  // no URI can name it
+    if (valid_utf8(path) != path) continue;                // no URI can name it
+    if (!tenants::managed_folder(path).empty()) continue;  // a tool's own file, which no client reads by its link
     if (links++ == kMaxLinks) break;
     mcp::ResourceLink link;
     link.uri = std::string(tenants::kWorkspaceScheme) + encode_percent(path);

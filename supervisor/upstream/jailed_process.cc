@@ -80,7 +80,7 @@ Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, con
   spec.command.insert(spec.command.end(), config.command.begin(), config.command.end());
   spec.guest = jail::Spec::Guest::stream;
   spec.limits = what.policy.limits.standard;
-  spec.limits.tasks = config.processes;
+  spec.limits.tasks = config.processes > 0 ? config.processes : what.policy.limits.maximum.tasks;
   if (config.memory_bytes > 0) spec.limits.memory_bytes = config.memory_bytes;
   spec.limits.cpu = std::chrono::milliseconds(0);  // no limit: a server runs for a long time
   spec.isolation = what.policy.isolation;

@@ -150,7 +150,7 @@ Result<> read_limits(Fields& in, ServerConfig& server) {
     if (in.has(key) && server.place == ServerConfig::RunPlace::outside)
       return fail(Code::invalid, in.path_of(key) + ": a server outside of jails has no limits",
                   fmt::format("leave out `{}`, or `jail`", key));
-  TRY(const int64_t processes, in.integer_or("processes", 1, 32'768, server.processes));
+  TRY(const int64_t processes, in.integer_or("processes", 1, 32'768, 0));
   TRY(const int64_t megabytes, in.integer_or("memory_mb", 16, 1 << 20, 0));
   server.processes = static_cast<uint32_t>(processes);
   server.memory_bytes = static_cast<uint64_t>(megabytes) << 20;

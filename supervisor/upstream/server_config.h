@@ -30,7 +30,7 @@ struct ServerConfig {
   bool tenants_folder = false;   // the folder is the calling tenant's workspace
   policies::EgressRules egress;  // the hosts that a server in a jail may reach; none: no network
   RunPlace place = RunPlace::jail;
-  uint32_t processes = 512;   // in a jail, with threads: a browser has hundreds
+  uint32_t processes = 0;     // in a jail, with threads; 0: the most that the caller's policy allows a call
   uint64_t memory_bytes = 0;  // in a jail; 0: the standard limit of the caller's policy
   Sharing sharing = Sharing::tenant;
   bool observe = true;                        // stubs show the observed form of results that a tool does not declare

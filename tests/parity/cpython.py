@@ -28,7 +28,8 @@ SKIPPED = 77
 LANES = 2
 MODULE_S = 280
 MOST_DIFFERENT = 0.03
-LIMITS = {"wall_ms": 300_000, "memory_bytes": 2 << 30, "tasks": 512, "tmp_bytes": 512 << 20, "file_bytes": 2 << 30}
+MAXIMUM = {"wall_ms": 300_000, "memory_bytes": 2 << 30, "tasks": 512}
+LIMITS = {"standard": {**MAXIMUM, "tmp_bytes": 512 << 20, "file_bytes": 2 << 30}, "maximum": MAXIMUM}
 # These end the whole run, or need a screen, a network or an installed interpreter's headers on both sides.
 LEFT_OUT = {"test_idle", "test_tcl", "test_tk", "test_ttk_guionly", "test_ttk_textonly", "test_turtle", "test_embed", "test_gdb",
             "test_tools", "test_peg_generator", "test_cppext", "test_clinic", "test_zipfile64", "test_ossaudiodev", "test_winreg"}
@@ -50,7 +51,7 @@ def outcomes(folder):
         return {"*": "failed" if "skipped" not in said.rsplit("\n", 3)[-1] else "skipped"}
     found = {}
     for case in xml.etree.ElementTree.parse(file).iter("testcase"):
-        name = re.sub(r"^test\\.test_\\w+\\.", "", case.get("name", ""))
+        name = re.sub(r"^test\.test_\w+\.", "", case.get("name", ""))
         bad = case.find("failure") is not None or case.find("error") is not None
         found[name] = "failed" if bad else "skipped" if case.find("skipped") is not None else "passed"
     return found
@@ -75,7 +76,7 @@ def main():
     known = tomllib.loads((HERE / "cpython_differences.toml").read_text())
     wanted = sys.argv[1:] or modules()
     different, unknown = [], []
-    with Policies(limits={"standard": LIMITS, "maximum": LIMITS}) as policies, Daemon(policies=policies) as daemon:
+    with Policies(limits=LIMITS, workspaces=["default", "cpython-*"]) as policies, Daemon(policies=policies) as daemon:
         lanes = queue.Queue()
         for number in range(LANES):
             lanes.put(both_sides.Lane(daemon, f"cpython-{number}"))

@@ -111,10 +111,8 @@ TEST_CASE("hints are listed where they are not the defaults, schemas where they 
   tool.output_schema = tool.input_schema;  // any object: not listed
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
-  tool.annotations.open_world = false;
   mcp::append_tool(listed, tool, mcp::kNewestModern);
-  CHECK(listed ==
-        R"({"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"openWorldHint":false}})");
+  CHECK(listed == R"({"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}})");
 }
 
 TEST_CASE("an unknown tool names the nearest one that is offered", "[mcp]") {

@@ -211,6 +211,29 @@ TEST_CASE("links show their targets, and binary and large files their sizes", "[
         text.npos);
 }
 
+TEST_CASE("git's own data is counted, and all that makes git run a program is shown", "[diff][hostile]") {
+  StagedScene scene;
+  const std::vector<std::string> hidden = {
+      "index", "HEAD", "logs/HEAD", "refs/heads/main", "objects/ab/cd01", "objects/pack/pack-1.idx", "COMMIT_EDITMSG"};
+  const std::vector<std::string> shown = {"hooks/post-checkout",     "config",      "config.worktree",
+                                          "info/attributes",         "commondir",   "x/hooks/pre-push",
+                                          "objects/info/alternates", "objects/evil"};
+  if (!scene.run([&] {
+        for (const auto* names : {&hidden, &shown})
+          for (const std::string& name : *names) {
+            const fs::path file = "src/.git/" + name;
+            fs::create_directories(file.parent_path());
+            put(file, "secret of " + name + "\n");
+          }
+      }))
+    return;
+  scene.settle();
+  const std::string diff = diff_of(scene);
+  for (const std::string& name : hidden) CHECK(diff.find("secret of " + name) == diff.npos);
+  for (const std::string& name : shown) CHECK(diff.find("+secret of " + name) != diff.npos);
+  CHECK(diff.find("# 7 files of git's own are not shown") != diff.npos);
+}
+
 TEST_CASE("hostile names and contents cannot drive a reader's terminal", "[diff][hostile]") {
   StagedScene scene;
   put(scene.workspace / "escape", "one\n");

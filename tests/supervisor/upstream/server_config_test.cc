@@ -18,7 +18,7 @@ TEST_CASE("a server is a command, or an address", "[upstream]") {
 
 TEST_CASE("a server in a jail has limits of its own", "[upstream]") {
   auto read = [](const char* text) { return upstream::read_servers({{"a", Json::parse(text)}}, "servers"); };
-  CHECK(read(R"({"command": "/bin/x"})")->at(0).processes == 512);
+  CHECK(read(R"({"command": "/bin/x"})")->at(0).processes == 0);
   CHECK(read(R"({"command": "/bin/x"})")->at(0).memory_bytes == 0);
   const auto large = read(R"({"command": "/bin/x", "processes": 2000, "memory_mb": 1500})");
   CHECK((large->at(0).processes == 2000 && large->at(0).memory_bytes == uint64_t{1500} << 20));
