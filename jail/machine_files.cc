@@ -25,22 +25,12 @@ struct ProcFile {
   const char* name;
   const char* text;
 };
-// An empty file says that there is none of these, as on a machine without disks, modules or locks.
 constexpr ProcFile kProcFiles[] = {
     {"loadavg", "0.00 0.00 0.00 1/1 1\n"},
     {"filesystems", "nodev\ttmpfs\nnodev\tproc\nnodev\tdevpts\nnodev\toverlay\n\text4\n"},
-    {"swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"},
     {"vmstat",
      "nr_free_pages 0\nnr_dirty 0\nnr_writeback 0\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\n"
      "pgmajfault 0\noom_kill 0\n"},
-    {"devices", "Character devices:\n  1 mem\n  5 /dev/tty\n  5 /dev/ptmx\n136 pts\n\nBlock devices:\n"},
-    {"cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"},
-    {"partitions", "major minor  #blocks  name\n\n"},
-    {"cmdline", "\n"},
-    {"diskstats", ""},
-    {"modules", ""},
-    {"locks", ""},
-    {"mdstat", "Personalities : \nunused devices: <none>\n"},
 };
 
 // Settings that programs read, copied from this machine below proc/sys.
@@ -112,7 +102,8 @@ void write_text(const fs::path& path, std::string_view text) {
 }
 
 uint32_t online_processors() {
-  return static_cast<uint32_t>(std::clamp(get_nprocs(), 1, static_cast<int>(kMaxShownProcessors)));
+  static const int online = get_nprocs();  // the files are written once, too; and each call reads /sys
+  return static_cast<uint32_t>(std::clamp(online, 1, static_cast<int>(kMaxShownProcessors)));
 }
 
 std::vector<std::string> processor_lines() {
@@ -166,8 +157,6 @@ void write_settings(const fs::path& sys) {
 
 void write_machine_files(const fs::path& root) {
   const fs::path proc = root / "warder/proc";
-  fs::create_directories(proc / "no_folder");
-  write_text(proc / "no_file", "");
   for (const auto& file : kProcFiles) write_text(proc / file.name, file.text);
   utsname kernel{};
   if (::uname(&kernel) == 0)
@@ -183,8 +172,6 @@ void write_machine_files(const fs::path& root) {
   for (const char* name : {"online", "possible", "present", "kernel_max"})
     write_text(root / cpu / name, read_text("/" / cpu / name));
 }
-
-void close_no_file(const fs::path& root) { fs::permissions(root / "warder/proc/no_file", fs::perms::none); }
 
 uint32_t shown_processors(double cpus) {
   const double whole = std::ceil(std::max(cpus, 1.0));

@@ -11,12 +11,8 @@ namespace jail {
 // Writes the files below `root`, the tree of a jail's root. What this machine does not say is left out.
 //   warder/proc/NAME       covers /proc/NAME; cpuinfo and stat once for each number of processors: cpuinfo.2
 //   warder/proc/sys/       covers /proc/sys: settings that programs read
-//   warder/proc/no_file, warder/proc/no_folder   cover all other entries
 //   sys/devices/system/cpu
 void write_machine_files(const std::filesystem::path& root);
-
-// Takes all rights to read away from `no_file`; after this, the modes of the tree must not be set again.
-void close_no_file(const std::filesystem::path& root);
 
 // The number of processors that a jail with this limit shows: whole ones, and no more than there are files for.
 uint32_t shown_processors(double cpus);

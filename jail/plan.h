@@ -22,15 +22,16 @@ enum class Step : uint16_t {
   read_plan,
   parent_death,       // PR_SET_PDEATHSIG, set again after the exec and the change of ids
   cgroup_namespace,   // unshare(CLONE_NEWCGROUP) from inside the leaf, so that the leaf is "/"
-  forbid_namespaces,  // user.max_user_namespaces, so that jailed code cannot get capabilities in a new user namespace
   private_mounts,
   root_overlay,
   usr_overlay,
   devices,
   temporary_files,  // /tmp, /home/agent, /dev/shm; in a zygote's home: the template at /run
   proc,
+  forbid_namespaces,  // user.max_user_namespaces, so that jailed code cannot get capabilities in a new user namespace
   hostname,
   loopback,
+  proc_entries,  // the kernel's, hidden or covered by files of ours
   pivot,
   fork_runner,
   // the runner, between fork and exec of the interpreter
@@ -64,15 +65,16 @@ constexpr const char* step_name(Step step) {
                                           "read_plan",
                                           "parent_death",
                                           "cgroup_namespace",
-                                          "forbid_namespaces",
                                           "private_mounts",
                                           "root_overlay",
                                           "usr_overlay",
                                           "devices",
                                           "temporary_files",
                                           "proc",
+                                          "forbid_namespaces",
                                           "hostname",
                                           "loopback",
+                                          "proc_entries",
                                           "pivot",
                                           "fork_runner",
                                           "runner_session",
@@ -108,7 +110,7 @@ constexpr uint32_t kRunnerId = 1000;
 enum class ProcView : uint16_t {
   none,       // the jail is not built yet, or is the home of a zygote
   machine,    // files of ours about the machine (jail/machine_files.h)
-  processes,  // nothing: the kernel did not let init cover all other entries
+  processes,  // nothing: the kernel did not let init hide its other entries
 };
 
 // How the ids inside a jail relate to host ids.

@@ -125,7 +125,6 @@ Result<Fd> make_template(const std::string& directory, const std::string& guest,
     fs::create_directories(directory);
     CHECKED(write_tree(directory, guest, skills));
     make_readable(directory);
-    close_no_file(directory + "/root");
   } catch (const fs::filesystem_error& e) {
     return fail(Code::internal, fmt::format("write the jail template: {}", e.what()));
   }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 
+#include "policies/call_tree.h"
 #include "policies/checked.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json_value.h"
@@ -253,60 +254,48 @@ Result<Context> make_context(int error) {
   return context;
 }
 
-// A filter for some calls only, which have another errno than the others if no rule fits.
-struct Branch {
-  std::vector<uint32_t> calls;
-  std::vector<sock_filter> program;
-};
+// The number of a call on this machine; empty for a call of another architecture.
+std::optional<size_t> number_of(const std::string& call) {
+  const int number = seccomp_syscall_resolve_name(call.c_str());
+  if (number < 0) return std::nullopt;
+  return static_cast<size_t>(number);
+}
 
-// libseccomp has one errno for all calls that get no rule. So the conditional calls of each other errno get a filter of
-// their own, to which begin_filter() leads.
-Result<std::vector<Branch>> compile_branches(const SeccompProfile& profile, const std::map<std::string, int>& errors) {
+// The answers that need no look at arguments, by number; EPERM for a call that no rule names.
+std::vector<CallAnswer> plain_answers(const SeccompProfile& profile, size_t count) {
+  std::vector<CallAnswer> answers(count, {SECCOMP_RET_ERRNO | EPERM, {}});
+  auto set = [&](const SeccompRule& rule, uint32_t action) {
+    for (const auto& call : rule.calls)
+      if (const auto number = number_of(call); number && *number < count) answers[*number].action = action;
+  };
+  for (const auto& rule : profile.missing) set(rule, SECCOMP_RET_ERRNO | ENOSYS);
+  for (const auto& rule : profile.kill) set(rule, SECCOMP_RET_KILL_PROCESS);
+  for (const auto& rule : profile.deny)
+    if (rule.error != 0) set(rule, SECCOMP_RET_ERRNO | static_cast<uint32_t>(rule.error));
+  for (const auto& rule : profile.allow)
+    if (rule.when.empty()) set(rule, SECCOMP_RET_ALLOW);
+  return answers;
+}
+
+// libseccomp compares the arguments. It has one errno for all calls that get no rule, so the conditional calls of each
+// errno get a filter of their own, to which the tree leads.
+Result<std::vector<std::vector<sock_filter>>> compile_conditions(const SeccompProfile& profile,
+                                                                 std::vector<CallAnswer>& answers) {
   std::map<int, std::set<std::string>> groups;
-  for (const auto& [call, error] : errors)
-    if (error != 0 && error != EPERM && seccomp_syscall_resolve_name(call.c_str()) >= 0) groups[error].insert(call);
-  std::vector<Branch> branches;
+  for (const auto& [call, error] : errors_of_conditional_calls(profile)) groups[error == 0 ? EPERM : error].insert(call);
+  std::vector<std::vector<sock_filter>> programs;
   for (const auto& [error, calls] : groups) {
     TRY(Context context, make_context(error));
+    for (const auto& call : calls)
+      if (const auto number = number_of(call);
+          number && *number < answers.size() && answers[*number].action != SECCOMP_RET_ALLOW)
+        answers[*number].program = programs.size();
     std::vector<SeccompRule> rules = profile.allow;
     for (auto& rule : rules) std::erase_if(rule.calls, [&](const auto& call) { return !calls.contains(call); });
     CHECKED(add_rules(context.get(), SCMP_ACT_ALLOW, rules));
-    Branch branch;
-    for (const auto& call : calls)
-      branch.calls.push_back(static_cast<uint32_t>(seccomp_syscall_resolve_name(call.c_str())));
-    TRY(branch.program, exported(context.get()));
-    branches.push_back(std::move(branch));
+    TRY(programs.emplace_back(), exported(context.get()));
   }
-  return branches;
-}
-
-// The instructions before libseccomp's filters. They refuse calls that are newer than the profile, which libseccomp
-// cannot compare, and lead the calls of a branch to it. The order in memory: these, `main`, the branches.
-std::vector<sock_filter> begin_filter(uint32_t newest, size_t main_length, const std::vector<Branch>& branches) {
-  constexpr uint32_t kX32Bit = 0x40000000;  // __X32_SYSCALL_BIT; from this number on, up to -1, the rules decide
-  size_t tests = 0;
-  for (const auto& branch : branches) tests += 2 * branch.calls.size();
-  const auto to_main = static_cast<uint32_t>(tests);
-  std::vector<sock_filter> program = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0),
-      BPF_STMT(BPF_JMP | BPF_JA, to_main + 5),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 0, 1),
-      BPF_STMT(BPF_JMP | BPF_JA, to_main + 2),
-      BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, newest, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-  };
-  size_t left = tests, target = main_length;
-  for (const auto& branch : branches) {
-    for (const uint32_t call : branch.calls) {
-      left -= 2;
-      program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-      program.push_back(BPF_STMT(BPF_JMP | BPF_JA, static_cast<uint32_t>(left + target)));
-    }
-    target += branch.program.size();
-  }
-  return program;
+  return programs;
 }
 
 }  // namespace
@@ -338,28 +327,11 @@ tl::expected<SeccompProfile, ProfileProblems> parse_seccomp(std::string name, co
 }
 
 Result<std::vector<sock_filter>> compile_seccomp(const SeccompProfile& profile) {
-  const auto errors = errors_of_conditional_calls(profile);
-  TRY(const std::vector<Branch> branches, compile_branches(profile, errors));
-  TRY(Context context, make_context(EPERM));
-  std::vector<SeccompRule> allow = profile.allow;
-  for (auto& rule : allow)
-    std::erase_if(rule.calls, [&](const auto& call) {
-      const auto found = errors.find(call);
-      return found != errors.end() && found->second != 0 && found->second != EPERM;
-    });
-  CHECKED(add_rules(context.get(), SCMP_ACT_ALLOW, allow));
-  CHECKED(add_rules(context.get(), SCMP_ACT_ERRNO(ENOSYS), profile.missing));
-  CHECKED(add_rules(context.get(), SCMP_ACT_KILL_PROCESS, profile.kill));
-  for (const auto& rule : profile.deny)  // libseccomp refuses a rule with the action of all other calls
-    if (rule.error != 0 && rule.error != EPERM)
-      CHECKED(add_rules(context.get(), SCMP_ACT_ERRNO(static_cast<uint32_t>(rule.error)), {rule}));
-  TRY(std::vector<sock_filter> rules, exported(context.get()));
-
-  const int newest = seccomp_syscall_resolve_name(profile.newest.c_str());
-  if (newest < 0) return fail(Code::invalid, "newest: '" + profile.newest + "' is not a system call of this machine");
-  std::vector<sock_filter> program = begin_filter(static_cast<uint32_t>(newest), rules.size(), branches);
-  program.insert(program.end(), rules.begin(), rules.end());
-  for (const auto& branch : branches) program.insert(program.end(), branch.program.begin(), branch.program.end());
+  const auto newest = number_of(profile.newest);
+  if (!newest) return fail(Code::invalid, "newest: '" + profile.newest + "' is not a system call of this machine");
+  std::vector<CallAnswer> answers = plain_answers(profile, *newest + 1);
+  TRY(const auto programs, compile_conditions(profile, answers));
+  std::vector<sock_filter> program = make_call_tree(answers, programs);
   if (program.size() > kMaxFilterInstructions)
     return fail(Code::invalid, fmt::format("{} instructions are more than the kernel's limit of {}", program.size(),
                                            kMaxFilterInstructions));

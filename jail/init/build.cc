@@ -36,15 +36,16 @@ struct Row {
 constexpr Row kJail[] = {
     {Step::parent_death, die_with_parent},
     {Step::cgroup_namespace, make_cgroup_namespace},
-    {Step::forbid_namespaces, forbid_namespaces},  // needs the host's /proc/sys
     {Step::private_mounts, make_mounts_private},
     {Step::root_overlay, mount_root},
     {Step::usr_overlay, mount_usr},
     {Step::devices, bind_devices},
     {Step::temporary_files, mount_temporary_files},
     {Step::proc, mount_proc},
+    {Step::forbid_namespaces, forbid_namespaces},
     {Step::hostname, set_hostname},
     {Step::loopback, raise_loopback},
+    {Step::proc_entries, hide_kernel},  // after the writes below /proc/sys
     {Step::pivot, pivot},
     {Step::fork_runner, fork_runner},  // the runner drops its rights by itself before it execs
     {Step::init_lock, lock_init},      // init drops its own rights as soon as the runner is forked
@@ -95,10 +96,11 @@ int make_cgroup_namespace() {
 }
 
 int forbid_namespaces() {
-  // The limit belongs to the user namespace of the process that opens the file. With a shared identity the runner needs
+  // The limit belongs to the user namespace of the process that opens the file. In the jail's own /proc the name is found
+  // sooner than among the entries of all living jails. With a shared identity the runner needs
   // one nested namespace: while that one exists, the limit of 1 is used up.
   const char* limit = plan->identity == Identity::shared ? "1" : "0";
-  int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
+  int fd = open("mount/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return errno;
   int error = write(fd, limit, 1) == 1 ? 0 : errno;
   close(fd);

@@ -13,10 +13,10 @@ namespace jail::init {
 namespace {
 
 // Without a cgroup, the memory of sockets is estimated as their number times the most that each can hold
-// (jail/process_tree.h). So TCP buffers may not grow beyond the default of other sockets. /proc is still the host's
-// here, but these files belong to the jail's network namespace.
+// (jail/process_tree.h). So TCP buffers may not grow beyond the default of other sockets. These files belong to the
+// jail's network namespace.
 int limit_tcp_buffers() {
-  constexpr const char* kFiles[] = {"/proc/sys/net/ipv4/tcp_wmem", "/proc/sys/net/ipv4/tcp_rmem"};
+  constexpr const char* kFiles[] = {"mount/proc/sys/net/ipv4/tcp_wmem", "mount/proc/sys/net/ipv4/tcp_rmem"};
   constexpr char kSizes[] = "4096 65536 212992";  // min, initial, max
   for (const char* file : kFiles) {
     int fd = open(file, O_WRONLY | O_CLOEXEC);

@@ -1,7 +1,9 @@
-// The jail's /proc: its own processes, and few of the kernel's other entries. All others are covered: where programs
-// ask about the machine, by the files of jail/machine_files.h; else by an empty folder, or by a file without the right
-// to read it. So an entry that a newer kernel adds is covered, too. proc(5) with subset=pid would hide all entries, but
-// then no file could be mounted where programs look for it.
+// The jail's /proc: its own processes, and few of the kernel's other entries. Where programs ask about the machine, the
+// files of jail/machine_files.h cover the kernel's. proc(5) with subset=pid hides all other entries, but then no file can
+// be mounted where programs look for it. So the whole /proc is mounted first, the wanted entries are looked up and
+// covered, and then a remount hides the others: from then on the kernel looks up processes only, but it finds an entry
+// that is in its cache, and a mount, or an open descriptor, keeps an entry there. So an entry that a newer kernel adds
+// is hidden, too. Source: proc_root_lookup() and proc_reconfigure() in fs/proc, Linux 5.8 to 6.18.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -16,14 +18,15 @@
 namespace jail::init {
 namespace {
 
+constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 constexpr char kProc[] = "mount/proc", kUuid[] = "mount/proc/sys/kernel/random/uuid";
 
-// The kernel's own: links into the processes' folders; objects of the jail's ipc namespace; and the time since the
-// machine's start, which is a clock, too, with the sum of its idle time.
-constexpr const char* kKernels[] = {"self", "thread-self", "mounts", "net", "sysvipc", "uptime"};
+// The kernel's own: links into the processes' folders, and the time since the machine's start, which is a clock, too,
+// with the sum of its idle time. Process 1 has them open while the jail lives.
+constexpr const char* kKernels[] = {"mounts", "net", "uptime"};
 // Covered by a file of the same name below /warder/proc; cpuinfo and stat by that of the jail's number of processors.
-constexpr const char* kOurs[] = {"loadavg", "filesystems", "swaps",   "vmstat", "devices", "cgroups", "partitions",
-                                 "cmdline", "diskstats",   "modules", "locks",  "mdstat",  "version", "sys"};
+// Each costs 20 us of processor time in every jail, so what few programs read is not among them.
+constexpr const char* kOurs[] = {"loadavg", "filesystems", "vmstat", "version", "sys"};
 constexpr const char* kOfProcessors[] = {"cpuinfo", "stat"};
 
 // Lines of meminfo.
@@ -33,20 +36,22 @@ constexpr const char* kZeroLines[] = {"Buffers",     "Cached",       "SwapCached
                                       "Writeback",   "AnonPages",    "Mapped",     "Shmem",       "KReclaimable",
                                       "Slab",        "SReclaimable", "SUnreclaim", "KernelStack", "PageTables"};
 
-template <size_t kCount>
-bool is_among(const char* name, const char* const (&list)[kCount]) {
-  for (const char* one : list)
-    if (strcmp(name, one) == 0) return true;
-  return false;
+// The descriptor stays open as long as process 1 lives.
+int open_entry(const char* name) {
+  ShortText<64> path;
+  path << kProc << "/" << name;
+  return open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// The source is on the jail's own read-only root, and the mount has its flags.
+// The source is on the jail's own read-only root, and the mount has its flags. Not every kernel has every entry; an
+// entry that has no source would stay in the kernel's cache, uncovered.
 int cover(const char* name, const char* source) {
-  ShortText<320> from, to;
+  ShortText<64> from, to;
   from << "mount/warder/proc/" << source;
   to << kProc << "/" << name;
-  if (from.is_cut() || to.is_cut()) return ENAMETOOLONG;
-  return outcome_of(mount(from.c_str(), to.c_str(), nullptr, MS_BIND, nullptr));
+  if (mount(from.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) == 0) return 0;
+  if (errno != ENOENT) return errno;
+  return syscall(SYS_faccessat, AT_FDCWD, to.c_str(), F_OK) < 0 && errno == ENOENT ? 0 : EBADMSG;
 }
 
 int cover_of_processors(const char* name) {
@@ -75,67 +80,66 @@ int cover_memory() {
   return text.is_cut() ? ENAMETOOLONG : error;
 }
 
-// Files that only the host's root may read: no process of a jail has its id.
-bool is_roots_alone(int folder, const char* name) {
-  struct stat info {};
-  if (syscall(SYS_newfstatat, folder, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return false;
-  return S_ISREG(info.st_mode) && (info.st_mode & 0077) == 0 && info.st_uid != kInitId && info.st_uid != kRunnerId;
+int cover_entries() {
+  for (const char* name : kKernels)
+    if (open_entry(name) < 0 && errno != ENOENT) return errno;
+  for (const char* name : kOurs)
+    if (int error = cover(name, name)) return error;
+  for (const char* name : kOfProcessors)
+    if (int error = cover_of_processors(name)) return error;
+  return cover_memory();
 }
 
-bool is_number(const char* name) {
-  while (*name >= '0' && *name <= '9') name++;
+bool is_of_processes(const char* name) {
+  if (strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0) return true;
+  while ((*name >= '0' && *name <= '9') || *name == '.') name++;
   return *name == '\0';
 }
 
-int cover_entry(int folder, const char* name, unsigned char type) {
-  if (is_number(name) || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_among(name, kKernels)) return 0;
-  if (is_among(name, kOurs)) return cover(name, name);
-  if (is_among(name, kOfProcessors)) return cover_of_processors(name);
-  if (strcmp(name, "meminfo") == 0) return cover_memory();
-  if (type == DT_DIR) return cover(name, "no_folder");
-  if (type != DT_REG) return ENOTSUP;  // a link, which cannot be covered
-  return is_roots_alone(folder, name) ? 0 : cover(name, "no_file");
-}
-
-int cover_entries(int folder) {
-  alignas(dirent) char list[8192];  // getdents64(2) writes what the C library calls dirent
-  for (;;) {
-    const long size = syscall(SYS_getdents64, folder, list, sizeof list);
-    if (size <= 0) return size < 0 ? errno : 0;
-    for (long at = 0; at < size;) {
-      const auto* entry = reinterpret_cast<const dirent*>(list + at);
-      if (int error = cover_entry(folder, entry->d_name, entry->d_type)) return error;
-      at += entry->d_reclen;
-    }
+// Whether the kernel lists processes only: then it looks up no other entry either.
+int check_hidden() {
+  alignas(dirent) char list[4096];  // getdents64(2) writes what the C library calls dirent
+  const int folder = open(kProc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const long size = folder < 0 ? -1 : syscall(SYS_getdents64, folder, list, sizeof list);
+  int error = size < 0 ? errno : size == 0 ? EBADMSG : 0;
+  for (long at = 0; error == 0 && at < size;) {
+    const auto* entry = reinterpret_cast<const dirent*>(list + at);
+    if (!is_of_processes(entry->d_name)) error = ENOTSUP;
+    at += entry->d_reclen;
   }
+  if (folder >= 0) close(folder);
+  return error;
 }
 
-int cover_kernel() {
+int hide_entries(unsigned long flags) {
+  if (mount(nullptr, kProc, nullptr, MS_REMOUNT | flags, "subset=pid,hidepid=invisible") < 0) return errno;
+  return check_hidden();
+}
+
+int cover_kernel(unsigned long flags) {
   const int uuid = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, kUuid, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
   if (uuid < 0) return errno;
-  const int folder = open(kProc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  int error = folder < 0 ? errno : cover_entries(folder);
-  if (folder >= 0) close(folder);
+  int error = cover_entries();
   if (error == 0) error = outcome_of(syscall(SYS_move_mount, uuid, "", AT_FDCWD, kUuid, MOVE_MOUNT_F_EMPTY_PATH));
   close(uuid);
-  return error;
+  return error == 0 ? hide_entries(flags) : error;
 }
 
 }  // namespace
 
 int mount_proc() {
-  // hidepid hides processes of other ids. Read-only, because code needs no write there. With a shared identity the
-  // runner must write its id map (confine.cc).
-  const unsigned long access = plan->identity == Identity::shared ? 0 : MS_RDONLY;
-  const unsigned long flags = access | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  // hidepid hides processes of other ids.
+  return outcome_of(mount("proc", kProc, "proc", kFlags, "hidepid=invisible"));
+}
+
+int hide_kernel() {
+  // Read-only, because code needs no write there. With a shared identity the runner must write its id map (confine.cc).
+  const unsigned long flags = kFlags | (plan->identity == Identity::shared ? 0 : MS_RDONLY);
   report.proc = ProcView::machine;
-  report.proc_error = outcome_of(mount("proc", kProc, "proc", flags, "hidepid=invisible"));
-  if (report.proc_error == 0) {
-    report.proc_error = cover_kernel();
-    if (report.proc_error == 0) return 0;
-    if (umount2(kProc, MNT_DETACH) < 0) return errno;
-  }
-  // The stricter view, where not every entry can be covered.
+  report.proc_error = cover_kernel(flags);
+  if (report.proc_error == 0) return 0;
+  if (umount2(kProc, MNT_DETACH) < 0) return errno;
+  // The stricter view, where the others cannot be hidden.
   report.proc = ProcView::processes;
   return outcome_of(mount("proc", kProc, "proc", flags, "subset=pid,hidepid=invisible"));
 }
@@ -143,7 +147,7 @@ int mount_proc() {
 int mount_whole_proc() {
   // The kernel lets a process mount a /proc only if it already sees a whole one (mount_too_revealing() in
   // fs/namespace.c).
-  return outcome_of(mount("proc", kProc, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
+  return outcome_of(mount("proc", kProc, "proc", kFlags, nullptr));
 }
 
 }  // namespace jail::init

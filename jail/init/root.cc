@@ -174,7 +174,11 @@ int bind_devices() {
     const bool is_replaced = plan->memory_uncounted != 0 && strcmp(name, "zero") == 0;
     source << "/dev/" << (is_replaced ? "full" : name);
     target << "mount/dev/" << name;
-    if (int error = bind_mount(source.c_str(), target.c_str(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) return error;
+    // The devices of a zygote's home have these attributes already, and a bind mount keeps them.
+    const int error = plan->role == Role::forked
+                          ? outcome_of(mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr))
+                          : bind_mount(source.c_str(), target.c_str(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    if (error != 0) return error;
   }
   return plan->role == Role::zygote ? 0 : mount_terminals();
 }

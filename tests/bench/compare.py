@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Two builds of warderd side by side: the time of each kind of request with the one over the time with the other.
 
-    python3 tests/bench/compare.py OLD_WARDERD NEW_WARDERD [--rounds 60] [--tools 10000] [--smoke]
+    python3 tests/bench/compare.py OLD_WARDERD NEW_WARDERD [--rounds 60] [--tools 10000] [--only TEXT]
+                                     [--smoke]
 
 Both daemons serve at once, each with its own state. Every round runs every case on both, in an order shuffled anew; a
 ratio is the median over the rounds of (median of the new / median of the old in that round): below 1 the new one is
@@ -12,6 +13,7 @@ import json
 import os
 import pathlib
 import random
+import selectors
 import shutil
 import statistics
 import sys
@@ -62,7 +64,10 @@ CASES = {
     "execute_code `pass`, one after the other": (tool("execute_code", code="pass"), 10, 0),
     "execute_code, 1 MB of output": (tool("execute_code", code="print('y' * 1_000_000)"), 2, 0.05),
     "execute_code, JavaScript": (tool("execute_code", code="0", language="javascript"), 3, 0.05),
+    "execute_code `pass`, a loop of 4": (tool("execute_code", code="pass"), 120, 0),
 }
+LOOP = "execute_code `pass`, a loop of 4"  # so many at once, each client's next one when its last is answered
+CLIENTS = 4
 
 
 def started(program, tools):
@@ -71,12 +76,18 @@ def started(program, tools):
     return Daemon(program, policies=own[0] if own else None, arguments=["--catalog", tools])
 
 
+def check(answer):
+    if b'"isError":true' in answer or b'"error":{' in answer[:200]:
+        raise RuntimeError(answer[:500])
+
+
 class Side:
     """One daemon, its connection, and what was measured with it."""
 
     def __init__(self, daemon):
         self.daemon = daemon
         self.client = daemon.connect()
+        self.loop = [daemon.connect() for _ in range(CLIENTS)]
         self.rounds = {name: [] for name in CASES}
         self.cpu = dict.fromkeys(CASES, 0.0)
 
@@ -86,13 +97,31 @@ class Side:
 
     def exchange(self, request):
         self.client.socket.sendall(request)
-        answer = self.client.lines.readline()
-        if b'"isError":true' in answer or b'"error":{' in answer[:200]:
-            raise RuntimeError(answer[:500])
+        check(self.client.lines.readline())
+
+    def closed_loop(self, request, count):
+        """The seconds that one execution takes of a loop of so many."""
+        begun, ended, began = 0, 0, time.perf_counter()
+        with selectors.DefaultSelector() as ready:
+            for client in self.loop[:count]:
+                ready.register(client.socket, selectors.EVENT_READ, client)
+                client.socket.sendall(request)
+                begun += 1
+            while ended < count:
+                for key, _ in ready.select():
+                    check(key.data.lines.readline())
+                    ended += 1
+                    if begun < count:
+                        key.fileobj.sendall(request)
+                        begun += 1
+        return (time.perf_counter() - began) / count
 
     def measure(self, name, count):
         request, _, pause = CASES[name]
         took, before = [], self.cpu_seconds()
+        if name == LOOP:
+            took.append(self.closed_loop(request, count))
+            count = 0
         for _ in range(count):
             time.sleep(pause)
             began = time.perf_counter()
@@ -102,7 +131,9 @@ class Side:
         self.cpu[name] += self.cpu_seconds() - before
 
 
-def compare(old, new, rounds, smoke):
+def compare(old, new, rounds, smoke, wanted):
+    for name in [name for name in CASES if wanted not in name]:
+        del CASES[name]
     for side in (old, new):  # the interpreters' files are read, the pools follow the demand
         for name in CASES:
             side.measure(name, 1)
@@ -130,6 +161,7 @@ def main():
     parser.add_argument("old"), parser.add_argument("new")
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--tools", type=int, default=10_000, help="tools of the catalogue (10,000)")
+    parser.add_argument("--only", default="", help="cases whose name has this text")
     parser.add_argument("--smoke", action="store_true", help="one request of each kind: every figure is there")
     options = parser.parse_args()
     if options.smoke:
@@ -140,7 +172,7 @@ def main():
         tools = catalogue(folder / "catalogue", options.tools)
         with started(options.old, tools) as old, started(options.new, tools) as new:
             sides = Side(old), Side(new)
-            compare(*sides, options.rounds, options.smoke)
+            compare(*sides, options.rounds, options.smoke, options.only)
             table(*sides)
             print(f"\nload {os.getloadavg()[0]:.1f}, {options.rounds} rounds, {options.tools} tools, "
                   f"sizes {os.path.getsize(options.old)} and {os.path.getsize(options.new)} bytes")

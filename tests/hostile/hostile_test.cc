@@ -84,6 +84,15 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
+// All entries of this machine's /proc but those of processes.
+std::vector<std::string> kernel_entries() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator("/proc"))
+    if (const auto name = entry.path().filename().string(); name.find_first_not_of("0123456789") != std::string::npos)
+      names.push_back(name);
+  return names;
+}
+
 jail::Request request_of(const std::string& program) {
   fs::path folder = HOSTILE_PROGRAMS;
   std::string text = read(folder / "programs" / (program + ".py"));
@@ -92,6 +101,7 @@ jail::Request request_of(const std::string& program) {
   const Json variables = {{"host_paths", {HOSTILE_PROGRAMS, WARDER_BUILD, jails().workspace()}},
                           {"secret", "WARDER_HOSTILE_SECRET"},
                           {"memory_bytes", request.spec.limits.memory_bytes},
+                          {"kernel_entries", kernel_entries()},
                           {"counted", jails().host().cgroups != nullptr},
                           {"init_is_another", jails().host().identity == jail::Identity::separated}};
   request.context_vars = dump_json(variables);

@@ -43,7 +43,8 @@ class ProtocolError(Exception):
 def decode(data):
     try:
         text = data.decode()
-        message, end = _exactly(text) if _may_lose_digits(data) else _scan(text, 0)
+        form = data.translate(_FORM)
+        message, end = _scan(text, 0) if _LONG not in form and b"0e" not in form else _exactly(text, form)
     except (ValueError, StopIteration, RecursionError) as e:
         raise ProtocolError(f"a message is not JSON: {e!r}"[:200]) from None
     if end != len(text) or type(message) is not dict or type(message.get("type")) is not str:
@@ -51,12 +52,10 @@ def decode(data):
     return message
 
 
-def _may_lose_digits(data):
-    form = data.translate(_FORM)
-    return _LONG in form or b"0e" in form and any(exponent in form for exponent in _EXPONENTS)
-
-
-def _exactly(text):
+def _exactly(text, form):
+    """Reads a message that may have numbers which a float does not hold."""
+    if _LONG not in form and not any(exponent in form for exponent in _EXPONENTS):
+        return _scan(text, 0)
     from warder._numbers import decoded
     return decoded(text)
 

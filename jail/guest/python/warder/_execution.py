@@ -17,6 +17,7 @@ _RETURNED = "<returned>"
 _AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 _FORGOTTEN = ("coroutine", "async_generator")  # types that an answer must be awaited for
+_PLAIN = frozenset(map(type, (None, True, 0, 0.0, "", [], {}, ())))  # types that are no pictures
 _reserve = [bytes(1 << 20)]  # freed when memory runs out, to report the error; its pages are never touched
 _ROOTS = ("/skills",)  # roots of the agent's own files, beside the workspace
 
@@ -74,6 +75,7 @@ class Execution:
         self._reads = None
         self._module = stage.module
         self._file = FILE
+        self._given, self._names = sys.maxsize, ()  # how many names the namespace had before the code, and the code's
 
     def run(self):
         """Does not return."""
@@ -97,20 +99,16 @@ class Execution:
         except BaseException as error:
             self._failed(error)
             return
+        _helpers.pictures = self._pictures
+        self._given, self._names = len(self._module.__dict__), code.co_names
         try:
-            self._perform(code)
+            main = eval(code, self._module.__dict__)
+            if code.co_flags & _COROUTINE:
+                self._run_loop(self._awaited(main))
+            elif self._forgotten() is not None:
+                self._run_loop(self._awaited(None))
         except BaseException as error:
             self._failed(error)
-
-    def _perform(self, code):
-        """Runs the code object; in an event loop if it awaits, or if its answer is a coroutine."""
-        _helpers.pictures = self._pictures
-        main = eval(code, self._module.__dict__)
-        if not code.co_flags & _COROUTINE:
-            if self._forgotten() is None:
-                return
-            main = None
-        self._run_loop(self._awaited(main))
 
     async def _awaited(self, main):
         if main is not None:
@@ -129,14 +127,21 @@ class Execution:
         """The name of the answer, if it is a coroutine, a list of them, or an async generator, which must be awaited."""
         name = self._answer_name()
         value = self._module.__dict__.get(name)
+        if value is None:
+            return None
         kind = type(value[0] if type(value) is list and value else value)
         return name if kind.__name__ in _FORGOTTEN and kind.__module__ == "builtins" else None
 
     def _answer_name(self):
+        """The name of the answer in the namespace: what the code returned, its `result`, or its last expression."""
         namespace = self._module.__dict__
         if namespace.get(_RETURNED) is not None:
             return _RETURNED
-        return "result" if self._has_result() else _LAST
+        if "result" not in namespace:
+            return _LAST
+        # A context variable `result` is the answer only if the code has no other answer.
+        given = (self._order.get("context_vars") or {}).get("result", self)
+        return "result" if namespace["result"] is not given or namespace.get(_LAST) is None else _LAST
 
     def _prepare(self):
         """Prepares names, folders and finders, and returns the code object."""
@@ -205,7 +210,8 @@ class Execution:
     @staticmethod
     def _may_be_picture(value):
         return (type(value) is bytes or "matplotlib.figure" in sys.modules or "PIL.Image" in sys.modules
-                or hasattr(type(value), "_repr_png_") or hasattr(type(value), "_repr_jpeg_"))
+                or type(value) not in _PLAIN
+                and (hasattr(type(value), "_repr_png_") or hasattr(type(value), "_repr_jpeg_")))
 
     def _failed(self, error):
         self._status = 1
@@ -277,21 +283,14 @@ class Execution:
         converter = Plain(max(self._limit, self._order.get("max_kept", 0)))
         try:
             self._message["value"] = converter.of(value, 0)
-            converter.tell()
+            if converter.notes:
+                converter.tell()
             if converter.as_text is not None:
                 self._message["value_type"] = converter.as_text
         except Unanswerable as e:
             self._cannot_answer(str(e))
         except Exception as e:
             self._cannot_answer(f"{type(e).__name__}: {e}")
-
-    def _has_result(self):
-        namespace = self._module.__dict__
-        if "result" not in namespace:
-            return False
-        # A context variable `result` is the answer only if the code has no other answer.
-        given = (self._order.get("context_vars") or {}).get("result", self)
-        return namespace["result"] is not given or namespace.get(_LAST) is None
 
     def _cannot_answer(self, why):
         self._message.pop("value", None)
@@ -314,8 +313,13 @@ class Execution:
 
     def _warn_of_coroutines(self):
         """Python itself warns of a coroutine that was never awaited when it clears its modules at the end."""
-        for value in list(self._module.__dict__.values()):
-            if type(value).__name__ == "coroutine" and "error" not in self._message:
+        namespace = self._module.__dict__
+        news = len(namespace) - self._given
+        if "error" in self._message or news <= 0 and not self._names:
+            return  # a look at the names that were there before would copy their pages
+        for name in {*self._names, *(name for name, _ in zip(reversed(namespace), range(news)))}:
+            value = namespace.get(name)
+            if type(value).__name__ == "coroutine":
                 from warder._forms import warn_of
                 warn_of(value)
 

@@ -31,6 +31,7 @@ class _Rehearsal(Execution):
         self._run_main()
         self._take_answer()
         self._close_files()
+        self._warn_of_coroutines()
         self._flush()
         self._channel.send(self._encoded())
 

@@ -130,14 +130,18 @@ class _Call(_execution.Execution):
         bind_trace(order.get("traceparent"))
         return code
 
-    def _has_result(self):
-        """True if this order has set `result`; the value of an earlier order is a normal variable.
+    def _answer_name(self):
+        """`result` only if this order has set it; the value of an earlier order is a normal variable.
 
         Code that ran to its end has run every unconditional assignment. Other assignments show by a changed value.
         """
-        value = self._module.__dict__.get("result", _NONE)
+        namespace = self._module.__dict__
+        if namespace.get(_execution._RETURNED) is not None:
+            return _execution._RETURNED
+        value = namespace.get("result", _NONE)
         ran = "error" not in self._message and "exit" not in self._message
-        return value is not _NONE and (value is not self._result_before or ran and self._sets_result)
+        is_set = value is not _NONE and (value is not self._result_before or ran and self._sets_result)
+        return "result" if is_set else _execution._LAST
 
     def _show_source(self, linecache):
         for file, text in self._shared.sources.items():
