@@ -20,8 +20,8 @@ enum class Step : uint16_t {
   exec_init,
   // jail-init (jail/init/)
   read_plan,
-  parent_death,       // PR_SET_PDEATHSIG, set again after the exec and the change of ids
-  cgroup_namespace,   // unshare(CLONE_NEWCGROUP) from inside the leaf, so that the leaf is "/"
+  parent_death,      // PR_SET_PDEATHSIG, set again after the exec and the change of ids
+  cgroup_namespace,  // unshare(CLONE_NEWCGROUP) from inside the leaf, so that the leaf is "/"
   private_mounts,
   root_overlay,
   usr_overlay,

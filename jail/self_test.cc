@@ -56,7 +56,8 @@ Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::
   host.landlock_abi = (*jail)->built().landlock_abi;
   if ((*jail)->built().proc == ProcView::processes)
     log_warning(
-        "jails show no cpuinfo, meminfo and other files about the machine in /proc, because the kernel's other entries cannot be hidden: {}",
+        "jails show no cpuinfo, meminfo and other files about the machine in /proc, because the kernel's other entries "
+        "cannot be hidden: {}",
         std::generic_category().message((*jail)->built().proc_error));
   auto proved = prove_network(host, (*jail)->take_network_socket());
   (*jail)->kill();

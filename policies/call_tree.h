@@ -1,6 +1,6 @@
-// The beginning of a system call filter: it decides by the number of the call. A binary tree over ranges of numbers with
-// the same answer is a third of what libseccomp makes of single numbers, and the kernel compiles it for every jail.
-// Source: seccomp(2), Documentation/networking/filter.rst. Used by: seccomp.cc.
+// The beginning of a system call filter: it decides by the number of the call. A binary tree over ranges of numbers
+// with the same answer is a third of what libseccomp makes of single numbers, and the kernel compiles it for every
+// jail. Source: seccomp(2), Documentation/networking/filter.rst. Used by: seccomp.cc.
 #pragma once
 #include <linux/filter.h>
 

@@ -282,7 +282,8 @@ std::vector<CallAnswer> plain_answers(const SeccompProfile& profile, size_t coun
 Result<std::vector<std::vector<sock_filter>>> compile_conditions(const SeccompProfile& profile,
                                                                  std::vector<CallAnswer>& answers) {
   std::map<int, std::set<std::string>> groups;
-  for (const auto& [call, error] : errors_of_conditional_calls(profile)) groups[error == 0 ? EPERM : error].insert(call);
+  for (const auto& [call, error] : errors_of_conditional_calls(profile))
+    groups[error == 0 ? EPERM : error].insert(call);
   std::vector<std::vector<sock_filter>> programs;
   for (const auto& [error, calls] : groups) {
     TRY(Context context, make_context(error));

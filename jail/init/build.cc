@@ -96,9 +96,9 @@ int make_cgroup_namespace() {
 }
 
 int forbid_namespaces() {
-  // The limit belongs to the user namespace of the process that opens the file. In the jail's own /proc the name is found
-  // sooner than among the entries of all living jails. With a shared identity the runner needs
-  // one nested namespace: while that one exists, the limit of 1 is used up.
+  // The limit belongs to the user namespace of the process that opens the file. In the jail's own /proc the name is
+  // found sooner than among the entries of all living jails. With a shared identity the runner needs one nested
+  // namespace: while that one exists, the limit of 1 is used up.
   const char* limit = plan->identity == Identity::shared ? "1" : "0";
   int fd = open("mount/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return errno;

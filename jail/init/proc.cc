@@ -1,6 +1,6 @@
 // The jail's /proc: its own processes, and few of the kernel's other entries. Where programs ask about the machine, the
-// files of jail/machine_files.h cover the kernel's. proc(5) with subset=pid hides all other entries, but then no file can
-// be mounted where programs look for it. So the whole /proc is mounted first, the wanted entries are looked up and
+// files of jail/machine_files.h cover the kernel's. proc(5) with subset=pid hides all other entries, but then no file
+// can be mounted where programs look for it. So the whole /proc is mounted first, the wanted entries are looked up and
 // covered, and then a remount hides the others: from then on the kernel looks up processes only, but it finds an entry
 // that is in its cache, and a mount, or an open descriptor, keeps an entry there. So an entry that a newer kernel adds
 // is hidden, too. Source: proc_root_lookup() and proc_reconfigure() in fs/proc, Linux 5.8 to 6.18.

@@ -32,8 +32,8 @@ int mount_template();  // zygote: shows the template at /run, where the zygote's
 // Mounts a detached copy of one mount at `target`, with the given attributes. The copy is not recursive: mounts below
 // `source` are not shown.
 int bind_mount(const char* source, const char* target, uint64_t attributes);
-// proc.cc: /proc. A jail's is a whole one, in which /proc/sys can be written, until hide_kernel(); that of a zygote's home
-// stays so.
+// proc.cc: /proc. A jail's is a whole one, in which /proc/sys can be written, until hide_kernel(); that of a zygote's
+// home stays so.
 int mount_proc();
 int hide_kernel();
 int mount_whole_proc();

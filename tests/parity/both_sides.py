@@ -23,8 +23,10 @@ NAMESPACES = ["--mount", "--uts", "--net", "--ipc", "--pid", "--fork", "--kill-c
 # The name that each side gives to a program without a file: "<execution>" in a jail, "<string>" or "[eval]" beside it.
 PROGRAM_NAMES = (("<string>", "<execution>"), ("[eval]", "<execution>"))
 
-# Where in the program an error was: a jail shows the lines of the program itself, and leaves out those of libraries.
-PLACES = {"python": ((r"^(<execution>:\d+: \w*Warning: .*\n)  .*\n?", r"\1"), (r"^(Traceback \(most recent call last\):\n)(?:[ \t].*\n?)+", r"\1"),),
+# Where in the program an error was: a jail shows the lines of the program itself, and leaves out those of libraries. Of a
+# Python exception, the text in parentheses at its end: a jail adds advice there.
+PLACES = {"python": ((r"^(<execution>:\d+: \w*Warning: .*\n)  .*\n?", r"\1"), (r"^(Traceback \(most recent call last\):\n)(?:[ \t].*\n?)+", r"\1"),
+                     (r"^(Traceback \(most recent call last\):\n[\w.]+: .*?) \(.*\)$", r"\1")),
           "node": ((r"^<execution>:\d+\n.*\n +\^+\n\n", ""), (r"\n(?:    at .*|        .*)(?=\n|$)", ""), (r"\n*^Node\.js v.*", ""))}
 
 
@@ -79,10 +81,10 @@ class Lane:
         clear(self.jailed_folder)
         answer = self.execute(command.language, command.code)
         output = self.kept(answer, "stdout") if answer["output"] else ""
-        errors = (self.kept(answer, "stderr") if "stderr" in answer else "") + answer.get("traceback", "")
+        errors = (self.kept(answer, "stderr") if "stderr" in answer else "") + traceback_of(command, answer)
         if answer.get("outcome") not in ("ok", "exit", "error", "signal"):
             errors += f"[outcome {answer.get('outcome')}: {answer.get('error')}]"
-        status = answer.get("exit_status", 0 if answer["success"] else None)
+        status = answer.get("exit_status", 0 if answer["success"] else 1 if answer["outcome"] == "error" else None)
         if "signal" in answer:
             status = -answer["signal"]
         return self.result(command, status, output, errors, self.jailed_folder)
@@ -106,6 +108,16 @@ class Lane:
     def result(self, command, status, output, errors, folder):
         return {"status": str(status), "output": lines_of(command, output), "errors": lines_of(command, errors),
                 "files": files_of(command, folder)}
+
+
+def traceback_of(command, answer):
+    """What Python would print: the text of the exception is in `error` alone, and a single exception has no heading."""
+    text, error = answer.get("traceback", ""), answer.get("error", "")
+    *lines, last = text.rstrip("\n").split("\n")
+    if command.language != "python" or not text or not error.startswith(last):
+        return text
+    heading = "Traceback (most recent call last):\n"
+    return ("" if text.startswith(heading) else heading) + "".join(line + "\n" for line in lines) + error + "\n"
 
 
 def lines_of(command, text):

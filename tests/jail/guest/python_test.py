@@ -355,8 +355,10 @@ The above exception was the direct cause of the following exception:
 Traceback (most recent call last):
   File "<execution>", line 7, in <module>
     raise KeyError('k') from e
-KeyError: 'k'
+KeyError
 """)
+        self.assertEqual(self.run_code("int('x')").traceback,
+                         "  File \"<execution>\", line 1, in <module>\n    int('x')\nValueError\n")
         self.assertEqual(self.run_code("a b").traceback,
                          "  File \"<execution>\", line 1\n    a b\n      ^\nSyntaxError: invalid syntax\n")
         self.assertNotIn("_execution.py", self.run_code("import os\nos.chdir('/')\n1/0").traceback)
@@ -377,7 +379,7 @@ The above exception was the direct cause of the following exception:
 Traceback (most recent call last):
   File "<execution>", line 2, in <module>
     get('it failed')
-ValueError: it failed
+ValueError
 """)
         text = "it failed: " + 10 * "a reason, " + "[Errno 5] nobody listens"
         end = self.run_code(code + "words)", context_vars={"words": text})

@@ -241,8 +241,10 @@ class Execution:
         elif isinstance(error, MemoryError):  # numpy has its own subclass
             message["errno"] = errno.ENOMEM
         if posix.getpid() != self._pid:
-            trace, text = message.get("traceback", ""), message["error"]
-            print(trace if text in trace else trace + text, file=sys.stderr)
+            lines = message.get("traceback", "").splitlines(keepends=True)
+            if lines and message["error"].startswith(lines[-1].rstrip()):
+                lines.pop()
+            print(*lines, message["error"], sep="", file=sys.stderr)
 
     def _advice(self, error):
         """The advice for an error, to append to its text."""

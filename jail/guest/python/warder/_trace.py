@@ -1,11 +1,12 @@
 """An exception as text for the agent: only lines of the agent's files, with their text. Of chained exceptions it has those
-with such lines, and the first cause. A long text stands in `error` or in the traceback, not in both."""
+with such lines, and the first cause. A text that `error` has is not repeated."""
 import traceback
 
 _FRAMES = 2000  # the innermost frames; a recursion may have a million
 _CHAINED = 20  # exceptions of a chain that are shown
 _TEXT = 16 * 1024
 _SHORT = 80  # characters; a text of this length may stand twice
+_HEADING = "Traceback (most recent call last):\n"
 _CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
 
@@ -44,7 +45,9 @@ def _chain(told, summary):
     shown = [part for part in causes if part.stack or _is_syntax(part)][:_CHAINED]
     if causes and not (causes[-1].stack or _is_syntax(causes[-1])) and str(causes[-1]) not in summary:
         shown.append(causes[-1])
-    text = _one(told, _is_long(told))
+    text = _one(told, _is_simple(told))
+    if not shown:
+        return text.removeprefix(_HEADING)
     below = told
     for part in shown:
         is_known = _is_long(part) and str(part) in summary
@@ -57,7 +60,7 @@ def _one(part, is_known):
     """The frames and text of one exception; only its name if the text `is_known`."""
     if not is_known:
         return "".join(part.format(chain=False))
-    frames = ["Traceback (most recent call last):\n", *part.stack.format()] if part.stack else []
+    frames = [_HEADING, *part.stack.format()] if part.stack else []
     return "".join(frames) + _name(part.exc_type) + "\n"
 
 
@@ -65,11 +68,13 @@ def _is_syntax(part):
     return hasattr(part, "lineno")  # the class has no other sign of it in every version
 
 
+def _is_simple(part):
+    return not (part.exceptions or getattr(part, "__notes__", None) or _is_syntax(part))
+
+
 def _is_long(part):
-    if part.exceptions or getattr(part, "__notes__", None) or _is_syntax(part):
-        return False
     text = str(part)
-    return len(text) > _SHORT or "\n" in text
+    return _is_simple(part) and (len(text) > _SHORT or "\n" in text)
 
 
 def _name(kind):
