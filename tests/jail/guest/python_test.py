@@ -384,7 +384,7 @@ ValueError
         text = "it failed: " + 10 * "a reason, " + "[Errno 5] nobody listens"
         end = self.run_code(code + "words)", context_vars={"words": text})
         self.assertEqual(end.error, f"ValueError: {text}")
-        self.assertEqual(end.traceback, 'Traceback (most recent call last):\n  File "<execution>", line 2, in <module>\n'
+        self.assertEqual(end.traceback, '  File "<execution>", line 2, in <module>\n'
                                         "    get(words)\nValueError\n")
 
     def test_every_exception_is_told(self):
