@@ -2,6 +2,7 @@
 import posix
 import sys
 
+from warder import _helpers
 from warder._channel import Messages
 from warder._execution import Execution, open_files
 from warder._values import encode
@@ -19,6 +20,7 @@ def rehearse(receive_order):
     posix.close(writing)
     sys.meta_path[:], sys.path[:] = finders, path
     sys.modules["__main__"] = main
+    _helpers.pictures = None  # else a copy would free all that the rehearsal made, and copy its pages for that
 
 
 class _Rehearsal(Execution):
