@@ -27,6 +27,7 @@ std::map<std::string, std::string> InterruptedRuns::adopt(std::vector<std::strin
   std::map<std::string, std::string> new_ids;
   for (std::string& execution : executions) {
     runs_.push_back({execution, successor_of(execution)});
+    parts_.tasks.expect(runs_.back().now);
     new_ids.emplace(std::move(execution), runs_.back().now);
   }
   return new_ids;
@@ -81,6 +82,12 @@ Task<> InterruptedRuns::end_former(const workflows::StoredRun& run, InterruptedR
 // The new id is known to clients by now (the answer of the interrupted execution names it), so the run gets an answer
 // in any case.
 Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
+  struct GiveUp {
+    tasks::TaskStore& tasks;
+    const std::string id;
+    ~GiveUp() { tasks.give_up(id); }
+  };
+  const GiveUp at_the_end{parts_.tasks, ids.now};
   auto found = co_await parts_.workflows.disk().find_run(ids.before);
   if (!found || !*found) co_return;
   runs::ResumedExecution again{**std::move(found), nullptr, {}};

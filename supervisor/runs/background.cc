@@ -111,6 +111,7 @@ std::optional<std::string> execution_of_uri(std::string_view uri) {
 
 Task<Result<std::string>> read_result(tasks::TaskStore& store, std::string tenant, std::string execution) {
   const tasks::StoredTask* found = store.find_of_tenant(execution, tenant);
+  if (!found && store.is_expected(execution)) co_return dump_json(state_of(execution, tasks::TaskState::working));
   if (!found || found->kind != tasks::TaskKind::background) co_return unknown_execution(execution);
   if (!tasks::is_ended(found->state)) co_return dump_json(state_of(found->id, found->state));
   auto text = co_await store.result(std::move(execution));

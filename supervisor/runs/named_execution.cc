@@ -278,7 +278,7 @@ Task<Result<ExecutionResult>> find_result(ExecutionStores stores, tenants::Tenan
   using State = ExecutionResult::State;
   const bool is_chosen = check_chosen_id(execution).has_value();
   const std::string id = is_chosen ? execution_of_chosen(tenant.name(), execution) : execution;
-  const bool works = working_store(stores, id, tenant.name()) != nullptr;
+  const bool works = working_store(stores, id, tenant.name()) || stores.background.is_expected(id);
   const std::string written = execution;  // of a branch, whose id has the form of a chosen one
   auto reading = is_chosen ? read_named_result(stores, tenant.name(), std::move(execution))
                            : read_result(stores.background, tenant.name(), std::move(execution));

@@ -80,6 +80,7 @@ Task<Result<StoredTask>> TaskStore::begin(NewTask asked) {
   StoredTask task;
   task.id = asked.id.empty() ? "t" + random_hex(16) : std::move(asked.id);
   if (entries_.contains(task.id)) co_return fail(Code::invalid, fmt::format("task '{}' exists already", task.id));
+  expected_.erase(task.id);
   task.owner = std::move(asked.owner);
   task.kind = asked.kind;
   task.digest = std::move(asked.digest);

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -106,6 +107,10 @@ class TaskStore {
   // Returns when the row is committed. If the returned task is destroyed before, the row is removed,
   // unless the task has ended by then.
   Task<Result<StoredTask>> begin(NewTask asked);
+  // Announces a task that clients know already and that begins soon, or never: then give_up() its id.
+  void expect(std::string id) { expected_.insert(std::move(id)); }
+  void give_up(const std::string& id) { expected_.erase(id); }
+  bool is_expected(const std::string& id) const { return expected_.contains(id); }
   // nullptr: unknown, or another owner's. A pointer is valid until the next call that is not const.
   const StoredTask* find(std::string_view id, const TaskOwner& owner) const;
   const StoredTask* find_of_tenant(std::string_view id, std::string_view tenant) const;
@@ -166,6 +171,7 @@ class TaskStore {
   int64_t last_begun_ms_ = 0;  // no two tasks begin in one millisecond: the times are their order
   Entries entries_;
   std::map<std::string, Share, std::less<>> shares_;
+  std::set<std::string> expected_;
   std::multimap<int64_t, std::string> ended_;  // by `updated_ms`: the id of each task that has ended
   uint64_t bytes_ = 0;
   std::function<void(const StoredTask&)> changed_;

@@ -125,8 +125,8 @@ class Administration(unittest.TestCase):
 
     def test_kill_ends_those_that_are_named_and_says_which_it_could_not(self):
         request, identity = self.begin()
-        done = self.warder("kill", identity, "e00", status=1)
-        self.assertIn("e00", done.stderr)
+        done = self.warder("kill", identity, "e00000000", status=1)
+        self.assertIn("e00000000", done.stderr)
         self.assertNotIn(identity, done.stderr)
         self.assertEqual(self.client.executed(request)["outcome"], "cancelled")
         (refused,) = self.told("kill", "e\x1b[2J00", status=1)
@@ -186,7 +186,7 @@ class Administration(unittest.TestCase):
             said = self.warder("limit", identity, flag, value, status=2).stderr
             self.assertIn(f"warder limit: {flag}: {wanted}", said)
             self.assertIn("for example", said)
-        self.warder("limit", "e00", "--timeout", "5", status=1)
+        self.warder("limit", "e00000000", "--timeout", "5", status=1)
         let_go(self.daemon)
         self.client.executed(request)
 
@@ -202,7 +202,7 @@ class Administration(unittest.TestCase):
             self.assertIn(f"warder freeze: {identity[:9]}: no cgroup holds this execution", done.stderr)
             (told,) = self.told("freeze", identity, status=1)
             self.assertEqual((told["id"], told["frozen"]), (identity, False))
-        self.warder("thaw", "e00", status=1)
+        self.warder("thaw", "e00000000", status=1)
         let_go(self.daemon)
         self.client.executed(request)
 
@@ -298,7 +298,7 @@ class Administration(unittest.TestCase):
         texts = {name: "".join(p["text"] for p in pieces if p.get("stream") == name) for name in ("stdout", "stderr")}
         self.assertEqual(texts["stderr"], "to stderr\n")
         self.assertIn("café", texts["stdout"])
-        self.warder("logs", "e00", status=1)
+        self.warder("logs", "e00000000", status=1)
         self.warder("logs", status=2)
         with Terminal(WARDER, "logs", identity, "--bus", self.bus.address) as terminal:
             shown, status = terminal.end()

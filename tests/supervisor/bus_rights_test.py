@@ -132,7 +132,7 @@ class Rights(unittest.TestCase):
             self.assertEqual(said[0][0], 1)
         introspected = [self.call(OTHER_USER, "Introspect", path=where, interface=INTROSPECTABLE) for where in (path, nothing)]
         self.assertEqual(introspected[0], introspected[1])
-        for known, unknown in ((identity, "e00"), ):
+        for known, unknown in ((identity, "e00000000"), ):
             said = [self.call(OTHER_USER, "GetExecution", "s", one)[1].replace(one, "ID") for one in (known, unknown)]
             self.assertEqual(said[0], said[1])
         self.end(identity)
@@ -293,10 +293,10 @@ class KeptOutput(unittest.TestCase):
             with client():
                 for user in (None, ORDINARY_USER):
                     self.assertEqual(read(identity, user), "aytb 2 107 101 5 true\n")
-                    self.assertIn("no execution 'e00'", read("e00", user))
+                    self.assertIn("no execution 'e00000000'", read("e00000000", user))
                 refused = read(identity, OTHER_USER)
                 self.assertNotIn("107", refused)
-                self.assertEqual(refused.replace(identity, "e00"), read("e00", OTHER_USER), "whether there is one")
+                self.assertEqual(refused.replace(identity, "e00000000"), read("e00000000", OTHER_USER), "whether there is one")
 
 
 class OutsideTheSystemBus(unittest.TestCase):

@@ -66,6 +66,22 @@ struct Stored {
 
 }  // namespace
 
+TEST_CASE("an announced task is expected until it begins, or is given up", "[tasks]") {
+  Stored stored;
+  stored.store->expect("e1");
+  stored.store->expect("e2");
+  CHECK(stored.store->is_expected("e1"));
+  CHECK_FALSE(stored.store->find_of_tenant("e1", "acme"));
+  NewTask asked;
+  asked.id = "e1";
+  asked.owner = {"acme", "uid-1"};
+  REQUIRE(stored.wait(stored.store->begin(std::move(asked))));
+  CHECK_FALSE(stored.store->is_expected("e1"));
+  CHECK(stored.store->find_of_tenant("e1", "acme"));
+  stored.store->give_up("e2");
+  CHECK_FALSE(stored.store->is_expected("e2"));
+}
+
 TEST_CASE("a task's state may change until it has ended, and never after", "[tasks]") {
   for (const TaskState from : kTaskStates) {
     CHECK(find_state(state_name(from)) == from);
