@@ -23,8 +23,6 @@ std::string hint_for(Step step, int error, std::string_view interpreter) {
              "work";
     case Step::proc:
       return "a fully visible /proc is needed: a container or ProtectKernelTunables= masks it";
-    case Step::forbid_namespaces:
-      return "/proc/sys must be writable for the daemon's service: ProtectKernelTunables= makes it read-only";
     case Step::runner_limits:
       if (error != EPERM) return {};
       return "the policy gives programs more open files than the daemon may have: raise LimitNOFILE= of warder.service "

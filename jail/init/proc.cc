@@ -71,8 +71,9 @@ int cover_memory() {
   text << "CommitLimit: " << all << " kB\nCommitted_AS: 0 kB\n";
   const int fd = static_cast<int>(syscall(SYS_openat, AT_FDCWD, kName, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444));
   if (fd < 0) return errno;
-  const size_t length = strlen(text.c_str());
-  int error = write(fd, text.c_str(), length) == static_cast<ssize_t>(length) ? 0 : errno;
+  const auto length = static_cast<ssize_t>(strlen(text.c_str()));
+  const ssize_t written = write(fd, text.c_str(), static_cast<size_t>(length));
+  int error = written == length ? 0 : written < 0 ? errno : ENOSPC;
   if (error == 0) error = outcome_of(syscall(SYS_fchmod, fd, 0444));  // whatever the umask
   close(fd);
   if (error == 0) error = bind_mount(kName, "mount/proc/meminfo", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
@@ -96,7 +97,7 @@ bool is_of_processes(const char* name) {
   return *name == '\0';
 }
 
-// Whether the kernel lists processes only: then it looks up no other entry either.
+// Whether the kernel lists processes only: then it looks up no other entry either. It would list the others first.
 int check_hidden() {
   alignas(dirent) char list[4096];  // getdents64(2) writes what the C library calls dirent
   const int folder = open(kProc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

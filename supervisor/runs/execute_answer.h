@@ -3,8 +3,9 @@
 // execute.cc. Keys: success, result (or result_begins of a stored one), output (lines), execution_time_ms; on failure
 // error, traceback, rule, remedy; always outcome, and execution_id if the execution began; with the outcome internal
 // may_have_run; session, stderr, exit_status, signal, usage, egress, files, proposal, changed_meanwhile, truncated,
-// clamped, notes if they are not empty; in a refusal code. `success` is about the program, the protocol's isError about
-// the tool: they differ if the policy takes the exit status 1 of a shell program for an answer.
+// clamped, notes if they say something (exit_status: not 0, after an error not 1); in a refusal code. `success` is
+// about the program, the protocol's isError about the tool: they differ if the policy takes the exit status 1 of a
+// shell program for an answer.
 #pragma once
 #include <string>
 #include <vector>

@@ -107,7 +107,8 @@ class TaskStore {
   // Returns when the row is committed. If the returned task is destroyed before, the row is removed,
   // unless the task has ended by then.
   Task<Result<StoredTask>> begin(NewTask asked);
-  // Announces a task that clients know already and that begins soon, or never: then give_up() its id.
+  // Announces the id of a task that begins soon, or never: then give_up() it. Its client knows the id already. Its
+  // owner is not known yet, so is_expected() is true for whoever has the id, which cannot be guessed.
   void expect(std::string id) { expected_.insert(std::move(id)); }
   void give_up(const std::string& id) { expected_.erase(id); }
   bool is_expected(const std::string& id) const { return expected_.contains(id); }

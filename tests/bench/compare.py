@@ -64,11 +64,12 @@ CASES = {
     "execute_code `pass`, one after the other": (tool("execute_code", code="pass"), 10, 0),
     "execute_code, 1 MB of output": (tool("execute_code", code="print('y' * 1_000_000)"), 2, 0.05),
     "execute_code, JavaScript": (tool("execute_code", code="0", language="javascript"), 3, 0.05),
-    "execute_code `pass`, a loop of 4": (tool("execute_code", code="pass"), 300, 0.5),
+    "execute_code `pass`, a loop of 4": (tool("execute_code", code="pass"), 1, 0.5),  # until both pools are full
 }
 LOOP = "execute_code `pass`, a loop of 4"  # so many at once, each client's next one when its last is answered
 CLIENTS = 4
-IDLE_SECONDS = 13  # before the first round: a daemon loads its thesaurus ten seconds after its start
+LOOP_CALLS = 300
+UNCOUNTED_SECONDS = 13  # of rounds before the first one: a daemon loads its thesaurus ten seconds after its start
 
 
 def started(program, tools):
@@ -101,8 +102,8 @@ class Side:
         check(self.client.lines.readline())
 
     def closed_loop(self, request, count):
-        """The seconds that one execution takes of a loop of so many."""
-        begun, ended, began = 0, 0, time.perf_counter()
+        """So many executions in a loop."""
+        begun, ended = 0, 0
         with selectors.DefaultSelector() as ready:
             for client in self.loop[:count]:
                 ready.register(client.socket, selectors.EVENT_READ, client)
@@ -115,20 +116,19 @@ class Side:
                     if begun < count:
                         key.fileobj.sendall(request)
                         begun += 1
-        return (time.perf_counter() - began) / count
 
-    def measure(self, name, count):
+    def measure(self, name, count, smoke=False):
         request, _, pause = CASES[name]
+        calls = 1 if name != LOOP else CLIENTS if smoke else LOOP_CALLS
         took, before = [], self.cpu_seconds()
-        if name == LOOP:
-            time.sleep(pause)  # the other daemon's pool, too, is full again
-            took.append(self.closed_loop(request, count))
-            count = 0
         for _ in range(count):
             time.sleep(pause)
             began = time.perf_counter()
-            self.exchange(request)
-            took.append(time.perf_counter() - began)
+            if name == LOOP:
+                self.closed_loop(request, calls)
+            else:
+                self.exchange(request)
+            took.append((time.perf_counter() - began) / calls)
         self.rounds[name].append(statistics.median(took))
         self.cpu[name] += self.cpu_seconds() - before
 
@@ -136,16 +136,21 @@ class Side:
 def compare(old, new, rounds, smoke, wanted):
     for name in [name for name in CASES if wanted not in name]:
         del CASES[name]
-    for side in (old, new):  # the interpreters' files are read, the pools follow the demand
-        for name in CASES:
-            side.measure(name, 1)
+    counts_from = time.monotonic() + (0 if smoke else UNCOUNTED_SECONDS)
+    is_first = True
+    while is_first or time.monotonic() < counts_from:  # the interpreters' files are read, the pools follow the demand
+        for side in (old, new):
+            for name in CASES:
+                side.measure(name, 1, smoke)
+        is_first = False
+    for side in (old, new):
         side.rounds = {name: [] for name in CASES}
         side.cpu = dict.fromkeys(CASES, 0.0)
     for _ in range(rounds):
         order = [(name, side) for name in CASES for side in (old, new)]
         random.shuffle(order)
         for name, side in order:
-            side.measure(name, 1 if smoke else CASES[name][1])
+            side.measure(name, 1 if smoke else CASES[name][1], smoke)
 
 
 def table(old, new):
@@ -174,7 +179,6 @@ def main():
         tools = catalogue(folder / "catalogue", options.tools)
         with started(options.old, tools) as old, started(options.new, tools) as new:
             sides = Side(old), Side(new)
-            time.sleep(0 if options.smoke else IDLE_SECONDS)
             compare(*sides, options.rounds, options.smoke, options.only)
             table(*sides)
             print(f"\nload {os.getloadavg()[0]:.1f}, {options.rounds} rounds, {options.tools} tools, "

@@ -73,12 +73,21 @@ TEST_CASE("the answer of a program that raised an exception", "[answer]") {
   s.report.error = "ValueError: no";
   s.report.traceback = "line 1";
   s.report.message = "advice";
+  s.report.exit_status = 1;
   const Json answer = s.json();
   CHECK(answer["success"] == false);
+  CHECK_FALSE(answer.contains("exit_status"));  // that of every error
   CHECK(answer["error"] == "ValueError: no (advice)");
   CHECK(answer["traceback"] == "line 1");
   CHECK_FALSE(answer.contains("result"));
   CHECK(s.result().is_error);
+}
+
+TEST_CASE("an error with a status of its own has it in the answer", "[answer]") {
+  Answered s(jail::Outcome::error);
+  s.report.error = "ValueError: no";
+  s.report.exit_status = 3;
+  CHECK(s.json()["exit_status"] == 3);
 }
 
 TEST_CASE("status 1 of shell is an answer where the policy says so, and stderr is empty", "[answer]") {

@@ -99,9 +99,9 @@ class Execution:
         except BaseException as error:
             self._failed(error)
             return
-        _helpers.pictures = self._pictures
-        self._given, self._names = len(self._module.__dict__), code.co_names
         try:
+            _helpers.pictures = self._pictures
+            self._given, self._names = len(self._module.__dict__), code.co_names
             main = eval(code, self._module.__dict__)
             if code.co_flags & _COROUTINE:
                 self._run_loop(self._awaited(main))
@@ -319,7 +319,7 @@ class Execution:
         news = len(namespace) - self._given
         if "error" in self._message or news <= 0 and not self._names:
             return  # a look at the names that were there before would copy their pages
-        for name in {*self._names, *(name for name, _ in zip(reversed(namespace), range(news)))}:
+        for name in dict.fromkeys((*self._names, *(name for name, _ in zip(reversed(namespace), range(news))))):
             value = namespace.get(name)
             if type(value).__name__ == "coroutine":
                 from warder._forms import warn_of
