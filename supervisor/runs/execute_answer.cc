@@ -156,9 +156,9 @@ void add_end(Members& members, const ExecuteAnswer& answer) {
   const bool has_layers = answer.form == AnswerForm::call && !report.receipt.applied.layers.empty();
   if (has_layers) members.raw("layers", layers_json(report.receipt.applied));
   if (!answer.session.is_null()) members.raw("session", dump_json(answer.session));
-  const int usual_status = report.outcome == jail::Outcome::error ? 1 : 0;
-  if (report.exit_status && *report.exit_status != usual_status)
-    members.raw("exit_status", std::to_string(*report.exit_status));
+  const int status = report.exit_status.value_or(0);
+  if (status != 0 && !(status == 1 && report.outcome == jail::Outcome::error))
+    members.raw("exit_status", std::to_string(status));
   if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));
 }
 

@@ -88,6 +88,8 @@ TEST_CASE("an error with a status of its own has it in the answer", "[answer]") 
   s.report.error = "ValueError: no";
   s.report.exit_status = 3;
   CHECK(s.json()["exit_status"] == 3);
+  s.report.exit_status = 0;
+  CHECK_FALSE(s.json().contains("exit_status"));
 }
 
 TEST_CASE("status 1 of shell is an answer where the policy says so, and stderr is empty", "[answer]") {
