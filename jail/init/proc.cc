@@ -19,7 +19,7 @@ namespace jail::init {
 namespace {
 
 constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-constexpr char kProc[] = "mount/proc", kUuid[] = "mount/proc/sys/kernel/random/uuid";
+constexpr char kProc[] = "mount/proc";
 
 // The kernel's own: links into the processes' folders, and the time since the machine's start, which is a clock, too,
 // with the sum of its idle time. Process 1 has them open while the jail lives.
@@ -91,6 +91,13 @@ int cover_entries() {
   return cover_memory();
 }
 
+// From the /proc around the jail: there the kernel has already looked the name up, for earlier jails. It gives a new
+// number at each read, and has no other state.
+int bind_uuid() {
+  constexpr char kUuid[] = "/proc/sys/kernel/random/uuid", kTarget[] = "mount/proc/sys/kernel/random/uuid";
+  return bind_mount(kUuid, kTarget, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
 bool is_of_processes(const char* name) {
   if (strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0) return true;
   while ((*name >= '0' && *name <= '9') || *name == '.') name++;
@@ -118,11 +125,8 @@ int hide_entries(unsigned long flags) {
 }
 
 int cover_kernel(unsigned long flags) {
-  const int uuid = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, kUuid, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-  if (uuid < 0) return errno;
   int error = cover_entries();
-  if (error == 0) error = outcome_of(syscall(SYS_move_mount, uuid, "", AT_FDCWD, kUuid, MOVE_MOUNT_F_EMPTY_PATH));
-  close(uuid);
+  if (error == 0) error = bind_uuid();
   return error == 0 ? hide_entries(flags) : error;
 }
 
