@@ -44,16 +44,14 @@ bool flag_in(const Json& object, const char* key) {
   return found != object.end() && *found == true;
 }
 
-// RFC 8414 wants the very same text. Servers of the world differ from it by a slash at the end: Google's resource
-// metadata names "https://accounts.google.com/", and the metadata there is of "https://accounts.google.com".
+}  // namespace
+
 bool is_same_issuer(std::string_view named, std::string_view wanted) {
   const auto without_slash = [](std::string_view url) {
     return url.ends_with('/') ? url.substr(0, url.size() - 1) : url;
   };
   return without_slash(named) == without_slash(wanted);
 }
-
-}  // namespace
 
 Result<ProtectedResource> read_protected_resource(std::string_view text, std::string_view server_url) {
   TRY(const Json document, read_document(text));

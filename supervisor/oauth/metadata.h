@@ -35,8 +35,12 @@ struct AuthorizationServer {
 
 // `server_url`: of the MCP server. Its resource must be that URL, or a parent path at the same origin.
 Result<ProtectedResource> read_protected_resource(std::string_view text, std::string_view server_url);
-// The document's issuer must be `issuer`, to the byte. If the MCP server named it, and not the administrator, people
-// and registrations go to that issuer's origin only.
+// Whether two texts name one issuer. RFC 8414 wants the very same text. Servers of the world differ from it by a slash
+// at the end: Google's resource metadata names "https://accounts.google.com/", and the metadata there is of
+// "https://accounts.google.com".
+bool is_same_issuer(std::string_view named, std::string_view wanted);
+// The document must be of `issuer`; the result has the document's own writing of it. If the MCP server named it, and
+// not the administrator, people and registrations go to that issuer's origin only.
 enum class NamedBy { administrator, server };
 Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, PlainHttp plain,
                                                       NamedBy named_by);

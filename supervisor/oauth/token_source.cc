@@ -6,6 +6,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/oauth/challenge.h"
+#include "supervisor/oauth/metadata.h"
 #include "supervisor/oauth/token_requests.h"
 
 namespace oauth {
@@ -68,7 +69,7 @@ const Tokens* TokenSource::login() const {
   const Tokens* tokens = book_->find(name_);
   if (!tokens || !is_resource_of(tokens->resource, target_.url)) return nullptr;
   const OAuthSettings& settings = target_.settings;
-  if (!settings.issuer.empty() && settings.issuer != tokens->issuer) return nullptr;
+  if (!settings.issuer.empty() && !is_same_issuer(settings.issuer, tokens->issuer)) return nullptr;
   if (!settings.client_id.empty() && settings.client_id != tokens->client.id) return nullptr;
   return tokens;
 }

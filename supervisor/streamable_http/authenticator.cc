@@ -1,5 +1,7 @@
 #include "supervisor/streamable_http/authenticator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace streamable_http {
@@ -55,8 +57,12 @@ tl::expected<mcp::Principal, Denial> TokenAuthenticator::authenticate_jwt(std::s
   return bearer;
 }
 
-std::string TokenAuthenticator::challenge() const {
-  return jwt_.is_set() ? "Bearer resource_metadata=\"" + credentials::metadata_url(jwt_) + "\"" : "Bearer";
+std::string TokenAuthenticator::challenge(DenialReason reason) const {
+  std::vector<std::string> parameters;
+  if (reason != DenialReason::no_token && reason != DenialReason::malformed)
+    parameters.emplace_back("error=\"invalid_token\"");
+  if (jwt_.is_set()) parameters.push_back("resource_metadata=\"" + credentials::metadata_url(jwt_) + "\"");
+  return fmt::format("Bearer{}{}", parameters.empty() ? "" : " ", fmt::join(parameters, ", "));
 }
 
 std::string TokenAuthenticator::metadata() const {

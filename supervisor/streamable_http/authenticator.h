@@ -30,8 +30,9 @@ struct Denial {
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  // The value of the field WWW-Authenticate of a refusal.
-  virtual std::string challenge() const { return "Bearer"; }
+  // The value of the field WWW-Authenticate of a refusal. A token that was sent and is not good, for whatever reason,
+  // is invalid_token (RFC 6750, section 3.1): a client then gets another one.
+  virtual std::string challenge(DenialReason) const { return "Bearer"; }
   // The metadata of this server (RFC 9728); empty: absent.
   virtual std::string metadata() const { return {}; }
   // `request`: its head; the body is still to come.
@@ -60,7 +61,7 @@ class TokenAuthenticator : public Authenticator {
   // From now on JWTs of this issuer are good; not set: no JWT is.
   void set_jwt(credentials::JwtSettings jwt) { jwt_ = std::move(jwt); }
   const credentials::JwtSettings& jwt() const { return jwt_; }
-  std::string challenge() const override;
+  std::string challenge(DenialReason reason) const override;
   std::string metadata() const override;
   tl::expected<mcp::Principal, Denial> authenticate(const http::IncomingRequest& request) const override;
 

@@ -221,7 +221,7 @@ HttpConnection::Host::Refusal HttpEndpoint::refuse_caller(const HttpConnection& 
                          "send the field Authorization: Bearer and the token; an administrator makes one: "
                          "warder token add",
                          {}});
-  refused.answer.headers = "WWW-Authenticate: " + connection.authenticator().challenge() + "\r\n";
+  refused.answer.headers = "WWW-Authenticate: " + connection.authenticator().challenge(denial.reason) + "\r\n";
   if (auto wait = failed_.note(connection.client_address(), denial, Monotonic::now())) {
     refused.delay = wait->delay;
     refused.place = std::move(wait->place);

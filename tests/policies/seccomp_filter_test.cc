@@ -78,6 +78,11 @@ TEST_CASE("the shipped filter answers each call as its profile says", "[seccomp]
       {"execve, which starts the interpreter", SYS_execve, {}, kAllow},
       {"restart_syscall", SYS_restart_syscall, {}, kAllow},
 
+      {"setuid to the own id", SYS_setuid, {1000}, kAllow},
+      {"setresgid that leaves the id", SYS_setresgid, {kHigh | 0xffffffff, 1000, 1000}, kAllow},
+      {"setuid to another id", SYS_setuid, {kHigh | 65534}, kDenied},
+      {"setreuid to another id", SYS_setreuid, {0, 0}, kDenied},
+
       {"clone3: fall back to clone", SYS_clone3, {}, kMissing},
       {"io_uring_setup", SYS_io_uring_setup, {}, kMissing},
       {"io_uring_enter", SYS_io_uring_enter, {}, kMissing},

@@ -129,10 +129,11 @@ class HttpTest(unittest.TestCase):
     def test_tcp_lets_nobody_in_without_a_token(self):
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         message = call("execute_code", {"code": "1"})
-        for headers in ({}, {"Authorization": "Bearer wrd_" + "a" * 64}, {"Authorization": "Basic dTpw"}):
+        for headers, challenge in (({}, "Bearer"), ({"Authorization": "Bearer wrd_" + "a" * 64}, 'Bearer error="invalid_token"'),
+                                   ({"Authorization": "Basic dTpw"}, "Bearer")):
             client.request("POST", "/mcp", json.dumps(message), {**headers_of(message), **headers})
             answer = client.getresponse()
-            self.assertEqual((answer.status, answer.getheader("WWW-Authenticate")), (401, "Bearer"))
+            self.assertEqual((answer.status, answer.getheader("WWW-Authenticate")), (401, challenge))
             self.assertNotIn("result", json.loads(answer.read()))
             client.close()
         with socket.create_connection(("127.0.0.1", self.port)) as lines:  # and it takes no JSON lines

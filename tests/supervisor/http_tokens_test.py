@@ -351,8 +351,8 @@ class Jwts(TokenTest):
             client.request("POST", "/mcp", json.dumps(message), {**headers_of(message), "Authorization": f"Bearer {token}"})
             answer = client.getresponse()
             self.assertEqual(answer.status, 401)
-            self.assertEqual(answer.getheader("WWW-Authenticate"), 'Bearer resource_metadata="https://warder.example/.well-known/'
-                             'oauth-protected-resource/mcp"')
+            self.assertEqual(answer.getheader("WWW-Authenticate"), 'Bearer error="invalid_token", resource_metadata='
+                             '"https://warder.example/.well-known/oauth-protected-resource/mcp"')
         self.assertIn("its JWT is not good (it is for another audience)", self.daemon.log_text())
         self.assertEqual(self.sample("warder_http_refused_total")['warder_http_refused_total{reason="bad_jwt"}'], 5)
         self.assertEqual(self.status(good), 200)

@@ -130,6 +130,11 @@ class ByAPerson(LoginTest):
         self.assertIn("nobody has logged in", self.call()["error"])
         self.assertEqual(tuple(self.admin.call("LogOut", "ss", "far", "")), (False, ""))
 
+    def test_the_issuer_may_be_configured_with_a_slash_at_its_end(self):
+        self.begin(issuer=self.issuer.issuer + "/")
+        self.log_in()
+        self.assertEqual(self.call(), {"result": {"sum": 3}}, self.daemon.log_text())
+
     def test_a_logout_says_why_tokens_are_not_revoked(self):
         self.begin()
         for wrong, why in (("no revocation", "it has no revocation_endpoint"),

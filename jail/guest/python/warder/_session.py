@@ -98,6 +98,9 @@ class _Call(_execution.Execution):
         self._flush()
         if posix.getpid() != self._pid:
             posix._exit(self._status)
+        if "mmap" in sys.modules:
+            from warder._mappings import write_back
+            write_back(self._order["workspace"])
         self._module.__dict__.pop(_execution._LAST, None)
         self._module.__dict__.pop(_execution._RETURNED, None)
         self._images = self._shared.images
