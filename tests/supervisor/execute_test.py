@@ -253,6 +253,22 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
         )
         self.assertNotIn("files", self.execute("read_file('told/keep.txt')"))
 
+    def test_files_that_gitignore_leaves_out_are_counted_in_a_short_list_and_in_a_long_one(self):
+        self.addCleanup(self.client.call, "delete_workspace_file", {"filename": ".gitignore"})
+        for pattern, code, ignored in (("*.log", "write_file('git/b.log', 'x')", 1),
+                                       ("out/", "for n in range(60): write_file(f'git/out/{n}', 'x')", 60)):
+            with self.subTest(pattern):
+                self.client.write_file(".gitignore", pattern)
+                self.execute("delete_file('git/a.c')")
+                result = self.client.call("execute_code", {"code": code + "\nwrite_file('git/a.c', 'x')"})
+                self.assertEqual(body_of(result)["files"], {"created": ["git/a.c"], "ignored": ignored})
+                self.assertEqual([block["name"] for block in result["content"][1:]], ["git/a.c"])
+
+    def test_a_gitignore_in_a_folder_does_not_count(self):
+        self.client.write_file("inner/.gitignore", "*.log")
+        body = self.execute("write_file('inner/b.log', 'x')")
+        self.assertEqual(body["files"], {"created": ["inner/b.log"]})
+
     def test_what_is_printed_to_a_file_is_in_that_file_only(self):
         body = self.execute("with open('printed.txt', 'w') as file: print('to', 'the file', sep='-', file=file)\nprint('here')")
         self.assertEqual((body["output"], body.get("stderr")), (["here"], None), body)

@@ -54,11 +54,11 @@ TEST_CASE("the folders with most changes are folded", "[answer]") {
   CHECK_FALSE(files.contains("omitted"));
 }
 
-TEST_CASE("of a long list, files that .gitignore leaves out are counted", "[answer]") {
+TEST_CASE("files that .gitignore leaves out are counted, in a short list and in a long one", "[answer]") {
   const runs::IgnoredFiles ignored("*.o\n/out/\n");
   Changes changes;
   changes.created.add("a.o", kListedChanges);
-  CHECK(folded_files(changes, ignored)["created"] == Json({"a.o"}));
+  CHECK(folded_files(changes, ignored) == Json{{"ignored", 1}});
   add_many(changes.created, "out/", 60);
   changes.created.add("src/main.c", kListedChanges);
   CHECK(folded_files(changes, ignored) == Json{{"created", {"src/main.c"}}, {"ignored", 61}});
