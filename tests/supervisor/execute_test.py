@@ -6,7 +6,7 @@ import struct
 import unittest
 import zlib
 
-from harness import Client, Daemon, Policies, body_of
+from harness import META, Client, Daemon, Policies, body_of
 
 NAMESPACES = {"user", "pid", "mount", "net", "ipc", "uts", "cgroup"}
 
@@ -100,6 +100,20 @@ class Shape(WithDaemon):
         self.assertEqual(list(body_of(busy)["usage"]), ["cpu_ms", "memory_peak_bytes"])
         missing = self.client.call("read_workspace_file", {"filename": "exec:///e0123456789abcdef/receipt"})
         self.assertIn("no execution 'e0123456789abcdef' is known", missing["content"][0]["text"])
+
+    def test_a_request_that_says_nothing_of_the_receipt_gets_none(self):
+        meta = {key: value for key, value in META.items() if key != "org.warder/receipt"}
+        self.client.send({"jsonrpc": "2.0", "id": "silent", "method": "tools/call",
+                          "params": {"name": "execute_code", "arguments": {"code": "pass"}, "_meta": meta}})
+        result = self.client.answer("silent")["result"]
+        self.assertTrue(body_of(result)["success"])
+        self.assertNotIn("org.warder/receipt", result.get("_meta", {}))
+
+    def test_where_the_policy_says_so_each_answer_has_the_receipt(self):
+        with Policies(receipt="answer") as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            result = client.request("tools/call", name="execute_code", arguments={"code": "pass"},
+                                    _meta={"org.warder/receipt": False})
+            self.assertEqual(set(result["_meta"]["org.warder/receipt"]["namespaces"]), NAMESPACES)
 
     def test_a_client_that_doubles_failures_gets_them_once(self):
         for client, code, structured in (("gemini-cli-mcp-client", "1 / 0", {}), ("gemini-cli-mcp-client", "1", None), ("x", "1 / 0", None)):
