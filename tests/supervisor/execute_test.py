@@ -365,6 +365,15 @@ class Output(WithDaemon):
         raw = self.client.call("execute_code", {"code": "print('\\u2028')"})["content"][0]["text"]
         self.assertNotIn("\u2028", raw, "escaped within the text's JSON")
 
+    def test_a_line_that_is_written_again_is_shown_as_a_terminal_shows_it_and_its_bytes_are_kept(self):
+        title = "\x1b]0;title\x07\x1b[31m"
+        body = self.execute(f"print({title!r}, end='')\nfor i in range(2001): print(f'\\r{{i}}/2000', end='')")
+        uri = f"exec:///{body['execution_id']}/stdout"
+        self.assertEqual((body["output"], body.get("notes")), (
+            ["2000/2000"], [f"of lines that were written again (\\r) the last text is shown: {uri} has all"]))
+        [contents] = self.client.request("resources/read", uri=uri)["contents"]
+        self.assertEqual(contents["text"], title + "".join(f"\r{i}/2000" for i in range(2001)))
+
     def test_what_is_cut_is_said_and_can_be_read_in_full(self):
         body = self.execute(
             f"import sys\nfor i in range({self.LINES}): print(f'line {{i:06}}')\nsys.stderr.write('e' * 50_000)"
@@ -413,6 +422,11 @@ class Limits(WithDaemon):
         self.assertEqual(set(clamped), {"wall_ms", "memory_bytes"}, body)
         self.assertEqual(clamped["wall_ms"]["given"], "300 s")
         self.assertNotIn("clamped", self.execute("result = 1", timeout_seconds=5, memory_mb=100))
+
+    def test_a_shell_program_that_fills_tmp_is_told_where_large_files_belong(self):
+        body = self.execute("yes | head -c 80M > /tmp/x", language="shell")
+        self.assertNotEqual(body.get("exit_status", 0), 0, body)
+        self.assertIn("/tmp, /home/agent and /dev/shm hold 64 MiB each, in memory: write large files to /workspace", body["error"])
 
     def test_a_language_that_the_policy_does_not_allow_is_denied(self):
         with Policies(languages=["python"]) as policies, Daemon(policies=policies) as daemon:
