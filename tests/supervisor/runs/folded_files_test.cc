@@ -88,6 +88,23 @@ TEST_CASE("what has no folder, or too many folders, is counted as omitted", "[an
   CHECK(dump_json(files).size() < 16'000);
 }
 
+TEST_CASE("a million names make a short answer, which counts each", "[answer]") {
+  Changes changes;
+  Changes::List* const lists[] = {&changes.created, &changes.modified, &changes.deleted};
+  const std::string letters(50, 'a');
+  for (int i = 0; i < 1'000'000; i++)
+    lists[i % 3]->add(fmt::format("{}{:03}/{}{:06}", letters, i % 1000, letters, i), kListedChanges);
+  const Json files = folded_files(changes);
+  uint64_t counted = files["omitted"].get<uint64_t>();
+  for (const char* kind : {"created", "modified", "deleted"})
+    if (files.contains(kind)) counted += files[kind].size();
+  for (const auto& [folder, text] : files["folders"].items())
+    for (size_t at = 0; at != std::string::npos; at = text.get<std::string>().find(", ", at + 1))
+      counted += std::stoull(text.get<std::string>().substr(at == 0 ? 0 : at + 2));
+  CHECK(counted == 1'000'000);
+  CHECK(dump_json(files).size() < 16'000);
+}
+
 TEST_CASE("folders of tools are found at any depth, and files of such names are files", "[answer]") {
   Changes changes;
   for (const char* path : {"app/node_modules/x/index.js", "venv/bin/python", "venv.txt", "node_modules"})
