@@ -134,7 +134,10 @@ Result<> ThesaurusLoading::State::read_more() {
   if (!file) {
     file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0) return fail_errno(errno, "open " + path, Code::not_found);
+    if (!file || ::fstat(file.get(), &status) != 0) {
+      const bool is_absent = errno == ENOENT || errno == ENOTDIR;
+      return fail_errno(errno, "open " + path, is_absent ? Code::not_found : Code::unavailable);
+    }
     if (!S_ISREG(status.st_mode)) return fail(Code::invalid, path + " is not a regular file");
     if (status.st_size > static_cast<off_t>(kMaxWordNetBytes))
       return fail(Code::invalid, path + " is larger than a WordNet file");

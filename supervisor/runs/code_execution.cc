@@ -281,7 +281,8 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
     if (effects.staged) answer.session["staged"] = {{"files", effects.staged->files}, {"bytes", effects.staged->bytes}};
     log_session(report, answer);
   }
-  if (answer.changes && is_long(*answer.changes)) answer.ignored = co_await ignored_files();
+  if ((answer.changes && has_paths(*answer.changes)) || (answer.meanwhile && has_paths(*answer.meanwhile)))
+    answer.ignored = co_await ignored_files();
   if (form_ == AnswerForm::branch) hold_to_share(report, answer);
   add_advice(report, answer);
   succeeded_ = report.outcome == jail::Outcome::ok;

@@ -79,11 +79,12 @@ void add_files(Members& members, std::string_view key, const tenants::Changes& c
 // Links to created files, for clients that read a file by its link. Further files are only named in `files`.
 constexpr size_t kMaxLinks = 5;
 
-void add_links(std::vector<mcp::Block>& content, const tenants::Changes& changes) {
+void add_links(std::vector<mcp::Block>& content, const tenants::Changes& changes, const IgnoredFiles& ignored) {
   size_t links = 0;
   for (const std::string& path : changes.created.paths) {
     if (valid_utf8(path) != path) continue;                // no URI can name it
     if (!tenants::managed_folder(path).empty()) continue;  // a tool's own file, which no client reads by its link
+    if (ignored.contains(path)) continue;
     if (links++ == kMaxLinks) break;
     mcp::ResourceLink link;
     link.uri = std::string(tenants::kWorkspaceScheme) + encode_percent(path);
@@ -248,7 +249,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   result.content.push_back(mcp::Text{std::move(members).take()});
   for (const auto& image : answer.images) result.content.push_back(mcp::Image{image.base64, image.mime});
   const bool is_staged = !answer.proposal.is_null() && answer.proposal["state"] != "committed";
-  if (answer.changes && !is_staged) add_links(result.content, *answer.changes);
+  if (answer.changes && !is_staged) add_links(result.content, *answer.changes, answer.ignored);
   result.is_error = !success && !says_no(answer);
   if (answer.has_receipt) result.meta[kReceiptKey] = report.receipt_json;
   return result;

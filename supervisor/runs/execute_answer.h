@@ -43,7 +43,7 @@ struct ExecuteAnswer {
   uint64_t out_left_out = 0, err_left_out = 0;  // bytes of the middle of stdout and stderr that are not stored
   const tenants::Changes* changes = nullptr;    // nullptr: not known
   const tenants::Changes* meanwhile = nullptr;  // while another execution ran; nullptr: absent
-  IgnoredFiles ignored;                         // of the workspace, if a list of changed files is long
+  IgnoredFiles ignored;                         // of the workspace, if files have changed
   std::vector<policies::Clamp> clamped;
   std::optional<Error> quota;                      // the error of the outcome `disk` if the workspace is full
   Json session;                                    // the call's session: {name, ...}; null: no session

@@ -107,15 +107,14 @@ class Unfolding {
 
 }  // namespace
 
-bool is_long(const tenants::Changes& changes) {
-  return changes.created.paths.size() + changes.modified.paths.size() + changes.deleted.paths.size() > kListedFiles;
+bool has_paths(const tenants::Changes& changes) {
+  return !changes.created.paths.empty() || !changes.modified.paths.empty() || !changes.deleted.paths.empty();
 }
 
 Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored) {
   const tenants::Changes::List* lists[] = {&changes.created, &changes.modified, &changes.deleted};
   Folder top;
   uint64_t omitted = 0, left_out = 0;
-  const bool leaves_out = is_long(changes);
   for (size_t kind = 0; kind < std::size(lists); kind++) {
     omitted += lists[kind]->omitted;
     for (const auto& [folder, more] : lists[kind]->beyond.folders()) {
@@ -126,7 +125,7 @@ Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored) 
   for (size_t kind = 0; kind < std::size(lists); kind++) {
     for (const std::string& path : lists[kind]->paths) {
       const std::string_view managed = tenants::managed_folder(path);
-      if (leaves_out && managed.empty() && ignored.contains(path)) {
+      if (managed.empty() && ignored.contains(path)) {
         left_out++;
         continue;
       }

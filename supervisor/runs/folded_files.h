@@ -1,5 +1,6 @@
 // Folded files: the changed files of an execution as its answer lists them. A short list has each path. Of a long one,
 // the folders with most changes are one entry each, with counts; a tool's own folder (.git/, node_modules/) always is.
+// Files that .gitignore leaves out are counted only.
 // Source: tenants::Changes. Used by: execute_answer.cc, code_execution.cc. Pure, no errors.
 #pragma once
 #include "supervisor/base/json_value.h"
@@ -11,10 +12,10 @@ namespace runs {
 constexpr size_t kListedFiles = 40;  // files of each kind, and folders, that are listed
 
 // {created: [path], modified, deleted, folders: {"venv/": "766 created"}, omitted, complete: false}; without empty
-// members; null: no file has changed. `omitted` counts changes that neither a path nor a folder stands for. Of a long
-// list, `ignored` counts the listed changes that .gitignore leaves out.
+// members; null: no file has changed. `omitted` counts changes that neither a path nor a folder stands for;
+// `ignored` counts the changes that .gitignore leaves out.
 Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored = IgnoredFiles());
-// Whether a list has more paths than it shows one by one.
-bool is_long(const tenants::Changes& changes);
+// Whether any path is listed, so that .gitignore may leave it out.
+bool has_paths(const tenants::Changes& changes);
 
 }  // namespace runs

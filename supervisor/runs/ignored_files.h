@@ -1,6 +1,6 @@
-// IgnoredFiles: which paths the .gitignore file at the top of a workspace leaves out, so that a long list of changed
-// files counts them only. Patterns as gitignore(5) has them, with one difference: a path that a pattern with `!` fits
-// is never ignored, wherever that pattern stands. Source: the text of the file, which is hostile: at most
+// IgnoredFiles: which paths the .gitignore file at the top of a workspace leaves out, so that a list of changed files
+// counts them only. Patterns as gitignore(5) has them, with one difference: a path that a pattern with `!` fits is
+// never ignored, wherever that pattern stands. Source: the text of the file, which is hostile: at most
 // kMaxIgnoreBytes and kMaxIgnorePatterns of it are used, and a match takes time in the length of the path. Used by:
 // code_execution.cc. No errors: a line that is no pattern fits no path.
 #pragma once

@@ -82,7 +82,19 @@ TEST_CASE("files that are no WordNet are refused, with the place", "[thesaurus]"
   REQUIRE_FALSE(made);
   CHECK(made.error().code == Code::invalid);
   CHECK_THAT(made.error().what, Catch::Contains("noun"));
+}
+
+TEST_CASE("only files that do not exist are not found", "[thesaurus]") {
   CHECK(catalog::load_thesaurus("/nowhere").error().code == Code::not_found);
+  CHECK(catalog::load_thesaurus("/dev/null").error().code == Code::not_found);  // no folder
+  Files files;
+  std::filesystem::remove(files.folder.path() / "adj.exc");
+  CHECK(files.load().error().code == Code::not_found);
+  std::filesystem::create_symlink("adj.exc", files.folder.path() / "adj.exc");  // to itself
+  const auto made = files.load();
+  REQUIRE_FALSE(made);
+  CHECK(made.error().code == Code::unavailable);
+  CHECK_THAT(made.error().what, Catch::Contains("adj.exc: Too many levels of symbolic links"));
 }
 
 TEST_CASE("Debian's WordNet is read", "[thesaurus]") {

@@ -6,7 +6,7 @@ import struct
 import unittest
 import zlib
 
-from harness import Client, Daemon, Policies, body_of
+from harness import META, Client, Daemon, Policies, body_of
 
 NAMESPACES = {"user", "pid", "mount", "net", "ipc", "uts", "cgroup"}
 
@@ -100,6 +100,20 @@ class Shape(WithDaemon):
         self.assertEqual(list(body_of(busy)["usage"]), ["cpu_ms", "memory_peak_bytes"])
         missing = self.client.call("read_workspace_file", {"filename": "exec:///e0123456789abcdef/receipt"})
         self.assertIn("no execution 'e0123456789abcdef' is known", missing["content"][0]["text"])
+
+    def test_a_request_that_says_nothing_of_the_receipt_gets_none(self):
+        meta = {key: value for key, value in META.items() if key != "org.warder/receipt"}
+        self.client.send({"jsonrpc": "2.0", "id": "silent", "method": "tools/call",
+                          "params": {"name": "execute_code", "arguments": {"code": "pass"}, "_meta": meta}})
+        result = self.client.answer("silent")["result"]
+        self.assertTrue(body_of(result)["success"])
+        self.assertNotIn("org.warder/receipt", result.get("_meta", {}))
+
+    def test_where_the_policy_says_so_each_answer_has_the_receipt(self):
+        with Policies(receipt="answer") as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            result = client.request("tools/call", name="execute_code", arguments={"code": "pass"},
+                                    _meta={"org.warder/receipt": False})
+            self.assertEqual(set(result["_meta"]["org.warder/receipt"]["namespaces"]), NAMESPACES)
 
     def test_a_client_that_doubles_failures_gets_them_once(self):
         for client, code, structured in (("gemini-cli-mcp-client", "1 / 0", {}), ("gemini-cli-mcp-client", "1", None), ("x", "1 / 0", None)):
@@ -253,6 +267,22 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
         )
         self.assertNotIn("files", self.execute("read_file('told/keep.txt')"))
 
+    def test_files_that_gitignore_leaves_out_are_counted_in_a_short_list_and_in_a_long_one(self):
+        self.addCleanup(self.client.call, "delete_workspace_file", {"filename": ".gitignore"})
+        for pattern, code, ignored in (("*.log", "write_file('git/b.log', 'x')", 1),
+                                       ("out/", "for n in range(60): write_file(f'git/out/{n}', 'x')", 60)):
+            with self.subTest(pattern):
+                self.client.write_file(".gitignore", pattern)
+                self.execute("delete_file('git/a.c')")
+                result = self.client.call("execute_code", {"code": code + "\nwrite_file('git/a.c', 'x')"})
+                self.assertEqual(body_of(result)["files"], {"created": ["git/a.c"], "ignored": ignored})
+                self.assertEqual([block["name"] for block in result["content"][1:]], ["git/a.c"])
+
+    def test_a_gitignore_in_a_folder_does_not_count(self):
+        self.client.write_file("inner/.gitignore", "*.log")
+        body = self.execute("write_file('inner/b.log', 'x')")
+        self.assertEqual(body["files"], {"created": ["inner/b.log"]})
+
     def test_what_is_printed_to_a_file_is_in_that_file_only(self):
         body = self.execute("with open('printed.txt', 'w') as file: print('to', 'the file', sep='-', file=file)\nprint('here')")
         self.assertEqual((body["output"], body.get("stderr")), (["here"], None), body)
@@ -335,6 +365,15 @@ class Output(WithDaemon):
         raw = self.client.call("execute_code", {"code": "print('\\u2028')"})["content"][0]["text"]
         self.assertNotIn("\u2028", raw, "escaped within the text's JSON")
 
+    def test_a_line_that_is_written_again_is_shown_as_a_terminal_shows_it_and_its_bytes_are_kept(self):
+        title = "\x1b]0;title\x07\x1b[31m"
+        body = self.execute(f"print({title!r}, end='')\nfor i in range(2001): print(f'\\r{{i}}/2000', end='')")
+        uri = f"exec:///{body['execution_id']}/stdout"
+        self.assertEqual((body["output"], body.get("notes")), (
+            ["2000/2000"], [f"of lines that were written again (\\r) the last text is shown: {uri} has all"]))
+        [contents] = self.client.request("resources/read", uri=uri)["contents"]
+        self.assertEqual(contents["text"], title + "".join(f"\r{i}/2000" for i in range(2001)))
+
     def test_what_is_cut_is_said_and_can_be_read_in_full(self):
         body = self.execute(
             f"import sys\nfor i in range({self.LINES}): print(f'line {{i:06}}')\nsys.stderr.write('e' * 50_000)"
@@ -383,6 +422,11 @@ class Limits(WithDaemon):
         self.assertEqual(set(clamped), {"wall_ms", "memory_bytes"}, body)
         self.assertEqual(clamped["wall_ms"]["given"], "300 s")
         self.assertNotIn("clamped", self.execute("result = 1", timeout_seconds=5, memory_mb=100))
+
+    def test_a_shell_program_that_fills_tmp_is_told_where_large_files_belong(self):
+        body = self.execute("yes | head -c 80M > /tmp/x", language="shell")
+        self.assertNotEqual(body.get("exit_status", 0), 0, body)
+        self.assertIn("/tmp, /home/agent and /dev/shm hold 64 MiB each, in memory: write large files to /workspace", body["error"])
 
     def test_a_language_that_the_policy_does_not_allow_is_denied(self):
         with Policies(languages=["python"]) as policies, Daemon(policies=policies) as daemon:

@@ -3,7 +3,7 @@ import json
 import time
 import unittest
 
-from harness import ORDINARY_USER, ROOT, HOLD, Client, Daemon, Policies, SharedDaemon, as_user, body_of, eventually, let_go
+from harness import META, ORDINARY_USER, ROOT, HOLD, Client, Daemon, Policies, SharedDaemon, as_user, body_of, eventually, let_go
 
 MARK = "open(f'/workspace/ran-{item}', 'w').close()\nresult = item"
 
@@ -35,6 +35,15 @@ class Fork(SharedDaemon):
         self.assertNotIn("failed", body)
         receipts = result["_meta"]["org.warder/receipts"]
         self.assertEqual([receipt["no_new_privileges"] for receipt in receipts], [True] * 4)
+
+    def test_numbers_of_the_items_keep_their_digits(self):
+        items = ["12345678901234567890123", "3.14159265358979323846", "[1e400,-0]"]
+        request = {"jsonrpc": "2.0", "id": "digits", "method": "tools/call", "params": {
+            "name": "execute_code", "_meta": META,
+            "arguments": {"code": 'echo "$item"', "language": "shell", "fork": "ITEMS"}}}
+        self.client.socket.sendall(json.dumps(request).replace('"ITEMS"', f"[{','.join(items)}]").encode() + b"\n")
+        body = self.client.executed("digits")
+        self.assertEqual([one["output"] for one in body["results"]], [[item] for item in items])
 
     def test_branches_are_executions_of_their_own_in_the_journal(self):
         body = self.fork("print('printed', item)", ["a", "b"])

@@ -104,6 +104,22 @@ class OtherTenants(unittest.TestCase):
                 self.assertEqual((theirs["success"], theirs["code"]), (False, "not_found"), theirs)
 
 
+    def test_a_receipt_is_read_by_its_owner_alone(self):
+        with Policies(workspaces=["default", "other"]) as policies, Daemon(policies=policies) as daemon, \
+                Client(daemon.socket) as client:
+            uri = f"exec:///{client.execute('pass')['execution_id']}/receipt"
+            other = {"org.warder/workspace": "other"}
+            call = {"name": "read_workspace_file", "arguments": {"filename": uri}}
+            mine = body_of(client.request("tools/call", **call))
+            self.assertIs(mine["no_new_privileges"], True, mine)
+            [contents] = client.request("resources/read", uri=uri)["contents"]
+            self.assertEqual(json.loads(contents["text"]), mine)
+            theirs = body_of(client.request("tools/call", _meta=other, **call))
+            self.assertEqual((theirs.get("success"), theirs.get("code")), (False, "not_found"), theirs)
+            with self.assertRaisesRegex(RuntimeError, "-32602"):
+                client.request("resources/read", uri=uri, _meta=other)
+
+
 class LargeResults(SharedDaemon):
     def stored(self, code, **more):
         body = self.client.execute(code, **more)

@@ -24,6 +24,19 @@ for line in sys.stdin:
     reply = {"result": answer} if answer else {"error": {"code": -32601, "message": "no such method"}}
     if "id" in asked: print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **reply}), flush=True)
 """
+# Its one tool takes a list and answers with the arguments that it was sent.
+LISTS = """
+import json, sys
+schema = {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}},
+              "tools/list": {"tools": [{"name": "name", "inputSchema": schema}]}}.get(asked["method"])
+    if asked["method"] == "tools/call":
+        answer = {"content": [{"type": "text", "text": json.dumps(asked["params"]["arguments"])}]}
+    reply = {"result": answer} if answer else {"error": {"code": -32601, "message": "no such method"}}
+    if "id" in asked: print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **reply}), flush=True)
+"""
 
 
 class Observed(UpstreamTest):
@@ -240,6 +253,15 @@ class Direct(SharedUpstreamTest):
         self.assertIn("/a: \"one\" is not of type number", structured(refused)["error"])
         text = self.client.call("call_tool", {"name": "near__echo", "arguments": {"text": "3 x"}})
         self.assertEqual(structured(text), {"result": "3 x"}, "a text stays a text where the tool wants one")
+
+    def test_none_for_an_optional_argument_does_not_reach_the_server(self):
+        body = self.client.execute("import warder\nresult = warder.call_tool('near__rows', count=2, width=None)")
+        self.assertEqual(body.get("result"), [{"id": n, "row": "x" * 10} for n in range(2)], body)
+
+    def test_a_list_that_a_jail_sends_as_text_reaches_the_server_as_a_list(self):
+        with self.daemon({"lists": self.server(args=["-c", LISTS])}) as daemon, Client(daemon.socket) as client:
+            body = client.execute("import warder\nresult = warder.call_tool('lists__name', names='[\"a\"]')")
+            self.assertEqual(body.get("result"), {"names": ["a"]}, body)
 
     def test_progress_of_the_server_reaches_the_agent(self):
         request = self.client.begin("tools/call", "t", name="call_tool", arguments={"name": "near__progress"})

@@ -132,6 +132,15 @@ class Commands(SharedDaemon):
         self.assertEqual(self.warder("workflow", "run", file, "--variable", "limit=20")[0], 0)
         self.assertEqual(self.effects()[4:], ["rows", "report"])
 
+    def test_a_failed_run_does_not_go_on_with_another_value_of_a_variable(self):
+        file = self.file(GOOD)
+        self.assertEqual(self.warder("workflow", "run", file)[0], 1)
+        before = self.effects()
+        status, _, err = self.warder("workflow", "run", file, "--variable", "limit=20")
+        self.assertEqual(status, 1)
+        self.assertIn("was recorded with limit = 10, and its function reads limit = 20 now", err)
+        self.assertEqual(self.effects(), before)
+
     def test_json_is_read_too_and_limits_are_the_guardrails(self):
         document = {"name": "slow", "guardrails": {"max_execution_time": 1, "enabled": True},
                     "steps": [{"name": "sleep", "type": "code_execution", "config": {"code": "import time; time.sleep(60)"}}]}

@@ -176,6 +176,26 @@ for customer in customers:
         self.assertNotIn("error", self.run_code(corrected, context_vars={"customers": ["ada", "bob"], "good": True}))
         self.assertEqual(self.ran(), ["bob"])
 
+    def test_a_declared_loop_whose_first_item_is_new_is_refused(self):
+        """The items stand in the document, or in a variable of it."""
+        mail = "open('/workspace/effects', 'a').write(name + '\\n')\nif name == 'bob': raise OSError('no')"
+        for items, recorded, now in (("context_vars['names']", "name = 'ada'", "name = 'cyd'"),
+                                     ("'names'", "names = ['ada', 'bob']", "names = ['cyd', 'ada', 'bob']")):
+            with self.subTest(items):
+                code = f"""
+from skills import workflow
+mail = {{"name": "mail", "type": "code_execution", "config": {{"code": {mail!r}}}}}
+each = {{"name": "each", "type": "loop", "config": {{"items": {items}, "as": "name", "steps": [mail]}}}}
+workflow({{"name": NAME, "variables": {{"names": context_vars["names"]}}, "steps": [each]}})
+"""
+                self.assertIn("OSError: no", self.run_code(code, context_vars={"names": ["ada", "bob"]})["error"])
+                self.assertEqual(self.ran(), ["ada", "bob"])
+                body = self.run_code(code, context_vars={"names": ["cyd", "ada", "bob"]})
+                self.assertIn(f"was recorded with {recorded}", body["error"])
+                self.assertIn(f"and its function reads {now}", body["error"])
+                self.assertEqual(self.ran(), [])
+                delete(self.client, self.name)
+
     def test_a_recorded_step_of_javascript_that_reads_other_values_is_refused(self):
         code = """
 const wf = warder.workflow(NAME);

@@ -56,6 +56,14 @@ class Calls(ShellTest):
                 self.assertEqual((end.status, end.calls), (2, []))
                 self.assertIn("warder call SERVER__TOOL", end.stderr)
 
+    def test_numbers_of_a_call_and_of_its_answer_keep_their_digits(self):
+        def answer(call):
+            return [{"type": "reply", "id": call["id"], "result": {"value": call["arguments"]["arguments"]}}]
+
+        end = self.run_calls("warder call t n:=12345678901234567890123 m:=-9007199254740993", answer)
+        self.assertEqual(end.calls[0]["arguments"]["arguments"], {"n": 12345678901234567890123, "m": -9007199254740993})
+        self.assertEqual(end.stdout, '{"n":12345678901234567890123,"m":-9007199254740993}\n')
+
     def test_calls_side_by_side_each_get_their_own_answer(self):
         def answer(call):
             return [{"type": "reply", "id": call["id"], "result": {"value": call["arguments"]["arguments"]["n"]}}]
@@ -128,6 +136,15 @@ class Variables(ShellTest):
                             context_vars={"name": "é $HOME `id`", "count": 5, "flag": True, "rows": [1, {"a": "b"}],
                                           "none": None, "_x1": "u", "lines": "a\nb"})
         self.assertEqual(end.stdout, 'é $HOME `id`|5|true|[1,{"a":"b"}]|null|u|a\nb\n1\n')
+
+    def test_numbers_keep_their_digits(self):
+        rows = "[1234567890123456789,3.14159265358979323846,1e400,-0]"
+        order = json.dumps(self.order('echo "$id|$rows"')).replace(
+            '"context_vars": {}', f'"context_vars": {{"id": 12345678901234567890123, "rows": {rows}}}')
+        runner = self.start()
+        runner.receive()
+        runner.send(order.encode())
+        self.assertEqual(runner.end().stdout, f"12345678901234567890123|{rows}\n")
 
     def test_names_with_a_meaning_are_refused_before_anything_runs(self):
         for name in ("PATH", "LD_PRELOAD", "IFS", "BASH_ENV", "ENV", "BASH_FUNC_ls%%", "HOME", "WARDER_X", "a b",

@@ -100,6 +100,14 @@ TEST_CASE("writing appends, creates and takes base64", "[tools]") {
   CHECK(client.on_disk("a") == std::string("\0\xFF+", 3));
 }
 
+TEST_CASE("base64 is taken in lines, and without its padding", "[tools]") {
+  WorkspaceClient client;
+  client.write({{"filename", "lines"}, {"content", "+/8A\n+/8A\n"}, {"encoding", "base64"}});
+  CHECK(client.on_disk("lines") == std::string("\xFB\xFF\0\xFB\xFF\0", 6));
+  client.write({{"filename", "unpadded"}, {"content", "Zg"}, {"encoding", "base64"}});
+  CHECK(client.on_disk("unpadded") == "f");
+}
+
 TEST_CASE("bad arguments are named", "[tools]") {
   WorkspaceClient client;
   auto [tool, arguments, part] = GENERATE(table<Tool*, Json, std::string>({
