@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/sysinfo.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,10 +157,6 @@ void write_settings(const fs::path& sys) {
 void write_machine_files(const fs::path& root) {
   const fs::path proc = root / "warder/proc";
   for (const auto& file : kProcFiles) write_text(proc / file.name, file.text);
-  utsname kernel{};
-  if (::uname(&kernel) == 0)
-    write_text(proc / "version",
-               fmt::format("{} version {} (jail) {}\n", kernel.sysname, kernel.release, kernel.version));
   const auto lines = processor_lines();
   for (uint32_t n = 1; n <= online_processors(); n++) {
     write_text(proc / fmt::format("cpuinfo.{}", n), cpuinfo_text(n, lines));

@@ -21,12 +21,13 @@ namespace {
 constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 constexpr char kProc[] = "mount/proc";
 
-// The kernel's own: links into the processes' folders, and the time since the machine's start, which is a clock, too,
-// with the sum of its idle time. Process 1 has them open while the jail lives.
-constexpr const char* kKernels[] = {"mounts", "net", "uptime"};
+// The kernel's own: links into the processes' folders; the time since the machine's start, which is a clock, too, with
+// the sum of its idle time; and what uname(2) says, with the kernel's compiler. Process 1 has them open while the jail
+// lives.
+constexpr const char* kKernels[] = {"mounts", "net", "uptime", "version"};
 // Covered by a file of the same name below /warder/proc; cpuinfo and stat by that of the jail's number of processors.
 // Each costs 20 us of processor time in every jail, so what few programs read is not among them.
-constexpr const char* kOurs[] = {"loadavg", "filesystems", "vmstat", "version", "sys"};
+constexpr const char* kOurs[] = {"loadavg", "filesystems", "vmstat", "sys"};
 constexpr const char* kOfProcessors[] = {"cpuinfo", "stat"};
 
 // Lines of meminfo.

@@ -28,10 +28,10 @@ int set_attributes(int fd, const char* path, unsigned flags, uint64_t attributes
 
 }  // namespace
 
-int bind_mount(const char* source, const char* target, uint64_t attributes) {
-  int tree = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+int bind_mount(const char* source, const char* target, uint64_t attributes, unsigned flags) {
+  int tree = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags));
   if (tree < 0) return errno;
-  int error = set_attributes(tree, "", AT_EMPTY_PATH, attributes);
+  int error = attributes == kAsItIs ? 0 : set_attributes(tree, "", AT_EMPTY_PATH, attributes);
   if (error == 0) error = outcome_of(syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH));
   close(tree);
   return error;
@@ -165,7 +165,12 @@ int mount_terminals() {
 }
 
 int bind_devices() {
-  // Not one recursive copy of the /dev of a zygote's home: jails would share that folder, and locks on it.
+  // A zygote's home has the folder as its jails need it. The copies share the folder's inode, as all jails share those
+  // of the devices: code can lock it, and sees nothing else of another jail there.
+  if (plan->role == Role::forked) {
+    if (int error = bind_mount("/dev", "mount/dev", kAsItIs, AT_RECURSIVE)) return error;
+    return mount_terminals();
+  }
   constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
   for (const char* name : kDevices) {
     ShortText<32> source, target;
@@ -174,11 +179,7 @@ int bind_devices() {
     const bool is_replaced = plan->memory_uncounted != 0 && strcmp(name, "zero") == 0;
     source << "/dev/" << (is_replaced ? "full" : name);
     target << "mount/dev/" << name;
-    // The devices of a zygote's home have these attributes already, and a bind mount keeps them.
-    const int error = plan->role == Role::forked
-                          ? outcome_of(mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr))
-                          : bind_mount(source.c_str(), target.c_str(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-    if (error != 0) return error;
+    if (int error = bind_mount(source.c_str(), target.c_str(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) return error;
   }
   return plan->role == Role::zygote ? 0 : mount_terminals();
 }

@@ -1,6 +1,6 @@
 # Reads the kernel's files in /proc and /sys, and writes them: all entries but those of the jail's own processes.
-HARMLESS = {"self", "thread-self", "mounts", "net", "uptime"}  # the kernel's, of this jail or a clock's
-OURS = {"loadavg", "filesystems", "vmstat", "version", "sys", "cpuinfo", "stat", "meminfo"}
+HARMLESS = {"self", "thread-self", "mounts", "net", "uptime", "version"}  # the kernel's: of this jail, a clock's, as uname(2)
+OURS = {"loadavg", "filesystems", "vmstat", "sys", "cpuinfo", "stat", "meminfo"}
 mounts = {line.split()[4]: line.split()[5].split(",") for line in open("/proc/self/mountinfo")}
 listed = {name for name in os.listdir("/proc") if not name.isdigit()}
 attempt(f"/proc lists {listed}", listed != {"self", "thread-self"})
