@@ -34,6 +34,8 @@ def arguments():
     parser.add_argument("--put", action="append", default=[], metavar="PATH[:PLACE]",
                         help="copy a file or folder of this machine into the guest, to the same or another place; "
                              "a folder put at / is laid over the root (repeatable)")
+    parser.add_argument("--packages", type=str.split, default=[], metavar='"PACKAGE ..."',
+                        help="Debian packages in an image of its own, beside those that every guest has")
     parser.add_argument("--environment", action="append", default=[], metavar="NAME=VALUE", help="repeatable")
     parser.add_argument("--output", metavar="FOLDER",
                         help="keep the console, the journal and what the command left in $RIG_OUTPUT here")
@@ -107,7 +109,7 @@ def run(options):
         return CANNOT_RUN
     with cache.work_folder() as work:
         write_input(work, options)
-        engine = engines.prepare(lane, options.memory)
+        engine = engines.prepare(lane, options.memory, options.packages)
         if options.action == "prepare":
             return 0
         status = engines.run_isolated(engine, work, interactive=options.action == "shell", timeout=options.timeout)

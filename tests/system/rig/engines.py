@@ -46,15 +46,16 @@ class Engine:
     snapshot: str  # folder with the saved machine; "" under User-mode Linux
 
 
-def prepare(lane: Lane, memory: int) -> Engine:
+def prepare(lane: Lane, memory: int, more_packages=()) -> Engine:
     """Make everything that is missing: the image (half a minute), the initramfs, the snapshot (ten seconds)."""
-    folder = image.image(lane.suite)
+    folder = image.image(lane.suite, more_packages)
     engine = Engine(lane.engine, memory, str(folder / "root.ext4"), str(folder / "vmlinuz"),
                     str(image.initramfs(lane.engine, folder)), str(image.scratch_disk()), "")
     if lane.engine == "qemu":
         version = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=True).stdout
         name = cache.key(engine, version, pathlib.Path(__file__))
-        engine.snapshot = str(cache.made(f"snapshot-{lane.suite}-{name}", lambda path: save_machine(engine, path)))
+        kind = "larger-snapshot" if more_packages else "snapshot"
+        engine.snapshot = str(cache.made(f"{kind}-{lane.suite}-{name}", lambda path: save_machine(engine, path)))
     return engine
 
 

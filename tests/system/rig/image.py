@@ -11,9 +11,9 @@ GUEST = pathlib.Path(__file__).resolve().parent.parent / "guest"
 UNWANTED = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 
 
-def image(suite):
+def image(suite, more_packages=()):
     """The folder with root.ext4, vmlinuz and initramfs/ of a Debian release. Half a minute when made anew."""
-    packages = ",".join(PACKAGES + SUITE_PACKAGES[suite])
+    packages = ",".join([*PACKAGES, *SUITE_PACKAGES[suite], *more_packages])
     uml = pathlib.Path("/usr/lib/uml/modules")
     kernels = " ".join(sorted(path.name for path in uml.iterdir())) if uml.is_dir() else ""
 
@@ -25,7 +25,8 @@ def image(suite):
              f'--customize-hook="{GUEST}/build-image" "$1" "{path}" {suite}', suite, "/dev/null"],
             check=True)
 
-    return cache.made(f"image-{suite}-{cache.key(packages, kernels, GUEST / 'build-image')}", make)
+    kind = "larger-image" if more_packages else "image"  # of each kind, the cache keeps two
+    return cache.made(f"{kind}-{suite}-{cache.key(packages, kernels, GUEST / 'build-image')}", make)
 
 
 def initramfs(engine, image_folder):
@@ -46,7 +47,8 @@ def initramfs(engine, image_folder):
         (path / "initramfs.gz").write_bytes(gzip.compress(archive.stdout, 1))
         shutil.rmtree(tree)
 
-    name = f"initramfs-{engine}-{cache.key(image_folder.name, GUEST / 'init', GUEST / 'seed')}"
+    kind = "larger-initramfs" if image_folder.name.startswith("larger-") else "initramfs"
+    name = f"{kind}-{engine}-{cache.key(image_folder.name, GUEST / 'init', GUEST / 'seed')}"
     return cache.made(name, make) / "initramfs.gz"
 
 
