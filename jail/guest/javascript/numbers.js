@@ -121,14 +121,15 @@ function withBigInts(value, mark) {
   return of(value);
 }
 
-// Whether `number`, written with as many digits, is the same decimal.
+// Whether `number`, written in its shortest form or with as many digits, is the same decimal. The two can differ: of a
+// number in the middle between two decimals, toExponential() takes the larger one.
 function isHeld(digits, number) {
   const wanted = decimal(digits);
   if (!Number.isFinite(number)) return false;
   if (wanted.digits === '' || number === 0) return wanted.digits === '' && number === 0;
   if (wanted.digits.length > MOST_PRECISION) return false;
-  const held = decimal(number.toExponential(wanted.digits.length - 1));
-  return held.digits === wanted.digits && held.exponent === wanted.exponent;
+  return [String(number), number.toExponential(wanted.digits.length - 1)].map(decimal).some(
+    (held) => held.digits === wanted.digits && held.exponent === wanted.exponent);
 }
 
 // 0.DIGITS * 10 ** exponent, with no zeros at both ends of the digits.

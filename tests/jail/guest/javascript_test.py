@@ -95,13 +95,14 @@ class Answers(JavaScriptTest):
         self.assertEqual(end.value, [2**81, 1.5])
 
     def test_a_decimal_that_a_number_does_not_hold_is_noted(self):
-        order = json.dumps(self.order("return [a, String(b), c, s]")).replace(
-            '"context_vars": {}', '"context_vars": {"a": 3.14159265358979323846, "b": 1e400, "c": 0.30000000000000004, "s": "3.14159265358979323846"}')
+        order = json.dumps(self.order("return [a, String(b), c, d, s]")).replace(
+            '"context_vars": {}', '"context_vars": {"a": 3.14159265358979323846, "b": 1e400, "c": 0.30000000000000004, '
+            '"d": -1476811678847019.2, "s": "3.14159265358979323846"}')
         runner = self.start()
         runner.receive()
         runner.send(order.encode())
         end = runner.end()
-        self.assertEqual(end.value, [3.141592653589793, "Infinity", 0.30000000000000004, "3.14159265358979323846"])
+        self.assertEqual(end.value, [3.141592653589793, "Infinity", 0.30000000000000004, -1476811678847019.2, "3.14159265358979323846"])
         self.assertEqual(end.stderr.splitlines(), [
             "warder: 3.14159265358979323846 is not held by a number: here it is 3.141592653589793; send it as a text to keep its digits",
             "warder: 1e400 is not held by a number: here it is Infinity; send it as a text to keep its digits"])
