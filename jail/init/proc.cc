@@ -22,8 +22,8 @@ constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 constexpr char kProc[] = "mount/proc";
 
 // The kernel's own: links into the processes' folders; the time since the machine's start, which is a clock, too, with
-// the sum of its idle time; and what uname(2) says, with the kernel's compiler. Process 1 has them open while the jail
-// lives.
+// the sum of its idle time; and what uname(2) says, with the kernel's compiler. Process 1 has them open until the jail
+// ends.
 constexpr const char* kKernels[] = {"mounts", "net", "uptime", "version"};
 // Covered by a file of the same name below /warder/proc; cpuinfo and stat by that of the jail's number of processors.
 // Each costs 20 us of processor time in every jail, so what few programs read is not among them.
@@ -37,7 +37,7 @@ constexpr const char* kZeroLines[] = {"Buffers",     "Cached",       "SwapCached
                                       "Writeback",   "AnonPages",    "Mapped",     "Shmem",       "KReclaimable",
                                       "Slab",        "SReclaimable", "SUnreclaim", "KernelStack", "PageTables"};
 
-// The descriptor stays open as long as process 1 lives.
+// The descriptor stays open until process 1 ends.
 int open_entry(const char* name) {
   ShortText<64> path;
   path << kProc << "/" << name;
@@ -75,7 +75,7 @@ int cover_memory() {
   const auto length = static_cast<ssize_t>(strlen(text.c_str()));
   const ssize_t written = write(fd, text.c_str(), static_cast<size_t>(length));
   int error = written == length ? 0 : written < 0 ? errno : ENOSPC;
-  if (error == 0) error = outcome_of(syscall(SYS_fchmod, fd, 0444));  // whatever the umask
+  if (error == 0) error = outcome_of(syscall(SYS_fchmod, fd, 0444));  // the umask does not count
   close(fd);
   if (error == 0) error = bind_mount(kName, "mount/proc/meminfo", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
   if (int e = outcome_of(syscall(SYS_unlinkat, AT_FDCWD, kName, 0)); error == 0) error = e;

@@ -39,8 +39,8 @@ Result<ProtectedResource> read_protected_resource(std::string_view text, std::st
 // at the end: Google's resource metadata names "https://accounts.google.com/", and the metadata there is of
 // "https://accounts.google.com".
 bool is_same_issuer(std::string_view named, std::string_view wanted);
-// The document must be of `issuer`; the result has the document's own writing of it. If the MCP server named it, and
-// not the administrator, people and registrations go to that issuer's origin only.
+// The document must be of `issuer`; the result has the issuer as the document writes it. If the MCP server named it,
+// and not the administrator, people and registrations go to that issuer's origin only.
 enum class NamedBy { administrator, server };
 Result<AuthorizationServer> read_authorization_server(std::string_view text, std::string_view issuer, PlainHttp plain,
                                                       NamedBy named_by);

@@ -30,7 +30,7 @@ struct Denial {
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  // The value of the field WWW-Authenticate of a refusal. A token that was sent and is not good, for whatever reason,
+  // The value of the field WWW-Authenticate of a refusal. A token that was sent and is not good, for any reason,
   // is invalid_token (RFC 6750, section 3.1): a client then gets another one.
   virtual std::string challenge(DenialReason) const { return "Bearer"; }
   // The metadata of this server (RFC 9728); empty: absent.

@@ -17,7 +17,7 @@ def write_back(workspace):
 
 
 def _is_written(line, workspace):
-    """Such as "7f08c1400000-7f08c1402000 rw-s 00000000 fe:00 1234    /workspace/data"."""
+    """Example: "7f08c1400000-7f08c1402000 rw-s 00000000 fe:00 1234    /workspace/data"."""
     fields = line.split(maxsplit=5)
     return fields[1].startswith("rw-s") and len(fields) == 6 and fields[5].startswith(workspace + "/")
 
