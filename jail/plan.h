@@ -119,7 +119,7 @@ enum class Identity : uint32_t {
   shared,     // one host id (rootless): uid_map "0 U 1", the runner in a nested namespace "1000 0 1"
 };
 enum class RootMode : uint32_t {
-  overlay,  // an overlayfs instance of this jail's own: no locks, leases or inotify shared with other jails
+  overlay,  // an overlayfs instance of this jail's own: locks and watches of its files reach no other jail
   bind,     // read-only bind mounts, where the kernel cannot mount overlayfs in a user namespace
 };
 

@@ -19,10 +19,10 @@ namespace jail::init {
 namespace {
 
 constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-constexpr char kProc[] = "mount/proc";
+constexpr char kProc[] = "mount/proc", kUuid[] = "mount/proc/sys/kernel/random/uuid";
 
 // The kernel's own: links into the processes' folders; the time since the machine's start, which is a clock, too, with
-// the sum of its idle time; and what uname(2) says, with the kernel's compiler. Process 1 has them open until the jail
+// the sum of its idle time; and what uname(2) says, with the kernel's builder and compiler. Process 1 has them open until the jail
 // ends.
 constexpr const char* kKernels[] = {"mounts", "net", "uptime", "version"};
 // Covered by a file of the same name below /warder/proc; cpuinfo and stat by that of the jail's number of processors.
@@ -92,13 +92,6 @@ int cover_entries() {
   return cover_memory();
 }
 
-// From the /proc around the jail: there the kernel has already looked the name up, for earlier jails. It gives a new
-// number at each read, and has no other state.
-int bind_uuid() {
-  constexpr char kUuid[] = "/proc/sys/kernel/random/uuid", kTarget[] = "mount/proc/sys/kernel/random/uuid";
-  return bind_mount(kUuid, kTarget, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-}
-
 bool is_of_processes(const char* name) {
   if (strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0) return true;
   while ((*name >= '0' && *name <= '9') || *name == '.') name++;
@@ -125,9 +118,15 @@ int hide_entries(unsigned long flags) {
   return check_hidden();
 }
 
+// The kernel's uuid gives a new number at each read. A copy of a zygote takes it from the /proc of the zygote's home,
+// where the kernel has already looked the name up: only jails of one tenant share that file, with its locks and watches.
 int cover_kernel(unsigned long flags) {
+  const char* source = plan->role == Role::forked ? "/proc/sys/kernel/random/uuid" : kUuid;
+  const int uuid = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+  if (uuid < 0) return errno;
   int error = cover_entries();
-  if (error == 0) error = bind_uuid();
+  if (error == 0) error = outcome_of(syscall(SYS_move_mount, uuid, "", AT_FDCWD, kUuid, MOVE_MOUNT_F_EMPTY_PATH));
+  close(uuid);
   return error == 0 ? hide_entries(flags) : error;
 }
 

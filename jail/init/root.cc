@@ -165,11 +165,14 @@ int mount_terminals() {
 }
 
 int bind_devices() {
-  // A zygote's home has the folder as its jails need it. The copies share the folder's inode, as all jails share those
-  // of the devices: code can lock it, and sees nothing else of another jail there.
+  // A zygote's home has the folder as its jails need it, in an overlay of its own: only jails of one tenant share it.
   if (plan->role == Role::forked) {
     if (int error = bind_mount("/dev", "mount/dev", kAsItIs, AT_RECURSIVE)) return error;
     return mount_terminals();
+  }
+  if (plan->role == Role::zygote && plan->root == RootMode::overlay) {
+    if (mount("overlay", "mount/dev", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=root/dev:empty") < 0)
+      return errno;
   }
   constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
   for (const char* name : kDevices) {

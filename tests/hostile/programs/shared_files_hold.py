@@ -1,6 +1,7 @@
 # Locks and watches files that every jail reads; a second jail must not meet the lock, nor be seen reading.
 import fcntl, time
-FILES = ("/usr/bin/python3", "/etc/passwd", "/usr/lib/os-release", "/warder/python/runner.py")
+FILES = ("/usr/bin/python3", "/etc/passwd", "/usr/lib/os-release", "/warder/python/runner.py",
+         "/proc/sys/kernel/random/uuid")
 held = [open(path, "rb") for path in FILES]
 for file in held:
     fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,6 +1,7 @@
 # Takes the locks that a first jail holds, and reads what it watches.
 import fcntl
-for path in ("/usr/bin/python3", "/etc/passwd", "/usr/lib/os-release", "/warder/python/runner.py"):
+for path in ("/usr/bin/python3", "/etc/passwd", "/usr/lib/os-release", "/warder/python/runner.py",
+             "/proc/sys/kernel/random/uuid"):
     with open(path, "rb") as file:
         file.read(1)
         for what, lock in (("flock", fcntl.flock), ("lockf", fcntl.lockf)):
