@@ -22,8 +22,8 @@ constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 constexpr char kProc[] = "mount/proc", kUuid[] = "mount/proc/sys/kernel/random/uuid";
 
 // The kernel's own: links into the processes' folders; the time since the machine's start, which is a clock, too, with
-// the sum of its idle time; and what uname(2) says, with the kernel's builder and compiler. Process 1 has them open until the jail
-// ends.
+// the sum of its idle time; and what uname(2) says, with the kernel's builder and compiler. Process 1 has them open
+// until the jail ends.
 constexpr const char* kKernels[] = {"mounts", "net", "uptime", "version"};
 // Covered by a file of the same name below /warder/proc; cpuinfo and stat by that of the jail's number of processors.
 // Each costs 20 us of processor time in every jail, so what few programs read is not among them.
@@ -119,7 +119,8 @@ int hide_entries(unsigned long flags) {
 }
 
 // The kernel's uuid gives a new number at each read. A copy of a zygote takes it from the /proc of the zygote's home,
-// where the kernel has already looked the name up: only jails of one tenant share that file, with its locks and watches.
+// where the kernel has already looked the name up: only jails of one tenant share that file, with its locks and
+// watches.
 int cover_kernel(unsigned long flags) {
   const char* source = plan->role == Role::forked ? "/proc/sys/kernel/random/uuid" : kUuid;
   const int uuid = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));

@@ -28,7 +28,7 @@ int bind_devices();
 int mount_temporary_files();
 int set_hostname();
 int pivot();
-int mount_template();  // zygote: shows the template at /run, where the zygote's jails find it
+int mount_template();            // zygote: shows the template at /run, where the zygote's jails find it
 constexpr uint64_t kAsItIs = 0;  // no attribute
 // Mounts a detached copy of one mount at `target`, with the given attributes in addition to its own. `flags`:
 // AT_RECURSIVE, which copies the mounts below `source`, too; else they are not shown.

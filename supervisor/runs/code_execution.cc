@@ -1,9 +1,11 @@
 #include "supervisor/runs/code_execution.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_members.h"
@@ -201,6 +203,7 @@ void CodeExecution::connect(jail::Request& request) {
   request.trace = recording_.record().trace;
   request.handle = &recording_.record().handle;
   recording_.connect(request);
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &program_began_);
   workspace_.begin();
   request.before_code = [this] { return workspace_.begun(); };
   request.over_quota = [this] { return workspace_.is_over_quota(); };
@@ -281,7 +284,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
     if (effects.staged) answer.session["staged"] = {{"files", effects.staged->files}, {"bytes", effects.staged->bytes}};
     log_session(report, answer);
   }
-  if ((answer.changes && has_paths(*answer.changes)) || (answer.meanwhile && has_paths(*answer.meanwhile)))
+  if ((answer.changes && may_be_ignored(*answer.changes)) || (answer.meanwhile && may_be_ignored(*answer.meanwhile)))
     answer.ignored = co_await ignored_files();
   if (form_ == AnswerForm::branch) hold_to_share(report, answer);
   add_advice(report, answer);
@@ -292,12 +295,17 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   co_return result;
 }
 
-// Read beside the loop: the file is foreign, and so are its patterns. Without a file that can be read: no path.
+// Read beside the loop: the file is foreign, and so are its patterns. Without a file that can be read: no path; nor if
+// it has changed since the program began, which could else leave its own changes out of the answer.
 Task<IgnoredFiles> CodeExecution::ignored_files() const {
   auto file = caller_.tenant->workspace().open_file(RelativePath::parse(".gitignore").value());
   if (!file) co_return IgnoredFiles();
   auto shared = std::make_shared<const Fd>(*std::move(file));
-  std::function<Result<IgnoredFiles>()> job = [shared]() -> Result<IgnoredFiles> {
+  std::function<Result<IgnoredFiles>()> job = [shared, began = program_began_]() -> Result<IgnoredFiles> {
+    struct stat now {};
+    if (::fstat(shared->get(), &now) < 0) return fail_errno(errno, "look at .gitignore");
+    if (std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) >= std::pair(began.tv_sec, began.tv_nsec))
+      return IgnoredFiles();
     std::string text(kMaxIgnoreBytes, '\0');
     const ssize_t size = ::pread(shared->get(), text.data(), text.size(), 0);
     if (size < 0) return fail_errno(errno, "read .gitignore");

@@ -2,6 +2,7 @@
 // Source: execute.cc. Destroying the task of run() kills the jail. Errors: the call is refused before a program
 // runs, or the jail fails; execute.cc makes an answer of them. A program that fails is an answer, not an error.
 #pragma once
+#include <time.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,6 +78,7 @@ class CodeExecution {
   ProgramRan ran_ = ProgramRan::no;
   AnswerForm form_ = AnswerForm::call;
   uint64_t branch_bytes_ = 0;  // Branch::result_bytes
+  timespec program_began_{};   // by the clock of file times
   bool succeeded_ = false;
   ExecutionProgress progress_;
   Session session_;  // empty: the execution has no session

@@ -107,8 +107,11 @@ class Unfolding {
 
 }  // namespace
 
-bool has_paths(const tenants::Changes& changes) {
-  return !changes.created.paths.empty() || !changes.modified.paths.empty() || !changes.deleted.paths.empty();
+bool may_be_ignored(const tenants::Changes& changes) {
+  for (const tenants::Changes::List* list : {&changes.created, &changes.modified, &changes.deleted})
+    for (const std::string& path : list->paths)
+      if (tenants::managed_folder(path).empty()) return true;
+  return false;
 }
 
 Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored) {
@@ -118,8 +121,12 @@ Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored) 
   for (size_t kind = 0; kind < std::size(lists); kind++) {
     omitted += lists[kind]->omitted;
     for (const auto& [folder, more] : lists[kind]->beyond.folders()) {
-      count(top, kind, folder, more).is_closed = true;
       omitted -= std::min(omitted, more);
+      if (tenants::managed_folder(folder).empty() && ignored.contains(folder)) {
+        left_out += more;
+      } else {
+        count(top, kind, folder, more).is_closed = true;
+      }
     }
   }
   for (size_t kind = 0; kind < std::size(lists); kind++) {

@@ -15,7 +15,7 @@ constexpr size_t kListedFiles = 40;  // files of each kind, and folders, that ar
 // members; null: no file has changed. `omitted` counts changes that neither a path nor a folder stands for;
 // `ignored` counts the changes that .gitignore leaves out.
 Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored = IgnoredFiles());
-// Whether any path is listed, so that .gitignore may leave it out.
-bool has_paths(const tenants::Changes& changes);
+// Whether there is a path that .gitignore can leave out: one outside of the tools' own folders.
+bool may_be_ignored(const tenants::Changes& changes);
 
 }  // namespace runs

@@ -1,6 +1,6 @@
 // Authenticator: decides which principal makes a request. Every request over HTTP passes it, before its body is read.
 // Implementations: PeerAuthenticator on a Unix socket, TokenAuthenticator on TCP.
-// Used by: HttpEndpoint. Errors: Denial: the answer is 401, the same for each reason, and the connection ends.
+// Used by: HttpEndpoint. Errors: Denial: the answer is 401, the same for every token, and the connection ends.
 #pragma once
 #include <memory>
 #include <string>
@@ -30,8 +30,8 @@ struct Denial {
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  // The value of the field WWW-Authenticate of a refusal. A token that was sent and is not good, for any reason,
-  // is invalid_token (RFC 6750, section 3.1): a client then gets another one.
+  // The value of the field WWW-Authenticate of a refusal. A token that is not good, whether unknown, removed or
+  // expired, is invalid_token (RFC 6750, section 3.1): a client then gets another one.
   virtual std::string challenge(DenialReason) const { return "Bearer"; }
   // The metadata of this server (RFC 9728); empty: absent.
   virtual std::string metadata() const { return {}; }

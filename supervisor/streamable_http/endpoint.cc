@@ -212,7 +212,7 @@ void HttpEndpoint::end_expired() {
   if (!expired.empty()) close_if([&expired](const auto& user) { return expired.contains(user); });
 }
 
-// The answer is the same for each reason.
+// The answer is the same for every token that is not good.
 HttpConnection::Host::Refusal HttpEndpoint::refuse_caller(const HttpConnection& connection, const Denial& denial) {
   Refusal refused =
       refusal(401, Error{Code::denied,

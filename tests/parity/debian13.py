@@ -20,9 +20,9 @@ PACKAGES = """
 """
 # The daemon has a cgroup of its own, with the controllers that it limits jails with.
 SCRIPT = """
-rm -f /usr/sbin/policy-rc.d  # what made the image has left it
+rm -f /usr/sbin/policy-rc.d  # the image was made with it; it keeps packages from starting their services
 /usr/lib/systemd/systemd-sysctl  # a guest boots without it
-dpkg --install /packages/warder.deb >/dev/null 2>&1
+dpkg --install /packages/warder.deb >/dev/null
 mkdir "$RIG_CGROUP/warderd"
 printf '#!/bin/sh\\necho 0 >%s/warderd/cgroup.procs; exec /usr/sbin/warderd "$@"\\n' "$RIG_CGROUP" >/warderd
 chmod +x /warderd
@@ -31,6 +31,8 @@ WARDERD=/warderd exec python3 -B /tests/parity/parity_test.py --slow "$@"
 
 
 def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     package, words = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
     return subprocess.run(
         [sys.executable, "-B", TESTS / "system/rig", "run", "--lane", "debian13", "--packages", PACKAGES, "--memory",

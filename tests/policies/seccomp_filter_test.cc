@@ -82,6 +82,7 @@ TEST_CASE("the shipped filter answers each call as its profile says", "[seccomp]
       {"setresgid that leaves the id", SYS_setresgid, {kHigh | 0xffffffff, 1000, 1000}, kAllow},
       {"setuid to another id", SYS_setuid, {kHigh | 65534}, kDenied},
       {"setreuid to another id", SYS_setreuid, {0, 0}, kDenied},
+      {"seteuid to another id", SYS_setresuid, {0xffffffff, 65534, 0xffffffff}, kDenied},
 
       {"clone3: fall back to clone", SYS_clone3, {}, kMissing},
       {"io_uring_setup", SYS_io_uring_setup, {}, kMissing},

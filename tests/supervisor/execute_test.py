@@ -278,6 +278,11 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
                 self.assertEqual(body_of(result)["files"], {"created": ["git/a.c"], "ignored": ignored})
                 self.assertEqual([block["name"] for block in result["content"][1:]], ["git/a.c"])
 
+    def test_a_program_cannot_leave_its_own_changes_out(self):
+        self.addCleanup(self.client.call, "delete_workspace_file", {"filename": ".gitignore"})
+        body = self.execute("write_file('quiet.txt', 'x'); write_file('.gitignore', '*')")
+        self.assertEqual(body["files"], {"created": [".gitignore", "quiet.txt"]})
+
     def test_a_gitignore_in_a_folder_does_not_count(self):
         self.client.write_file("inner/.gitignore", "*.log")
         body = self.execute("write_file('inner/b.log', 'x')")

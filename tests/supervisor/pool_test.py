@@ -397,6 +397,12 @@ class TwoTenants(Case):
         ids = [receipt_of(self.run_as("fork", "pass", client))["identity"]["runner"] for client in (self.client, other)]
         self.assertNotEqual(*ids)
 
+    def test_forks_of_two_tenants_share_no_folder_that_could_be_locked(self):
+        code = "import os\nresult = [os.stat(path).st_dev for path in ('/', '/dev', '/usr', '/proc/sys/kernel/random/uuid')]"
+        mine, theirs = (body_of(self.run_as("fork", code, client))["result"] for client in (self.client, self.other()))
+        for one, other in zip(mine, theirs, strict=True):
+            self.assertNotEqual(one, other, (mine, theirs))
+
     def test_one_tenant_cannot_take_all_jails_from_another(self):
         other = self.other()
         requests = [self.client.begin_execute("result = 1") for _ in range(24)]

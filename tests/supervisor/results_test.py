@@ -103,7 +103,6 @@ class OtherTenants(unittest.TestCase):
                 theirs = body_of(client.request("tools/call", _meta=other, **call))
                 self.assertEqual((theirs["success"], theirs["code"]), (False, "not_found"), theirs)
 
-
     def test_a_receipt_is_read_by_its_owner_alone(self):
         with Policies(workspaces=["default", "other"]) as policies, Daemon(policies=policies) as daemon, \
                 Client(daemon.socket) as client:

@@ -1,7 +1,7 @@
 # Becomes another user or group, or regains a capability.
 for what, action in {
         "setuid 0": lambda: os.setuid(0), "setgid 0": lambda: os.setgid(0),
-        "setresuid": lambda: os.setresuid(0, 0, 0), "setreuid": lambda: os.setreuid(0, 0),
+        "setresuid": lambda: os.setresuid(0, 0, 0), "setreuid": lambda: os.setreuid(0, 0), "seteuid": lambda: os.seteuid(0),
         "setresgid": lambda: os.setresgid(0, 0, 0), "setgroups": lambda: os.setgroups([0]),
         "setuid of nobody": lambda: os.setuid(65534), "securebits": lambda: prctl(28, 0),
         "keep capabilities": lambda: prctl(8, 1), "ambient": lambda: prctl(47, 2, 21),

@@ -139,7 +139,7 @@ class Told(PythonTest):
                 (absent("sklearn"), "not installed, and packages cannot be installed"),
                 (absent("polars"), "use csv, sqlite3"),
                 (absent("httpx"), "no network"),
-                (absent("jsn"), "did you mean json?"),
+                ("import jsn", "did you mean json?"),
                 ("open('sale.csv')", "did you mean 'sales.csv'?"),
                 ("open('/mnt/data/sales.csv')", "/workspace"),
                 ("search_tools('x')", "warder.search_tools"),

@@ -70,6 +70,8 @@ TEST_CASE("changes beyond the bound of a list are counted where they are", "[ans
   add_many(changes.created, "zoo/", 3);
   const Json files = folded_files(changes);
   CHECK(files == Json{{"folders", {{"data/", "40000 created"}, {"zoo/", "3 created"}}}});
+  CHECK(folded_files(changes, runs::IgnoredFiles("data/")) ==
+        Json{{"folders", {{"zoo/", "3 created"}}}, {"ignored", 40'000}});
 }
 
 TEST_CASE("what has no folder, or too many folders, is counted as omitted", "[answer]") {

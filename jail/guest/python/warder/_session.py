@@ -98,9 +98,7 @@ class _Call(_execution.Execution):
         self._flush()
         if posix.getpid() != self._pid:
             posix._exit(self._status)
-        if "mmap" in sys.modules:
-            from warder._mappings import write_back
-            write_back(self._order["workspace"])
+        self._write_mappings()
         self._module.__dict__.pop(_execution._LAST, None)
         self._module.__dict__.pop(_execution._RETURNED, None)
         self._images = self._shared.images
@@ -110,6 +108,18 @@ class _Call(_execution.Execution):
         self._channel.abandon_calls()
         self._report()
         self._channel.abandon_calls()
+
+    def _write_mappings(self):
+        if "mmap" not in sys.modules:
+            return
+        try:
+            from warder._mappings import write_back
+            write_back(self._order["workspace"])
+        except OSError as error:
+            if error.filename is not None:
+                self._lost(error.filename, error)
+        except BaseException:
+            pass  # the code has broken the interpreter; the next order may then miss a change
 
     def _prepare(self):
         shared, order, namespace = self._shared, self._order, self._module.__dict__
