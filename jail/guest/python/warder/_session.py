@@ -98,7 +98,7 @@ class _Call(_execution.Execution):
         self._flush()
         if posix.getpid() != self._pid:
             posix._exit(self._status)
-        self._write_mappings()
+        self._forget_mapped_pages()
         self._module.__dict__.pop(_execution._LAST, None)
         self._module.__dict__.pop(_execution._RETURNED, None)
         self._images = self._shared.images
@@ -109,15 +109,12 @@ class _Call(_execution.Execution):
         self._report()
         self._channel.abandon_calls()
 
-    def _write_mappings(self):
+    def _forget_mapped_pages(self):
         if "mmap" not in sys.modules:
             return
         try:
-            from warder._mappings import write_back
-            write_back(self._order["workspace"])
-        except OSError as error:
-            if error.filename is not None:
-                self._lost(error.filename, error)
+            from warder._mappings import forget_pages
+            forget_pages(self._order["workspace"])
         except BaseException:
             pass  # the code has broken the interpreter; the next order may then miss a change
 
