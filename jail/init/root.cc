@@ -31,7 +31,7 @@ int set_attributes(int fd, const char* path, unsigned flags, uint64_t attributes
 int bind_mount(const char* source, const char* target, uint64_t attributes, unsigned flags) {
   int tree = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags));
   if (tree < 0) return errno;
-  int error = attributes == kAsItIs ? 0 : set_attributes(tree, "", AT_EMPTY_PATH, attributes);
+  int error = set_attributes(tree, "", AT_EMPTY_PATH, attributes);
   if (error == 0) error = outcome_of(syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH));
   close(tree);
   return error;
@@ -167,7 +167,7 @@ int mount_terminals() {
 int bind_devices() {
   // A zygote's home has the folder as its jails need it, in an overlay of its own: only jails of one tenant share it.
   if (plan->role == Role::forked) {
-    if (int error = bind_mount("/dev", "mount/dev", kAsItIs, AT_RECURSIVE)) return error;
+    if (int error = bind_mount("/dev", "mount/dev", 0, AT_RECURSIVE)) return error;
     return mount_terminals();
   }
   if (plan->role == Role::zygote && plan->root == RootMode::overlay) {

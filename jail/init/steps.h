@@ -28,9 +28,8 @@ int bind_devices();
 int mount_temporary_files();
 int set_hostname();
 int pivot();
-int mount_template();            // zygote: shows the template at /run, where the zygote's jails find it
-constexpr uint64_t kAsItIs = 0;  // no attribute
-// Mounts a detached copy of one mount at `target`, with the given attributes in addition to its own. `flags`:
+int mount_template();  // zygote: shows the template at /run, where the zygote's jails find it
+// Mounts a detached copy of one mount at `target`, with `attributes` (0: none) in addition to its own. `flags`:
 // AT_RECURSIVE, which copies the mounts below `source`, too; else they are not shown.
 int bind_mount(const char* source, const char* target, uint64_t attributes, unsigned flags = 0);
 // proc.cc: /proc. A jail's is a whole one, in which /proc/sys can be written, until hide_kernel(); that of a zygote's

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "supervisor/base/json.h"
@@ -284,8 +285,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
     if (effects.staged) answer.session["staged"] = {{"files", effects.staged->files}, {"bytes", effects.staged->bytes}};
     log_session(report, answer);
   }
-  if ((answer.changes && may_be_ignored(*answer.changes)) || (answer.meanwhile && may_be_ignored(*answer.meanwhile)))
-    answer.ignored = co_await ignored_files();
+  answer.ignored = co_await ignored_files(answer);
   if (form_ == AnswerForm::branch) hold_to_share(report, answer);
   add_advice(report, answer);
   succeeded_ = report.outcome == jail::Outcome::ok;
@@ -297,11 +297,18 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
 
 // Read beside the loop: the file is foreign, and so are its patterns. Without a file that can be read: no path; nor if
 // it has changed since the program began, which could else leave its own changes out of the answer.
-Task<IgnoredFiles> CodeExecution::ignored_files() const {
+Task<IgnoredFiles> CodeExecution::ignored_files(const ExecuteAnswer& answer) const {
+  std::vector<std::string> paths;
+  for (const tenants::Changes* changes : {answer.changes, answer.meanwhile})
+    if (changes) add_paths_to_ignore(*changes, paths);
+  if (paths.empty()) co_return IgnoredFiles();
   auto file = caller_.tenant->workspace().open_file(RelativePath::parse(".gitignore").value());
   if (!file) co_return IgnoredFiles();
+  const size_t bytes = std::accumulate(paths.begin(), paths.end(), kMaxIgnoreBytes,
+                                       [](size_t sum, const std::string& path) { return sum + path.size(); });
   auto shared = std::make_shared<const Fd>(*std::move(file));
-  std::function<Result<IgnoredFiles>()> job = [shared, began = program_began_]() -> Result<IgnoredFiles> {
+  std::function<Result<IgnoredFiles>()> job = [shared, paths = std::move(paths),
+                                               began = program_began_]() -> Result<IgnoredFiles> {
     struct stat now {};
     if (::fstat(shared->get(), &now) < 0) return fail_errno(errno, "look at .gitignore");
     if (std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) >= std::pair(began.tv_sec, began.tv_nsec))
@@ -310,10 +317,10 @@ Task<IgnoredFiles> CodeExecution::ignored_files() const {
     const ssize_t size = ::pread(shared->get(), text.data(), text.size(), 0);
     if (size < 0) return fail_errno(errno, "read .gitignore");
     text.resize(static_cast<size_t>(size));
-    return IgnoredFiles(text);
+    return IgnoredFiles(text, paths);
   };
   JsonWork::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
-  auto read = co_await environment_.host.json.run(std::move(owner), kMaxIgnoreBytes, std::move(job));
+  auto read = co_await environment_.host.json.run(std::move(owner), bytes, std::move(job));
   co_return read ? *std::move(read) : IgnoredFiles();
 }
 

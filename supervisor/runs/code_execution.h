@@ -60,7 +60,7 @@ class CodeExecution {
   Task<> take_result(jail::Report& report, ExecuteAnswer& answer);
   void store_text(jail::Report& report, ExecuteAnswer& answer);
   void take_stored(jail::ValueForm form, ExecuteAnswer& answer) const;
-  Task<IgnoredFiles> ignored_files() const;
+  Task<IgnoredFiles> ignored_files(const ExecuteAnswer& answer) const;
   void hold_to_share(jail::Report& report, ExecuteAnswer& answer);
   void take_effects(const executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
   Task<> take_proposal(executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);

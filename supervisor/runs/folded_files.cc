@@ -107,11 +107,14 @@ class Unfolding {
 
 }  // namespace
 
-bool may_be_ignored(const tenants::Changes& changes) {
-  for (const tenants::Changes::List* list : {&changes.created, &changes.modified, &changes.deleted})
-    for (const std::string& path : list->paths)
-      if (tenants::managed_folder(path).empty()) return true;
-  return false;
+void add_paths_to_ignore(const tenants::Changes& changes, std::vector<std::string>& paths) {
+  const auto add = [&paths](const std::string& path) {
+    if (path.size() <= kMaxIgnoredPath && tenants::managed_folder(path).empty()) paths.push_back(path);
+  };
+  for (const tenants::Changes::List* list : {&changes.created, &changes.modified, &changes.deleted}) {
+    for (const auto& [folder, more] : list->beyond.folders()) add(folder);
+    for (const std::string& path : list->paths) add(path);
+  }
 }
 
 Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored) {

@@ -3,6 +3,9 @@
 // Files that .gitignore leaves out are counted only.
 // Source: tenants::Changes. Used by: execute_answer.cc, code_execution.cc. Pure, no errors.
 #pragma once
+#include <string>
+#include <vector>
+
 #include "supervisor/base/json_value.h"
 #include "supervisor/runs/ignored_files.h"
 #include "supervisor/tenants/index/changes.h"
@@ -15,7 +18,7 @@ constexpr size_t kListedFiles = 40;  // files of each kind, and folders, that ar
 // members; null: no file has changed. `omitted` counts changes that neither a path nor a folder stands for;
 // `ignored` counts the changes that .gitignore leaves out.
 Json folded_files(const tenants::Changes& changes, const IgnoredFiles& ignored = IgnoredFiles());
-// Whether there is a path that .gitignore can leave out: one outside of the tools' own folders.
-bool may_be_ignored(const tenants::Changes& changes);
+// Adds the paths that .gitignore can leave out, files and folders: those outside of the tools' own folders.
+void add_paths_to_ignore(const tenants::Changes& changes, std::vector<std::string>& paths);
 
 }  // namespace runs

@@ -1,8 +1,10 @@
 #include "supervisor/runs/ignored_files.h"
 
 #include <re2/re2.h>
+#include <time.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace runs {
 namespace {
@@ -63,9 +65,11 @@ std::shared_ptr<const re2::RE2> compiled(const std::string& expression) {
   return found->ok() ? found : nullptr;
 }
 
-}  // namespace
+struct Patterns {
+  std::shared_ptr<const re2::RE2> ignored, never;  // nullptr: fits no path
+};
 
-IgnoredFiles::IgnoredFiles(std::string_view text) {
+Patterns patterns_of(std::string_view text) {
   if (text.size() >= kMaxIgnoreBytes) {  // the last line may be a part of one
     text = text.substr(0, kMaxIgnoreBytes);
     text = text.substr(0, text.rfind('\n') + 1);
@@ -84,13 +88,27 @@ IgnoredFiles::IgnoredFiles(std::string_view text) {
     std::string& all = is_exception ? never : ignored;
     all += (all.empty() ? "" : "|") + expression;
   }
-  ignored_ = compiled(ignored);
-  never_ = compiled(never);
+  return {compiled(ignored), compiled(never)};
 }
 
-bool IgnoredFiles::contains(std::string_view path) const {
-  const re2::StringPiece piece(path.data(), path.size());
-  return ignored_ && re2::RE2::FullMatch(piece, *ignored_) && !(never_ && re2::RE2::FullMatch(piece, *never_));
+std::chrono::nanoseconds thread_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+}  // namespace
+
+IgnoredFiles::IgnoredFiles(std::string_view text, const std::vector<std::string>& paths) {
+  const Patterns patterns = patterns_of(text);
+  if (!patterns.ignored) return;
+  const auto end = thread_time() + kMaxIgnoreTime;
+  for (const std::string& path : paths) {
+    if (path.size() > kMaxIgnoredPath) continue;
+    if (thread_time() > end) return;
+    if (re2::RE2::FullMatch(path, *patterns.ignored) && !(patterns.never && re2::RE2::FullMatch(path, *patterns.never)))
+      paths_.insert(path);
+  }
 }
 
 }  // namespace runs

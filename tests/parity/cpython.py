@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """CPython's own regression tests in a jail and beside it, as an ordinary user (Debian's package libpython3.11-testsuite).
 
-    cpython.py                all modules of the package: half an hour on two processors
+    cpython.py                all modules of the package: a quarter of an hour on two processors
     cpython.py test_os ...    these modules
 
 Each module runs on both sides; the outcome of each of its tests is compared. A test that passes beside the jail and not

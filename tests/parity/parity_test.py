@@ -27,7 +27,6 @@ SKIPPED = 77
 LANES, SLOW_LANES = 4, 2  # commands at one time; most wait for processes to start
 SLOW_TIMEOUT_S = 1200
 LEAST_EQUAL = 0.98  # of all commands that were run
-MISSING_PROGRAM = 127
 
 
 def missing_programs(command, beside):

@@ -16,6 +16,12 @@ void add_many(Changes::List& list, const std::string& folder, int count) {
   for (int i = 0; i < count; i++) list.add(fmt::format("{}{:04}", folder, i), kListedChanges);
 }
 
+runs::IgnoredFiles ignored_by(const char* gitignore, const Changes& changes) {
+  std::vector<std::string> paths;
+  runs::add_paths_to_ignore(changes, paths);
+  return runs::IgnoredFiles(gitignore, paths);
+}
+
 }  // namespace
 
 TEST_CASE("a short list has each path", "[answer]") {
@@ -55,13 +61,13 @@ TEST_CASE("the folders with most changes are folded", "[answer]") {
 }
 
 TEST_CASE("files that .gitignore leaves out are counted, in a short list and in a long one", "[answer]") {
-  const runs::IgnoredFiles ignored("*.o\n/out/\n");
+  constexpr char kIgnore[] = "*.o\n/out/\n";
   Changes changes;
   changes.created.add("a.o", kListedChanges);
-  CHECK(folded_files(changes, ignored) == Json{{"ignored", 1}});
+  CHECK(folded_files(changes, ignored_by(kIgnore, changes)) == Json{{"ignored", 1}});
   add_many(changes.created, "out/", 60);
   changes.created.add("src/main.c", kListedChanges);
-  CHECK(folded_files(changes, ignored) == Json{{"created", {"src/main.c"}}, {"ignored", 61}});
+  CHECK(folded_files(changes, ignored_by(kIgnore, changes)) == Json{{"created", {"src/main.c"}}, {"ignored", 61}});
 }
 
 TEST_CASE("changes beyond the bound of a list are counted where they are", "[answer]") {
@@ -70,7 +76,7 @@ TEST_CASE("changes beyond the bound of a list are counted where they are", "[ans
   add_many(changes.created, "zoo/", 3);
   const Json files = folded_files(changes);
   CHECK(files == Json{{"folders", {{"data/", "40000 created"}, {"zoo/", "3 created"}}}});
-  CHECK(folded_files(changes, runs::IgnoredFiles("data/")) ==
+  CHECK(folded_files(changes, ignored_by("data/", changes)) ==
         Json{{"folders", {{"zoo/", "3 created"}}}, {"ignored", 40'000}});
 }
 
