@@ -3,88 +3,170 @@
 #include <linux/seccomp.h>
 #include <seccomp.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <map>
 
 namespace policies {
 namespace {
 
-using Program = std::vector<sock_filter>;
-
 constexpr uint32_t kX32Bit = 0x40000000;  // __X32_SYSCALL_BIT
-constexpr size_t kLongestJump = 255;
-constexpr uint8_t kToProgram = 1;  // in `jt` of a jump, which the kernel does not read there: `k` is a program's index
+constexpr size_t kLongestJump = 255;      // of a conditional jump
 
-struct Range {
-  uint32_t first;
-  CallAnswer answer;
+// The number of instructions from there to the program's end, with its own.
+using Place = size_t;
+
+// A program is written from its last instruction to its first: jumps lead forwards only, so the place that a jump leads
+// to is known when the jump is written.
+class ProgramFromItsEnd {
+ public:
+  // The program ends there with this action.
+  Place end(uint32_t action) {
+    if (const auto known = ends_.find(action); known != ends_.end() && distance(known->second) < kLongestJump)
+      return known->second;
+    return ends_[action] = write(BPF_STMT(BPF_RET | BPF_K, action));
+  }
+  Place jump(uint16_t comparison, uint32_t value, Place if_true, Place if_false) {
+    if (distance(if_false) >= kLongestJump) if_false = long_jump(if_false);  // the next line may add an instruction
+    if (distance(if_true) > kLongestJump) if_true = long_jump(if_true);
+    return write(BPF_JUMP(BPF_JMP | comparison | BPF_K, value, static_cast<uint8_t>(distance(if_true)),
+                          static_cast<uint8_t>(distance(if_false))));
+  }
+  // Loads 32 bits of seccomp_data at this offset.
+  Place load(size_t offset, Place next) {
+    continue_at(next);
+    return write(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)));
+  }
+  Place mask(uint32_t bits, Place next) {
+    continue_at(next);
+    return write(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits));
+  }
+  std::vector<sock_filter> whole() const { return {reversed_.rbegin(), reversed_.rend()}; }
+
+ private:
+  Place write(sock_filter instruction) {
+    reversed_.push_back(instruction);
+    return reversed_.size();
+  }
+  // The instructions between the one that is written next and that place.
+  size_t distance(Place place) const { return reversed_.size() - place; }
+  Place long_jump(Place place) { return write(BPF_STMT(BPF_JMP | BPF_JA, static_cast<uint32_t>(distance(place)))); }
+  void continue_at(Place next) {
+    if (next != reversed_.size()) long_jump(next);
+  }
+
+  std::vector<sock_filter> reversed_;
+  std::map<uint32_t, Place> ends_;  // the nearest place of each action
 };
 
-std::vector<Range> ranges_of(const std::vector<CallAnswer>& answers) {
-  std::vector<Range> ranges;
-  for (uint32_t number = 0; number < answers.size(); number++)
-    if (ranges.empty() || ranges.back().answer != answers[number]) ranges.push_back({number, answers[number]});
+struct Values {
+  uint32_t first, last;
+};
+
+std::vector<Values> ranges_of(std::vector<uint32_t> values) {
+  std::sort(values.begin(), values.end());
+  std::vector<Values> ranges;
+  for (const uint32_t value : values) {
+    if (!ranges.empty() && value - ranges.back().last <= 1) {
+      ranges.back().last = value;
+    } else {
+      ranges.push_back({value, value});
+    }
+  }
   return ranges;
 }
 
-void append(Program& program, const Program& more) { program.insert(program.end(), more.begin(), more.end()); }
-
-Program tree_over(const Range* begin, const Range* end) {
-  if (end - begin == 1) {
-    if (!begin->answer.program) return {BPF_STMT(BPF_RET | BPF_K, begin->answer.action)};
-    return {BPF_JUMP(BPF_JMP | BPF_JA, static_cast<uint32_t>(*begin->answer.program), kToProgram, 0)};
+Place write_test(ProgramFromItsEnd& program, const ArgumentTest& test, Place if_true, Place if_false) {
+  const std::vector<Values> ranges = ranges_of(test.values);
+  Place next = if_false;
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
+    if (range->first == range->last) {
+      next = program.jump(BPF_JEQ, range->first, if_true, next);
+      continue;
+    }
+    next = program.jump(BPF_JGT, range->last, next, if_true);
+    if (range->first > 0) next = program.jump(BPF_JGE, range->first, next, if_false);  // smaller ones were compared
   }
-  const Range* middle = begin + (end - begin) / 2;
-  const Program lower = tree_over(begin, middle), upper = tree_over(middle, end);
-  Program program;
-  if (lower.size() <= kLongestJump) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, middle->first, static_cast<uint8_t>(lower.size()), 0));
-  } else {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, middle->first, 0, 1));
-    program.push_back(BPF_STMT(BPF_JMP | BPF_JA, static_cast<uint32_t>(lower.size())));
-  }
-  append(program, lower);
-  append(program, upper);
-  return program;
+  if (test.mask != ~uint32_t{0}) next = program.mask(test.mask, next);
+  constexpr size_t kLowHalf = std::endian::native == std::endian::little ? 0 : sizeof(uint32_t);
+  return program.load(offsetof(seccomp_data, args) + test.argument * sizeof(uint64_t) + kLowHalf, next);
 }
 
-// Other architectures, and numbers from `count` on. The number of the call stays loaded.
-Program beginning(uint32_t count) {
+Place write_answer(ProgramFromItsEnd& program, const CallAnswer& answer) {
+  Place next = program.end(answer.action);
+  for (auto list = answer.allowed_when.rbegin(); list != answer.allowed_when.rend(); ++list) {
+    const Place otherwise = next;
+    next = program.end(SECCOMP_RET_ALLOW);
+    for (auto test = list->rbegin(); test != list->rend(); ++test) next = write_test(program, *test, next, otherwise);
+  }
+  return next;
+}
+
+// Calls with neighbouring numbers and the same answer.
+struct Calls {
+  uint32_t first;
+  uint32_t last;
+  const CallAnswer* answer;
+  Place place = 0;  // of an answer with tests
+};
+
+std::vector<Calls> ranges_of(const std::vector<CallAnswer>& answers) {
+  std::vector<Calls> ranges;
+  for (uint32_t number = 0; number < answers.size(); number++) {
+    if (ranges.empty() || *ranges.back().answer != answers[number]) ranges.push_back({number, 0, &answers[number]});
+    ranges.back().last = number;
+  }
+  return ranges;
+}
+
+// The answers with tests are written before the tree, each once.
+void write_tested_answers(ProgramFromItsEnd& program, std::vector<Calls>& ranges) {
+  for (auto range = ranges.begin(); range != ranges.end(); ++range) {
+    if (range->answer->allowed_when.empty()) continue;
+    const auto same = std::find_if(ranges.begin(), range, [&](const Calls& r) { return *r.answer == *range->answer; });
+    range->place = same != range ? same->place : write_answer(program, *range->answer);
+  }
+}
+
+// Halves the numbers rather than the ranges: the kernel asks a new filter about each number (seccomp_cache_prepare() in
+// kernel/seccomp.c).
+const Calls* middle_of(const Calls* begin, const Calls* end) {
+  const uint32_t half = begin->first + ((end - 1)->last - begin->first) / 2;
+  return std::clamp(std::find_if(begin, end, [&](const Calls& r) { return r.first > half; }), begin + 1, end - 1);
+}
+
+Place write_tree(ProgramFromItsEnd& program, const Calls* begin, const Calls* end) {
+  if (end - begin == 1) return begin->place != 0 ? begin->place : program.end(begin->answer->action);
+  const Calls* middle = middle_of(begin, end);
+  const Place upper = write_tree(program, middle, end), lower = write_tree(program, begin, middle);
+  return program.jump(BPF_JGE, middle->first, upper, lower);
+}
+
+// The architecture, then numbers that have no answer, then the tree.
+void write_beginning(ProgramFromItsEnd& program, uint32_t count, Place tree) {
   const uint32_t native = seccomp_arch_native();
+  constexpr uint32_t kRefused = SECCOMP_RET_ERRNO | EPERM, kUnknown = SECCOMP_RET_ERRNO | ENOSYS;
   // -1 is what a debugger makes of a call that it skips, and no call of x32.
-  const uint32_t foreign = native == SCMP_ARCH_X86_64 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM;
-  return {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, native, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, count, 0, 5),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UINT32_MAX, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, foreign),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-  };
+  const Place foreign = program.end(native == SCMP_ARCH_X86_64 ? SECCOMP_RET_KILL_PROCESS : kRefused);
+  const Place skipped = program.jump(BPF_JEQ, UINT32_MAX, program.end(kRefused), foreign);
+  const Place high = program.jump(BPF_JGE, kX32Bit, skipped, program.end(kUnknown));
+  const Place number = program.load(offsetof(seccomp_data, nr), program.jump(BPF_JGE, count, high, tree));
+  program.load(offsetof(seccomp_data, arch),
+               program.jump(BPF_JEQ, native, number, program.end(SECCOMP_RET_KILL_PROCESS)));
 }
 
 }  // namespace
 
-std::vector<sock_filter> make_call_tree(const std::vector<CallAnswer>& answers,
-                                        const std::vector<std::vector<sock_filter>>& programs) {
-  const std::vector<Range> ranges = ranges_of(answers);
-  Program whole = beginning(static_cast<uint32_t>(answers.size()));
-  if (!ranges.empty()) append(whole, tree_over(ranges.data(), ranges.data() + ranges.size()));
-  std::vector<size_t> starts;
-  size_t start = whole.size();
-  for (const auto& program : programs) {
-    starts.push_back(start);
-    start += program.size();
-  }
-  for (size_t at = 0; at < whole.size(); at++)
-    if (whole[at].code == (BPF_JMP | BPF_JA) && whole[at].jt == kToProgram)
-      whole[at] = BPF_STMT(BPF_JMP | BPF_JA, static_cast<uint32_t>(starts.at(whole[at].k) - at - 1));
-  for (const auto& program : programs) append(whole, program);
-  return whole;
+std::vector<sock_filter> make_call_tree(const std::vector<CallAnswer>& answers) {
+  ProgramFromItsEnd program;
+  std::vector<Calls> ranges = ranges_of(answers);
+  write_tested_answers(program, ranges);
+  const Place tree = ranges.empty() ? program.end(SECCOMP_RET_ERRNO | ENOSYS)
+                                    : write_tree(program, ranges.data(), ranges.data() + ranges.size());
+  write_beginning(program, static_cast<uint32_t>(answers.size()), tree);
+  return program.whole();
 }
 
 }  // namespace policies

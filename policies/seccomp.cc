@@ -3,20 +3,14 @@
 #include <fmt/format.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <set>
 
-#include "policies/call_tree.h"
 #include "policies/checked.h"
-#include "supervisor/base/fd.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 
@@ -26,7 +20,7 @@ namespace {
 
 using ProfileProblems = std::vector<Error>;
 constexpr size_t kMaxSeccompRules = 200, kMaxCalls = 512, kMaxValues = 64;
-constexpr size_t kMaxCombinations = 8192;  // calls times values, all rules; the shipped profile has 400
+constexpr size_t kMaxValuesOfCalls = 8192;  // calls times values, all rules; the shipped profile has 400
 
 // Reads a number, or the name of a constant.
 std::optional<uint32_t> read_value(const Json& value, const std::string& path, Checked& in) {
@@ -114,7 +108,7 @@ std::vector<SeccompRule> read_rules(Checked& profile, const char* key, RuleKeys 
       std::set<unsigned> seen;
       for (size_t t = 0; t < std::min<size_t>(tests.size(), 6); t++) {
         rule.when.push_back(read_test(tests[t], fmt::format("{}.when[{}]", path, t), problems));
-        // libseccomp refuses two tests of the same argument in one rule.
+        // Two tests of one argument are most often a mistake: nothing is equal to both.
         if (!seen.insert(rule.when.back().argument).second)
           in.wrong("when", fmt::format("tests argument {} twice", rule.when.back().argument));
       }
@@ -165,16 +159,16 @@ void check_errors(Checked& in, const SeccompProfile& profile) {
   }
 }
 
-// libseccomp has one rule for every combination of values; without a bound a reload could take very long.
+// Every value of every call can be an instruction; without a bound a reload could take very long.
 void check_size(Checked& in, const SeccompProfile& profile) {
   size_t total = 0;
   for (const auto& rule : profile.allow) {
-    size_t combinations = rule.calls.size();
-    for (const auto& test : rule.when) combinations = std::min(combinations * test.values.size(), kMaxCombinations + 1);
-    total += combinations;
+    size_t values = 0;
+    for (const auto& test : rule.when) values += test.values.size();
+    total += rule.calls.size() * std::max<size_t>(values, 1);
   }
-  if (total > kMaxCombinations)
-    in.wrong("allow", fmt::format("calls multiplied by values are more than {}", kMaxCombinations));
+  if (total > kMaxValuesOfCalls)
+    in.wrong("allow", fmt::format("calls multiplied by values are more than {}", kMaxValuesOfCalls));
 }
 
 // A call that the child names gets the child's rules only, not those of its base.
@@ -192,66 +186,6 @@ void inherit(SeccompProfile& child, const SeccompProfile& base) {
   add(child.missing, base.missing);
   add(child.kill, base.kill);
   add(child.deny, base.deny);
-}
-
-using Context = std::unique_ptr<void, decltype(&seccomp_release)>;
-
-Result<> check(int rc, const char* what) {
-  if (rc < 0) return fail_errno(-rc, what);
-  return {};
-}
-
-// Adds one libseccomp rule for every combination of values.
-Result<> add_rule(scmp_filter_ctx context, uint32_t action, int call, const SeccompRule& rule, size_t index,
-                  std::vector<scmp_arg_cmp>& chosen) {
-  if (index == rule.when.size()) {
-    const int rc = seccomp_rule_add_array(context, action, call, static_cast<unsigned>(chosen.size()), chosen.data());
-    return check(rc == -EEXIST ? 0 : rc, "seccomp_rule_add");
-  }
-  const ArgumentTest& test = rule.when[index];
-  for (uint32_t value : test.values) {
-    chosen.push_back(scmp_arg_cmp{test.argument, SCMP_CMP_MASKED_EQ, test.mask, value});
-    CHECKED(add_rule(context, action, call, rule, index + 1, chosen));
-    chosen.pop_back();
-  }
-  return {};
-}
-
-Result<> add_rules(scmp_filter_ctx context, uint32_t action, const std::vector<SeccompRule>& rules) {
-  for (const auto& rule : rules) {
-    for (const auto& name : rule.calls) {
-      const int call = seccomp_syscall_resolve_name(name.c_str());
-      if (call < 0) continue;  // a call of another architecture
-      std::vector<scmp_arg_cmp> chosen;
-      auto added = add_rule(context, action, call, rule, 0, chosen);
-      if (!added) return tl::unexpected(std::move(added).error().within(name));
-    }
-  }
-  return {};
-}
-
-Result<std::vector<sock_filter>> exported(scmp_filter_ctx context) {
-  Fd file(::memfd_create("seccomp", MFD_CLOEXEC));
-  if (!file) return fail_errno(errno, "memfd_create");
-  CHECKED(check(seccomp_export_bpf(context, file.get()), "seccomp_export_bpf"));
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return fail_errno(errno, "fstat");
-  std::vector<sock_filter> program(static_cast<size_t>(status.st_size) / sizeof(sock_filter));
-  if (::pread(file.get(), program.data(), static_cast<size_t>(status.st_size), 0) != status.st_size)
-    return fail(Code::internal, "the exported filter cannot be read back");
-  return program;
-}
-
-// A filter of libseccomp for this machine's architecture: `error` for all calls that get no rule.
-Result<Context> make_context(int error) {
-  // The API level is set, not probed: the filter must not depend on the kernel that compiles it. 3: KILL_PROCESS (Linux
-  // 4.14).
-  CHECKED(check(seccomp_api_set(3), "seccomp_api_set"));
-  Context context(seccomp_init(SCMP_ACT_ERRNO(static_cast<uint32_t>(error))), &seccomp_release);
-  if (!context) return fail(Code::internal, "seccomp_init failed");
-  CHECKED(check(seccomp_attr_set(context.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS), "seccomp_attr_set"));
-  CHECKED(check(seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2), "seccomp_attr_set"));
-  return context;
 }
 
 // The number of a call on this machine; empty for a call of another architecture.
@@ -277,26 +211,16 @@ std::vector<CallAnswer> plain_answers(const SeccompProfile& profile, size_t coun
   return answers;
 }
 
-// libseccomp compares the arguments. It has one errno for all calls that get no rule, so the conditional calls of each
-// errno get a filter of their own, to which the tree leads.
-Result<std::vector<std::vector<sock_filter>>> compile_conditions(const SeccompProfile& profile,
-                                                                 std::vector<CallAnswer>& answers) {
-  std::map<int, std::set<std::string>> groups;
+void add_conditions(const SeccompProfile& profile, std::vector<CallAnswer>& answers) {
   for (const auto& [call, error] : errors_of_conditional_calls(profile))
-    groups[error == 0 ? EPERM : error].insert(call);
-  std::vector<std::vector<sock_filter>> programs;
-  for (const auto& [error, calls] : groups) {
-    TRY(Context context, make_context(error));
-    for (const auto& call : calls)
-      if (const auto number = number_of(call);
-          number && *number < answers.size() && answers[*number].action != SECCOMP_RET_ALLOW)
-        answers[*number].program = programs.size();
-    std::vector<SeccompRule> rules = profile.allow;
-    for (auto& rule : rules) std::erase_if(rule.calls, [&](const auto& call) { return !calls.contains(call); });
-    CHECKED(add_rules(context.get(), SCMP_ACT_ALLOW, rules));
-    TRY(programs.emplace_back(), exported(context.get()));
+    if (const auto number = number_of(call); number && *number < answers.size())
+      answers[*number].action = SECCOMP_RET_ERRNO | static_cast<uint32_t>(error == 0 ? EPERM : error);
+  for (const auto& rule : profile.allow) {
+    if (rule.when.empty()) continue;
+    for (const auto& call : rule.calls)
+      if (const auto number = number_of(call); number && *number < answers.size())
+        answers[*number].allowed_when.push_back(rule.when);
   }
-  return programs;
 }
 
 }  // namespace
@@ -331,8 +255,8 @@ Result<std::vector<sock_filter>> compile_seccomp(const SeccompProfile& profile) 
   const auto newest = number_of(profile.newest);
   if (!newest) return fail(Code::invalid, "newest: '" + profile.newest + "' is not a system call of this machine");
   std::vector<CallAnswer> answers = plain_answers(profile, *newest + 1);
-  TRY(const auto programs, compile_conditions(profile, answers));
-  std::vector<sock_filter> program = make_call_tree(answers, programs);
+  add_conditions(profile, answers);
+  std::vector<sock_filter> program = make_call_tree(answers);
   if (program.size() > kMaxFilterInstructions)
     return fail(Code::invalid, fmt::format("{} instructions are more than the kernel's limit of {}", program.size(),
                                            kMaxFilterInstructions));

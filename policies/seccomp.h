@@ -1,8 +1,7 @@
 // SeccompProfile: the system calls that the code of a jail may make. All other calls are refused, with an errno that
 // programs take as "this machine cannot do that": EPERM, unless a rule names another one.
-// Source: policies/seccomp/*.json. Compiled here by libseccomp(3); loaded by jail-init in the runner, before the runner
-// execs the interpreter, so a profile must allow execve.
-// Errors: all problems of a profile, naming rule, call and value.
+// Source: policies/seccomp/*.json. Compiled by call_tree.h; loaded by jail-init in the runner, before the runner execs
+// the interpreter, so a profile must allow execve. Errors: all problems of a profile, naming rule, call and value.
 #pragma once
 #include <linux/filter.h>
 
@@ -12,18 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/call_tree.h"
 #include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
-
-// ArgumentTest: true if one argument's low 32 bits, masked, equal one of `values`. The kernel reads these arguments as
-// int or unsigned int; comparing all 64 bits was a way around filters (CVE-2019-10063).
-struct ArgumentTest {
-  unsigned argument = 0;
-  uint32_t mask = ~uint32_t{0};
-  std::vector<uint32_t> values;
-};
 
 struct SeccompRule {
   std::string comment;  // names the programs that need the calls
@@ -57,8 +49,7 @@ constexpr size_t kMaxFilterInstructions = 4096;
 tl::expected<SeccompProfile, std::vector<Error>> parse_seccomp(std::string name, const Json& document,
                                                                const SeccompProfile* base);
 // The filter is a binary tree over the call numbers of this machine's architecture. Calls of other architectures,
-// including x32, end the process. Errors: internal, from libseccomp; invalid when the profile makes more instructions
-// than the kernel takes.
+// including x32, end the process. Errors: invalid when the profile makes more instructions than the kernel takes.
 Result<std::vector<sock_filter>> compile_seccomp(const SeccompProfile& profile);
 // The SECCOMP_FILTER_FLAG_* of the profile, for seccomp(2).
 uint32_t seccomp_flags(const SeccompProfile& profile);

@@ -280,7 +280,7 @@ TEST_CASE("every call of the profile does what its list says, and every other is
 
 TEST_CASE("the filter is a tree: every answer is near, and the whole fits the kernel", "[seccomp]") {
   INFO(filter().size() << " instructions");
-  CHECK(filter().size() <= kMaxFilterInstructions);
+  CHECK(filter().size() < 300);  // the kernel compiles it for every jail
   size_t most = 0;
   for (long number = 0; number <= 460; number++) most = std::max(most, ask(number).steps);
   INFO("at most " << most << " steps");
