@@ -7,9 +7,6 @@ import sys
 _here = __file__.rpartition("/")[0] or "."
 _folders = [_here, _here.rpartition("/")[0] + "/zygote"]
 sys.path[:0] = _folders
-from warder import _fresh_pools  # noqa: E402
-
-_fresh_pools.begin()
 from warder._zygote import main  # noqa: E402
 
 for _folder in _folders:
