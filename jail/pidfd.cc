@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,9 +55,28 @@ std::optional<Number> whole_number(std::string_view text) {
   return number;
 }
 
+// ioctl(2) PIDFD_GET_INFO of Linux 6.13, newer than Debian 12's headers: struct pidfd_info in its first size.
+struct PidfdInfo {
+  uint64_t mask, cgroup;
+  uint32_t pid, thread_group, parent, ids[8];
+  int32_t exit_code;
+};
+static_assert(sizeof(PidfdInfo) == 64);
+constexpr unsigned long kGetInfo = _IOWR(0xff, 11, PidfdInfo);
+constexpr uint64_t kInfoPid = 1;
+constexpr long kPidFileSystem = 0x50494446;  // PID_FS_MAGIC, Linux 6.9
+
 }  // namespace
 
 int pid_of(int pidfd) {
+  struct statfs file_system {};
+  PidfdInfo known{};
+  known.mask = kInfoPid;
+  // A descriptor from a zygote may be a device's, to which the ioctl would mean something else.
+  if (::fstatfs(pidfd, &file_system) == 0 && file_system.f_type == kPidFileSystem) {
+    if (::ioctl(pidfd, kGetInfo, &known) == 0) return static_cast<int>(known.pid);
+    if (errno == ESRCH) return 0;  // reaped
+  }
   const ProcText info("/proc/self/fdinfo/{}", pidfd);
   const auto text = value_of(info.text(), "Pid");
   const auto pid = text ? whole_number<int>(*text) : std::nullopt;

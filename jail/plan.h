@@ -178,6 +178,9 @@ static_assert(std::is_trivially_copyable_v<Plan> && std::is_standard_layout_v<Pl
 // The namespaces of a jail, in the order of InitReport::namespaces; names as below /proc/PID/ns.
 constexpr const char* kNamespaces[] = {"user", "pid", "mnt", "net", "ipc", "uts", "cgroup"};
 constexpr int kNamespaceCount = 7;
+// In place of a number: the steps of the jail have shown that the namespace is its own. The kernel's numbers are
+// larger.
+constexpr uint32_t kOwnNamespace = 1;
 
 enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3, network = 4 };
 
@@ -198,7 +201,7 @@ struct InitReport {
   uint32_t others;              // exited: children of init at that moment, which end with it; kOthersUncounted: some
   uint64_t user_us, system_us;  // exited: of all reaped processes of the jail, microseconds
   uint64_t max_rss_bytes;       // exited: the largest single process
-  uint32_t namespaces[kNamespaceCount];  // built: inode numbers, for comparison with the daemon's own
+  uint32_t namespaces[kNamespaceCount];  // built: inode numbers, for comparison with the daemon's; or kOwnNamespace
   uint32_t step_us[kSteps];              // built: duration of each step, microseconds
 };
 static_assert(std::is_trivially_copyable_v<InitReport> && std::is_standard_layout_v<InitReport>);

@@ -75,10 +75,10 @@ void walk(const Row (&rows)[kCount]) {
 
 }  // namespace
 
-int make_cgroup_namespace() {
-  // A forked runner shares init's cgroup namespace, so that one was made before the fork.
-  if (plan->role != Role::forked && unshare(CLONE_NEWCGROUP) < 0) return errno;
-  // Every namespace is new now: their numbers are evidence for the receipt.
+namespace {
+
+// Every namespace is new now: their numbers are evidence for the receipt.
+int read_namespaces() {
   const int links = open("/proc/self/ns", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (links < 0) return errno;
   int error = 0;
@@ -93,6 +93,17 @@ int make_cgroup_namespace() {
   }
   close(links);
   return error;
+}
+
+}  // namespace
+
+int make_cgroup_namespace() {
+  if (plan->role != Role::forked) return unshare(CLONE_NEWCGROUP) < 0 ? errno : read_namespaces();
+  // A forked runner shares init's cgroup namespace, so that one was made before the fork. One clone(2) made the others,
+  // and the next steps are the evidence: the zygote's capabilities mount nothing, and a new user namespace's count
+  // only for mounts, host names, interfaces and a /proc of namespaces that it owns (user_namespaces(7)).
+  for (uint32_t& number : report.namespaces) number = kOwnNamespace;
+  return 0;
 }
 
 int forbid_namespaces() {

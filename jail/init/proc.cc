@@ -19,7 +19,8 @@ namespace jail::init {
 namespace {
 
 constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-constexpr char kProc[] = "mount/proc", kUuid[] = "mount/proc/sys/kernel/random/uuid";
+constexpr char kProc[] = "mount/proc";
+constexpr char kUuid[] = "mount/proc/sys/kernel/random/uuid", kOurUuid[] = "mount/warder/proc/sys/kernel/random/uuid";
 
 // The kernel's own: links into the processes' folders; the time since the machine's start, which is a clock, too, with
 // the sum of its idle time; and what uname(2) says, with the kernel's builder and compiler. Process 1 has them open
@@ -44,13 +45,14 @@ int open_entry(const char* name) {
   return open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// The source is on the jail's own read-only root, and the mount has its flags. Not every kernel has every entry; an
-// entry that has no source would stay in the kernel's cache, uncovered.
+// The source is on a read-only mount, whose flags the cover has. A copy of a zygote takes it from the zygote's home,
+// where the kernel has looked the names up already. Not every kernel has every entry; an entry that has no source would
+// stay in the kernel's cache, uncovered.
 int cover(const char* name, const char* source) {
   ShortText<64> from, to;
-  from << "mount/warder/proc/" << source;
+  from << (plan->role == Role::forked ? "/warder/proc/" : "mount/warder/proc/") << source;
   to << kProc << "/" << name;
-  if (mount(from.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) == 0) return 0;
+  if (mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0) return 0;
   if (errno != ENOENT) return errno;
   return syscall(SYS_faccessat, AT_FDCWD, to.c_str(), F_OK) < 0 && errno == ENOENT ? 0 : EBADMSG;
 }
@@ -118,17 +120,15 @@ int hide_entries(unsigned long flags) {
   return check_hidden();
 }
 
-// The kernel's uuid gives a new number at each read. A copy of a zygote takes it from the /proc of the zygote's home,
-// where the kernel has already looked the name up: only jails of one tenant share that file, with its locks and
-// watches.
-int cover_kernel(unsigned long flags) {
-  const char* source = plan->role == Role::forked ? "/proc/sys/kernel/random/uuid" : kUuid;
-  const int uuid = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+// The kernel's uuid gives a new number at each read. A zygote's home has it among our files already.
+int cover_all() {
+  if (plan->role == Role::forked) return cover_entries();
+  const int uuid = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, kUuid, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
   if (uuid < 0) return errno;
   int error = cover_entries();
   if (error == 0) error = outcome_of(syscall(SYS_move_mount, uuid, "", AT_FDCWD, kUuid, MOVE_MOUNT_F_EMPTY_PATH));
   close(uuid);
-  return error == 0 ? hide_entries(flags) : error;
+  return error;
 }
 
 }  // namespace
@@ -142,7 +142,8 @@ int hide_kernel() {
   // Read-only, because code needs no write there. With a shared identity the runner must write its id map (confine.cc).
   const unsigned long flags = kFlags | (plan->identity == Identity::shared ? 0 : MS_RDONLY);
   report.proc = ProcView::machine;
-  report.proc_error = cover_kernel(flags);
+  report.proc_error = cover_all();
+  if (report.proc_error == 0) report.proc_error = hide_entries(flags);
   if (report.proc_error == 0) return 0;
   if (umount2(kProc, MNT_DETACH) < 0) return errno;
   // The stricter view, where the others cannot be hidden.
@@ -153,7 +154,12 @@ int hide_kernel() {
 int mount_whole_proc() {
   // The kernel lets a process mount a /proc only if it already sees a whole one (mount_too_revealing() in
   // fs/namespace.c).
-  return outcome_of(mount("proc", kProc, "proc", kFlags, nullptr));
+  if (mount("proc", kProc, "proc", kFlags, nullptr) < 0) return errno;
+  // The zygote's jails cover the kernel's entries with these files, in an overlay that only this tenant's jails share.
+  if (plan->root == RootMode::overlay &&
+      mount("overlay", "mount/warder/proc", "overlay", MS_RDONLY | kFlags, "lowerdir=root/warder/proc:empty") < 0)
+    return errno;
+  return bind_mount(kUuid, kOurUuid, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
 }  // namespace jail::init

@@ -28,8 +28,8 @@ int set_attributes(int fd, const char* path, unsigned flags, uint64_t attributes
 
 }  // namespace
 
-int bind_mount(const char* source, const char* target, uint64_t attributes, unsigned flags) {
-  int tree = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags));
+int bind_mount(const char* source, const char* target, uint64_t attributes) {
+  int tree = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
   if (tree < 0) return errno;
   int error = set_attributes(tree, "", AT_EMPTY_PATH, attributes);
   if (error == 0) error = outcome_of(syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH));
@@ -167,7 +167,7 @@ int mount_terminals() {
 int bind_devices() {
   // A zygote's home has the folder as its jails need it, in an overlay of its own: only jails of one tenant share it.
   if (plan->role == Role::forked) {
-    if (int error = bind_mount("/dev", "mount/dev", 0, AT_RECURSIVE)) return error;
+    if (mount("/dev", "mount/dev", nullptr, MS_BIND | MS_REC, nullptr) < 0) return errno;
     return mount_terminals();
   }
   if (plan->role == Role::zygote && plan->root == RootMode::overlay) {

@@ -29,9 +29,9 @@ int mount_temporary_files();
 int set_hostname();
 int pivot();
 int mount_template();  // zygote: shows the template at /run, where the zygote's jails find it
-// Mounts a detached copy of one mount at `target`, with `attributes` (0: none) in addition to its own. `flags`:
-// AT_RECURSIVE, which copies the mounts below `source`, too; else they are not shown.
-int bind_mount(const char* source, const char* target, uint64_t attributes, unsigned flags = 0);
+// Mounts a detached copy of one mount at `target`, with `attributes` in addition to its own. Mounts below `source` are
+// not shown.
+int bind_mount(const char* source, const char* target, uint64_t attributes);
 // proc.cc: /proc. A jail's is a whole one, in which /proc/sys can be written, until hide_kernel(); that of a zygote's
 // home stays so.
 int mount_proc();

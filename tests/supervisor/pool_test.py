@@ -80,6 +80,7 @@ with open("/proc/self/mem", "rb", 0) as memory:
             at = data.find(second, at + 1)
         del data
 """
+KINDS = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")  # of namespaces, as below /proc/PID/ns
 RANDOM = ("random", "uuid4", "uuid1", "urandom", "name", "tls")
 
 
@@ -194,6 +195,25 @@ class Warm(Case):
         home = [program, [name for name in descriptors if name not in KERNELS], *rights]  # of the zygote: a whole /proc
         forks = lambda: [one for one in inits("fork") if one != home]
         eventually(lambda: the_same(forks(), expected), f"forks whose process 1 has {expected}")
+
+    @unittest.skipUnless(ROOT, "looks into processes of other users")
+    def test_no_two_processes_1_share_a_namespace(self):
+        """A fork's process 1 does not read its numbers: its steps are the evidence. Here they are read."""
+        def namespaces():
+            found = [pid for pid, name in names_below(daemon).items() if name == "warder-jail-ini"]
+            try:
+                return [{kind: os.readlink(f"/proc/{pid}/ns/{kind}") for kind in KINDS} for pid in (jailer_of(daemon), *found)]
+            except (FileNotFoundError, ProcessLookupError):
+                return []  # one of them has ended meanwhile: looked at again
+
+        for start in ("exec", "fork"):
+            daemon = self.daemons[start]
+            receipt = receipt_of(self.run_as(start, "pass"))
+            self.assertEqual(receipt["namespaces"], ["user", "pid", "mount", "net", "ipc", "uts", "cgroup"])
+            found = eventually(lambda: [n for n in [namespaces()] if len(n) > 2], f"jails of the start {start}")[0]
+            for kind in KINDS:
+                numbers = [one[kind] for one in found]
+                self.assertEqual(len(set(numbers)), len(numbers), (start, kind, numbers))
 
     def test_jails_are_the_same_however_they_start(self):
         cold = self.look("cold")
@@ -398,7 +418,8 @@ class TwoTenants(Case):
         self.assertNotEqual(*ids)
 
     def test_forks_of_two_tenants_share_no_folder_that_could_be_locked(self):
-        code = "import os\nresult = [os.stat(path).st_dev for path in ('/', '/dev', '/usr', '/proc/sys/kernel/random/uuid')]"
+        code = ("import os\nresult = [os.stat(path).st_dev for path in ('/', '/dev', '/usr', '/proc/sys/kernel/random/uuid', "
+                "'/proc/sys', '/proc/cpuinfo', '/proc/stat', '/proc/loadavg', '/proc/meminfo')]")
         mine, theirs = (body_of(self.run_as("fork", code, client))["result"] for client in (self.client, self.other()))
         for one, other in zip(mine, theirs, strict=True):
             self.assertNotEqual(one, other, (mine, theirs))

@@ -1,7 +1,8 @@
 # Locks and watches files that every jail reads; a second jail must not meet the lock, nor be seen reading.
 import fcntl, time
 FILES = ("/usr/bin/python3", "/etc/passwd", "/usr/lib/os-release", "/warder/python/runner.py",
-         "/proc/sys/kernel/random/uuid")
+         "/proc/sys/kernel/random/uuid", "/proc/sys/kernel/osrelease",
+         "/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo")
 held = [open(path, "rb") for path in FILES]
 for file in held:
     fcntl.flock(file, fcntl.LOCK_EX)
