@@ -108,7 +108,7 @@ std::vector<SeccompRule> read_rules(Checked& profile, const char* key, RuleKeys 
       std::set<unsigned> seen;
       for (size_t t = 0; t < std::min<size_t>(tests.size(), 6); t++) {
         rule.when.push_back(read_test(tests[t], fmt::format("{}.when[{}]", path, t), problems));
-        // Two tests of one argument are most often a mistake: nothing is equal to both.
+        // Two tests of one argument are most often a mistake: no value passes both.
         if (!seen.insert(rule.when.back().argument).second)
           in.wrong("when", fmt::format("tests argument {} twice", rule.when.back().argument));
       }

@@ -100,8 +100,8 @@ int read_namespaces() {
 int make_cgroup_namespace() {
   if (plan->role != Role::forked) return unshare(CLONE_NEWCGROUP) < 0 ? errno : read_namespaces();
   // A forked runner shares init's cgroup namespace, so that one was made before the fork. One clone(2) made the others,
-  // and the next steps are the evidence: the zygote's capabilities mount nothing, and a new user namespace's count
-  // only for mounts, host names, interfaces and a /proc of namespaces that it owns (user_namespaces(7)).
+  // and the next steps are the evidence: the zygote may not mount, and the capabilities of a new user namespace
+  // count only for mounts, host names, interfaces and a /proc of namespaces that it owns (user_namespaces(7)).
   for (uint32_t& number : report.namespaces) number = kOwnNamespace;
   return 0;
 }

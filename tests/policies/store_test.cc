@@ -83,7 +83,7 @@ TEST_CASE("the shipped policies load", "[store]") {
   CHECK(store->names() == std::vector<std::string>{"default", "guardrails", "guardrails-strict", "strict", "system"});
   const auto standard = store->find("default"), strict = store->find("strict"), system = store->find("system");
   CHECK(standard->filter->profile == "default");
-  CHECK(standard->filter->program.size() > 300);
+  CHECK(standard->filter->program.size() > 200);
   CHECK(standard->filter->flags == 0);
   CHECK(system->isolation.cgroups == Need::required);
   CHECK(system->isolation.overlay == Need::preferred);
