@@ -121,15 +121,23 @@ function withBigInts(value, mark) {
   return of(value);
 }
 
-// Whether `number`, written in its shortest form or with as many digits, is the same decimal. The two can differ: of a
-// number in the middle between two decimals, toExponential() takes the larger one.
+// Whether `number`, written with as many digits, is the same decimal.
 function isHeld(digits, number) {
   const wanted = decimal(digits);
   if (!Number.isFinite(number)) return false;
   if (wanted.digits === '' || number === 0) return wanted.digits === '' && number === 0;
   if (wanted.digits.length > MOST_PRECISION) return false;
-  return [String(number), number.toExponential(wanted.digits.length - 1)].map(decimal).some(
-    (held) => held.digits === wanted.digits && held.exponent === wanted.exponent);
+  const held = rounded(number, wanted.digits.length);
+  return held.digits === wanted.digits && held.exponent === wanted.exponent;
+}
+
+// `number` with `count` digits, as Python writes it: of a number in the middle between two decimals the even one.
+// toExponential() takes the larger one.
+function rounded(number, count) {
+  const {digits, exponent} = decimal(number.toExponential(MOST_PRECISION));
+  const isMiddle = digits.length === count + 1 && digits.endsWith('5');
+  if (isMiddle && digits[count - 1] % 2 === 0) return {digits: digits.slice(0, count), exponent};
+  return decimal(number.toExponential(count - 1));
 }
 
 // 0.DIGITS * 10 ** exponent, with no zeros at both ends of the digits.

@@ -107,6 +107,17 @@ class Answers(JavaScriptTest):
             "warder: 3.14159265358979323846 is not held by a number: here it is 3.141592653589793; send it as a text to keep its digits",
             "warder: 1e400 is not held by a number: here it is Infinity; send it as a text to keep its digits"])
 
+    def test_of_a_number_in_the_middle_the_even_decimal_is_held_as_in_python(self):
+        for held, other in (("272743151678066.0312", "272743151678066.0313"), ("0.5", "0.6"),
+                            ("26791149893542.257812", "26791149893542.257813"), ("1476811678847019.8", "1476811678847019.7")):
+            with self.subTest(held=held):
+                order = json.dumps(self.order("return 1")).replace('"context_vars": {}', f'"context_vars": {{"a": {held}, "b": {other}}}')
+                runner = self.start()
+                runner.receive()
+                runner.send(order.encode())
+                noted = [other] if len(held) > 3 else []
+                self.assertEqual([line.split()[1] for line in runner.end().stderr.splitlines()], noted)
+
     def test_what_has_no_json_form_becomes_its_text_and_says_so(self):
         for code, value, kind in (("10n ** 5000n", "1" + "0" * 5000, "bigint"), ("function f() {}", "[Function: f]", "function"),
                                   ("Symbol('s')", "Symbol(s)", "symbol"), ("/x/", "/x/", "RegExp"),
