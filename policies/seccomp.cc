@@ -20,7 +20,7 @@ namespace {
 
 using ProfileProblems = std::vector<Error>;
 constexpr size_t kMaxSeccompRules = 200, kMaxCalls = 512, kMaxValues = 64;
-constexpr size_t kMaxValuesOfCalls = 8192;  // calls times values, all rules; the shipped profile has 400
+constexpr size_t kMaxValuesOfCalls = 8192;  // calls times values, all rules; the shipped profile has 350
 
 // Reads a number, or the name of a constant.
 std::optional<uint32_t> read_value(const Json& value, const std::string& path, Checked& in) {
@@ -108,7 +108,7 @@ std::vector<SeccompRule> read_rules(Checked& profile, const char* key, RuleKeys 
       std::set<unsigned> seen;
       for (size_t t = 0; t < std::min<size_t>(tests.size(), 6); t++) {
         rule.when.push_back(read_test(tests[t], fmt::format("{}.when[{}]", path, t), problems));
-        // Two tests of one argument are most often a mistake: no value passes both.
+        // A second test of the argument is most often a mistake: no value passes both.
         if (!seen.insert(rule.when.back().argument).second)
           in.wrong("when", fmt::format("tests argument {} twice", rule.when.back().argument));
       }

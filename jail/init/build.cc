@@ -73,10 +73,6 @@ void walk(const Row (&rows)[kCount]) {
   for (const Row& row : rows) take(row.step, row.run);
 }
 
-}  // namespace
-
-namespace {
-
 // Every namespace is new now: their numbers are evidence for the receipt.
 int read_namespaces() {
   const int links = open("/proc/self/ns", O_PATH | O_DIRECTORY | O_CLOEXEC);

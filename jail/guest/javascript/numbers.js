@@ -134,10 +134,19 @@ function isHeld(digits, number) {
 // `number` with `count` digits, as Python writes it: of a number in the middle between two decimals the even one.
 // toExponential() takes the larger one.
 function rounded(number, count) {
-  const {digits, exponent} = decimal(number.toExponential(MOST_PRECISION));
-  const isMiddle = digits.length === count + 1 && digits.endsWith('5');
-  if (isMiddle && digits[count - 1] % 2 === 0) return {digits: digits.slice(0, count), exponent};
+  const longer = decimal(number.toExponential(count));
+  const mayBeMiddle = longer.digits.length === count + 1 && longer.digits.endsWith('5');
+  if (mayBeMiddle && longer.digits[count - 1] % 2 === 0 && isExactly(number, longer))
+    return {digits: longer.digits.slice(0, count), exponent: longer.exponent};
   return decimal(number.toExponential(count - 1));
+}
+
+// Whether `number`, without its sign, is exactly this decimal.
+function isExactly(number, {digits, exponent}) {
+  let whole = Math.abs(number), doublings = 0n;
+  for (; !Number.isInteger(whole); doublings++) whole *= 2;
+  const tens = BigInt(exponent - digits.length), value = BigInt(digits) << doublings;
+  return tens < 0n ? value === BigInt(whole) * 10n ** -tens : value * 10n ** tens === BigInt(whole);
 }
 
 // 0.DIGITS * 10 ** exponent, with no zeros at both ends of the digits.

@@ -108,14 +108,16 @@ class Answers(JavaScriptTest):
             "warder: 1e400 is not held by a number: here it is Infinity; send it as a text to keep its digits"])
 
     def test_of_a_number_in_the_middle_the_even_decimal_is_held_as_in_python(self):
+        long = "2.3909286783871251894728743342324027531946870148843453662834690476302057504653930664"  # shown to 60 characters
         for held, other in (("272743151678066.0312", "272743151678066.0313"), ("0.5", "0.6"),
-                            ("26791149893542.257812", "26791149893542.257813"), ("1476811678847019.8", "1476811678847019.7")):
+                            ("26791149893542.257812", "26791149893542.257813"), ("1476811678847019.8", "1476811678847019.7"),
+                            (long + "062e-15", long + "063e-15")):
             with self.subTest(held=held):
                 order = json.dumps(self.order("return 1")).replace('"context_vars": {}', f'"context_vars": {{"a": {held}, "b": {other}}}')
                 runner = self.start()
                 runner.receive()
                 runner.send(order.encode())
-                noted = [other] if len(held) > 3 else []
+                noted = [other if len(other) <= 60 else other[:60] + "..."] if len(held) > 3 else []
                 self.assertEqual([line.split()[1] for line in runner.end().stderr.splitlines()], noted)
 
     def test_what_has_no_json_form_becomes_its_text_and_says_so(self):
