@@ -75,7 +75,7 @@ void read_page_tables(pid_t pid) {
 
 // The order of the copy's program, as the daemon sends it (jail/guest/README.md).
 constexpr char kOrder[] =
-    "F{\"type\":\"run\",\"execution\":\"pages\",\"code\":\"result = [1]\\nresult\",\"workspace\":\"/workspace\","
+    "F{\"type\":\"run\",\"execution\":\"e01e100\",\"code\":\"result = [1]\\nresult\",\"workspace\":\"/workspace\","
     "\"context_vars\":{},\"max_message\":8388608}";
 constexpr char kReady[] = "F{\"type\":\"ready\"", kResult[] = "F{\"type\":\"result\"";
 

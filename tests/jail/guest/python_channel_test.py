@@ -137,6 +137,18 @@ class Protocol(OrderTests, PythonTest):
         runner.socket.send(b"F")
         self.assertEqual(runner.end().value, 1)
 
+    def test_only_a_number_that_a_float_may_not_hold_is_read_digit_by_digit(self):
+        """It costs a millisecond of a first program. Every tenth id of an execution has digits that look like 1e400."""
+        code = ("import sys\nchannel = sys.modules['warder._channel']\nread = []\nexactly = channel._exactly\n"
+                "channel._exactly = lambda text: read.append(text) or exactly(text)\n"
+                "for text in texts: channel.decode(('{\"type\":\"run\",\"a\":' + text + '}').encode())\nresult = read")
+        ids = ['"e12e345678901e400"', '"a1E400"', '["1e+400", "9e-999"]', '{"1e400":1}', '[1e22,-2E-30,1234.5678]', "12345",
+               f'"{" ab1e400" * 19}"']
+        numbers = ["1e400", "[-1E+400]", "[1, 2e-400]", '{"a": \t12.5e100}', "3.14159265358979323846", "0.30000000000000004",
+                   '"ab1e400", "b":1e400', f'"{" ab1e400" * 21}"']
+        read = self.value_of(code, context_vars={"texts": ids + numbers})
+        self.assertEqual(read, [f'{{"type":"run","a":{text}}}' for text in numbers])
+
     def test_the_code_has_the_first_word_about_the_environment(self):
         self.assertEqual(self.value_of("import sys\n[sys.flags.isolated, sys.dont_write_bytecode, "
                                        "sorted(m for m in sys.modules if 'guest' in m or 'runner' in m)]"),

@@ -34,6 +34,8 @@ _scan = _json.make_scanner(_Scanning)
 _FORM = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else byte for byte in range(256))
 _LONG = b"0" * 17  # a shorter decimal is held by a float
 _EXPONENTS = (b"0e000", b"0e-000", b"0e+000")
+_BEFORE = b":,[- \t\r\n"  # what stands before a number
+_MOST_PLACES = 20
 
 
 class ProtocolError(Exception):
@@ -44,7 +46,7 @@ def decode(data):
     try:
         text = data.decode()
         form = data.translate(_FORM)
-        message, end = _scan(text, 0) if _LONG not in form and b"0e" not in form else _exactly(text, form)
+        message, end = _exactly(text) if _LONG in form or b"0e" in form and _has_exponent(form) else _scan(text, 0)
     except (ValueError, StopIteration, RecursionError) as e:
         raise ProtocolError(f"a message is not JSON: {e!r}"[:200]) from None
     if end != len(text) or type(message) is not dict or type(message.get("type")) is not str:
@@ -52,10 +54,23 @@ def decode(data):
     return message
 
 
-def _exactly(text, form):
+def _has_exponent(form):
+    """Whether a number may have a long exponent. Hexadecimal digits in a text, such as an id, often look like one."""
+    for exponent in _EXPONENTS:
+        at = -1
+        for _ in range(_MOST_PLACES):
+            at = form.find(exponent, at + 1)
+            if at < 0:
+                break
+            if form[max(at - len(_LONG), 0):at].rstrip(b"0")[-1:] in _BEFORE:
+                return True
+        else:
+            return True
+    return False
+
+
+def _exactly(text):
     """Reads a message that may have numbers which a float does not hold."""
-    if _LONG not in form and not any(exponent in form for exponent in _EXPONENTS):
-        return _scan(text, 0)
     from warder._numbers import decoded
     return decoded(text)
 

@@ -6,7 +6,7 @@ import _datetime
 from warder import _site
 
 BOUND = ("math", "collections", "re", "json", "statistics")
-_AHEAD = (*BOUND, "datetime", "linecache", "traceback")
+_AHEAD = (*BOUND, "datetime", "linecache", "traceback", "warder._numbers")
 
 
 def warm(asked):

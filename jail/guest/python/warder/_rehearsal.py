@@ -8,13 +8,14 @@ from warder._execution import Execution, open_files
 from warder._values import encode
 
 _CODE = "result = [1]\nresult"
+_ID = "e01e100"  # it looks like a number with an exponent, as many ids do (_channel.py)
 
 
 def rehearse(receive_order):
     """Runs a rehearsal and undoes its effects. `receive_order(channel)` reads the order."""
     finders, path, main = sys.meta_path[:], sys.path[:], sys.modules["__main__"]
     reading, writing = posix.pipe()
-    Messages(writing).send(encode({"type": "run", "code": _CODE, "workspace": ".", "context_vars": {}}))
+    Messages(writing).send(encode({"type": "run", "execution": _ID, "code": _CODE, "workspace": ".", "context_vars": {}}))
     _Rehearsal(receive_order(Messages(reading)), Messages(writing)).perform()
     posix.close(reading)
     posix.close(writing)
