@@ -72,7 +72,7 @@ mcp::ToolResult refuse_other_arguments(const std::string& chosen) {
                        "choose a new id for each program", kIdRule});
 }
 
-// The answer of an execution that was cancelled, and whose own answer is lost.
+// The answer of an execution that was cancelled, where its own answer is lost.
 mcp::ToolResult cancelled_answer(const std::string& execution, bool may_have_run) {
   Json answer = {
       {"success", false},
@@ -80,6 +80,19 @@ mcp::ToolResult cancelled_answer(const std::string& execution, bool may_have_run
       {"outcome", "cancelled"},
       {"may_have_run", may_have_run},
       {"execution_id", execution}};
+  return mcp::ToolResult::error(dump_json(answer));
+}
+
+// The answer to a second call with the id of an execution that ended with its first call. Between the nodes of a
+// cluster the home cannot know whether that call was cancelled or lost.
+mcp::ToolResult left_answer(const std::string& execution) {
+  Json answer = {{"success", false},
+                 {"error", "the execution was ended: its call was cancelled, or the connection of its call was lost"},
+                 {"code", code_name(Code::unavailable)},
+                 {"outcome", "cancelled"},
+                 {"may_have_run", true},
+                 {"remedy", "look at what the program has done; to run it again, send it with a new id"},
+                 {"execution_id", execution}};
   return mcp::ToolResult::error(dump_json(answer));
 }
 
@@ -92,7 +105,7 @@ class NamedEntry {
       : environment_(environment), execution_(std::move(execution)), tenant_(std::move(tenant)) {}
   ~NamedEntry() {
     if (!is_open_ || environment_.admission.is_closed()) return;
-    const mcp::ToolResult answer = cancelled_answer(execution_, true);
+    const mcp::ToolResult answer = left_answer(execution_);
     environment_.named.end(execution_, tasks::TaskState::cancelled, mcp::write_result(answer), true);
   }
   NamedEntry(const NamedEntry&) = delete;

@@ -65,7 +65,10 @@ class Agent(threading.Thread):
 
 
 class Load:
+    SILENCES = ("gave no sign of life for", "was silent for", "lost the server")  # in the logs of warderd and of warder-node
+
     def __init__(self, rig, workspace, nodes):
+        self.rig = rig
         self.agents = [Agent(rig, workspace, node, 1 + 10_000 * place) for place, node in enumerate(nodes)]
 
     def __enter__(self):
@@ -82,9 +85,19 @@ class Load:
     def done(self):
         return sum(len(agent.lines) + len(agent.files) for agent in self.agents)
 
+    def failures(self):
+        """The failed calls. A call that is lost with its connection is told so; on a busy machine a node may be silent for so
+        long that the others replace the connection, and then their logs say so."""
+        programs = [*self.rig.daemons.values(), *self.rig.nodes.values()]
+        was_silent = any(text in program.log_text() for program in programs for text in self.SILENCES)
+
+        def is_excused(failure):
+            return isinstance(failure, dict) and failure.get("code") == "unavailable" and "may_have_run" in failure
+        return [one for agent in self.agents for one in agent.failures if not (was_silent and is_excused(one))]
+
     def wait_for(self, more):
         before = self.done()
-        eventually(lambda: self.done() >= before + more or any(agent.failures for agent in self.agents), f"{more} calls are done")
+        eventually(lambda: self.done() >= before + more or self.failures(), f"{more} calls are done")
 
     def leave(self, node, others):
         """No agent is connected to this node when it returns."""
@@ -94,7 +107,7 @@ class Load:
         self.wait_for(2 * len(self.agents))
 
     def faults(self, folder):
-        found = [f"failed: {failure}" for agent in self.agents for failure in agent.failures]
+        found = [f"failed: {failure}" for failure in self.failures()]
         found += ["a call has no answer" for agent in self.agents if agent.is_alive()]
         runs = collections.Counter((folder / "runs").read_text().split())
         found += [f"{number} was started {times} times" for number, times in runs.items() if times > 1]
@@ -160,7 +173,7 @@ class Moves(unittest.TestCase):
                 self.assertFalse(self.folder(home, "team-load").exists())
                 home = target
                 load.wait_for(10)
-        self.assertEqual(load.faults(self.folder(home, "team-load")), [])
+        self.assertEqual(load.faults(self.folder(home, "team-load")), [], self.rig.logs())
         self.assertEqual(self.home_of("team-load"), home)
         for name in self.others(home):
             self.assertFalse(self.folder(name, "team-load").exists())
@@ -253,7 +266,7 @@ class Moves(unittest.TestCase):
                 eventually(lambda node=node: all(line.split()[1] != "silent" for line in
                                                  self.nodes(self.others(node)[0]).splitlines()[1:]), f"{node} is heard")
         home = self.home_of("team-upgrade")
-        self.assertEqual(load.faults(self.folder(home, "team-upgrade")), [])
+        self.assertEqual(load.faults(self.folder(home, "team-upgrade")), [], self.rig.logs())
         self.assertGreater(load.done(), 60)
 
     def test_what_cannot_move_stays_and_can_be_parked_and_restored(self):

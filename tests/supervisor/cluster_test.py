@@ -173,6 +173,9 @@ class Faults(Nodes):
         failed = self.client["n2"].executed(request)
         self.assertIs(failed["success"], False)
         self.assertIs(failed["may_have_run"], True)
+        self.assertIn("connection", failed["error"])
+        self.assertEqual(failed["code"], "unavailable")
+        self.assertIn("new id", failed["remedy"])
         self.assertEqual(self.file_at("n1", "starts"), "x")  # asked again with its id, and not started again
 
     def test_an_answer_that_is_lost_is_fetched_with_the_id(self):

@@ -34,7 +34,12 @@ class NodesAlone(Rig):
         return self
 
     def wait_log(self, name, text, times=1):
-        self.wait(lambda: self.nodes[name].log_text().count(text) >= times, f"{name} logs: {text}\n{self.nodes[name].log_text()}")
+        def is_logged():
+            node = self.nodes[name]
+            if node.log_text().count(text) < times and node.process and node.process.poll() is not None:
+                raise AssertionError(f"{name} has ended\n{self.logs()}")
+            return node.log_text().count(text) >= times
+        self.wait(is_logged, f"{name} logs: {text}")
 
 
 @unittest.skipIf(NATS_SERVER is None, "nats-server is missing")

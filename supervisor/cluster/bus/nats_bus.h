@@ -30,8 +30,8 @@ struct BusSettings {
   SubscriptionBounds reply_bounds{.max_messages = 16'384, .max_bytes = 64 << 20};  // answers that the loop has not read
 };
 
-// Tries each server at most twice. If no server answers, the bus begins in the state `reconnecting`. Cancelling the
-// task is safe.
+// Tries each server at most five times, or twice where no server listens. If no server answers, the bus begins in the
+// state `reconnecting`. Cancelling the task is safe.
 Task<Result<std::unique_ptr<Bus>>> connect_nats(Loop& loop, BusSettings settings);
 
 // Waits until the threads of all destroyed buses have ended, for the end of a process. They may need the time of

@@ -22,6 +22,11 @@ constexpr int64_t kWriteDeadline = 5'000;  // milliseconds that a write may wait
 constexpr int kPingsOut = 2;
 constexpr int kSpareBytes = 4 << 20;  // what may be under way when the loop hears of a lost connection
 constexpr size_t kMaxServerText = 300;
+constexpr int kMaxGreetings = 4;  // attempts at the start with a server that was reached and did not greet
+
+// libnats 3.4 sends no signature with a first byte of 0, and the server refuses the node: one connection in 256 that
+// has the right key. The attempt then fails here; the next one has another nonce. Source: nats.c, pull request 705.
+constexpr char kUnsendable[] = "libnats cannot send the signature of this nonce";
 
 // For the callbacks: set before the first one can come.
 std::atomic<const LibNats*> loaded_functions = nullptr;
@@ -98,6 +103,7 @@ natsStatus sign_nonce(char** error, unsigned char** signature, int* size, const 
   const auto target = find_target(closure);
   Result<std::string> signed_nonce = fail(Code::internal, "the bus has ended");
   if (target) signed_nonce = with_seed(target->seed_file, [nonce](const auto& seed) { return nkey_sign(seed, nonce); });
+  if (signed_nonce && signed_nonce->front() == '\0') signed_nonce = fail(Code::unavailable, kUnsendable);
   if (!signed_nonce) {
     *error = ::strdup(signed_nonce.error().what.c_str());
     return NATS_ERR;
@@ -107,6 +113,11 @@ natsStatus sign_nonce(char** error, unsigned char** signature, int* size, const 
   if (!*signature) return NATS_NO_MEMORY;
   std::memcpy(*signature, signed_nonce->data(), signed_nonce->size());
   return NATS_OK;
+}
+
+bool is_refusal(natsStatus status) {
+  return status == NATS_CONNECTION_AUTH_FAILED || status == NATS_NOT_PERMITTED || status == NATS_SSL_ERROR ||
+         status == NATS_SECURE_CONNECTION_REQUIRED || status == NATS_SECURE_CONNECTION_WANTED;
 }
 
 std::string header_of(natsMsg* message, const char* name) {
@@ -229,16 +240,20 @@ Result<> NatsSession::connect(const BusSettings& settings) {
   target->seed_file = settings.nkey_seed_file;
   target_ = enter_target(std::move(target));
   TRY(natsOptions * options, make_options(settings));
-  natsStatus status = nats_->connect(&connection_, options);
-  natsStatus ignored{};
-  const char* text = nats_->last_error(&ignored);
-  std::string why = text && *text ? printable(text, kMaxServerText) : nats_->status_text(status);
-  const bool reached = status == NATS_CONNECTION_AUTH_FAILED || status == NATS_NOT_PERMITTED ||
-                       status == NATS_SSL_ERROR || status == NATS_SECURE_CONNECTION_REQUIRED ||
-                       status == NATS_SECURE_CONNECTION_WANTED;
+  natsStatus status = NATS_OK;
+  std::string why;
+  // libnats's own attempts, below, end at once where a server is reached and does not greet in time. Source: nats.c,
+  // pull request 926.
+  for (int greetings = 0; greetings < kMaxGreetings; greetings++) {
+    status = nats_->connect(&connection_, options);
+    natsStatus ignored{};
+    const char* text = nats_->last_error(&ignored);
+    why = text && *text ? printable(text, kMaxServerText) : nats_->status_text(status);
+    if (status == NATS_OK || status == NATS_NO_SERVER || is_refusal(status)) break;
+  }
   if (status == NATS_OK) {
     on_connected(connection_, target_);
-  } else if (!reached) {  // again, now with attempts until one succeeds
+  } else if (!is_refusal(status)) {  // again, now with attempts until one succeeds
     nats_->set_retry(options, true, on_connected, target_);
     status = nats_->connect(&connection_, options);
     handover_->change([&why](NatsNews& news) {
@@ -248,7 +263,7 @@ Result<> NatsSession::connect(const BusSettings& settings) {
   }
   nats_->options_destroy(options);
   if (status == NATS_OK || status == NATS_NOT_YET_CONNECTED) return {};
-  if (reached)
+  if (is_refusal(status))
     return fail(Code::denied, fmt::format("the server does not accept this node: {}", why),
                 "compare the node's nkey and certificates with the server's configuration");
   return fail(Code::unavailable, fmt::format("connect to the servers: {}", why), "check the cluster's servers");

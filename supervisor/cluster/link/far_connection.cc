@@ -66,6 +66,9 @@ Task<> FarConnection::open() {
   is_opening_ = false;
   const bool is_other_good = client_ && !client_->over() && silent_turns_ < kDoubtfulTurns;
   if (opened && !is_other_good) {
+    if (client_ && !client_->over())
+      log_warning("cluster: node {} gave no sign of life for {:.1f} s: a new connection replaces the silent one", node_,
+                  kDoubtfulTurns * kTurn.count() / 1000.0);
     if (client_) end_socket();
     was_silent_ = false;
     socket_ = Fd(::fcntl(opened->socket.get(), F_DUPFD_CLOEXEC, 0));

@@ -28,7 +28,7 @@ class FarConnection {
   FarConnection& operator=(const FarConnection&) = delete;
 
   // Opens the connection unless it is open. Errors: unavailable: no request can be sent, or the connection is not open
-  // at `until`; after a silence 0.2 s after the opening began, if that is earlier. The opening goes on then.
+  // at `until`; after a silence 0.2 s after the opening began, if this is earlier. The opening continues then.
   Task<Result<std::shared_ptr<upstream::Client>>> client(Monotonic::time_point until);
 
   // While a Use exists, the connection is watched.

@@ -1,12 +1,16 @@
 // NatsBus and a real nats-server: what the double in memory cannot show.
 #include "supervisor/cluster/bus/nats_bus.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <system_error>
+#include <thread>
 
 #include "bus_scene.h"
 #include "nats_server.h"
@@ -52,6 +56,53 @@ struct ServerScene {
 };
 
 std::string permit_keys(const std::string& users) { return fmt::format("authorization: {{users: [{}]}}", users); }
+
+// A server that greets one connection for each nonce, and refuses those without a signature, as nats-server does.
+class Greeter {
+ public:
+  explicit Greeter(std::vector<std::string> nonces)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), nonces_(std::move(nonces)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(socket_.get(), any, size) < 0 || ::listen(socket_.get(), 8) < 0 ||
+        ::getsockname(socket_.get(), any, &size) < 0)
+      throw std::system_error(errno, std::generic_category(), "listen");
+    url_ = fmt::format("nats://127.0.0.1:{}", ntohs(address.sin_port));
+    thread_ = std::thread([this] { greet(); });
+  }
+  ~Greeter() {
+    ::shutdown(socket_.get(), SHUT_RDWR);  // ends accept()
+    thread_.join();
+  }
+  const std::string& url() const { return url_; }
+
+ private:
+  void greet() {
+    for (const std::string& nonce : nonces_) {
+      Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!client) return;
+      const auto send = [&client](const std::string& text) {
+        (void)!::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      };
+      send(
+          fmt::format("INFO {{\"server_id\":\"x\",\"version\":\"2.9.10\",\"proto\":1,\"host\":\"127.0.0.1\",\"port\":1,"
+                      "\"headers\":true,\"max_payload\":1048576,\"auth_required\":true,\"nonce\":\"{}\"}}\r\n",
+                      nonce));
+      std::string got;
+      for (char c = 0; !got.ends_with("PING\r\n") && ::recv(client.get(), &c, 1, 0) == 1;) got += c;
+      send(got.find("\"sig\":\"") == got.npos ? "-ERR 'Authorization Violation'\r\n" : "PONG\r\n");
+      clients_.push_back(std::move(client));  // open until the end
+    }
+  }
+  Fd socket_;
+  const std::vector<std::string> nonces_;
+  std::string url_;
+  std::vector<Fd> clients_;
+  std::thread thread_;
+};
 
 }  // namespace
 
@@ -258,6 +309,37 @@ TEST_CASE("a node may start before its server", "[nats]") {
   scene.runner->until([&] { return bus->state() == BusState::connected; }, "the connection");
   CHECK(scene.runner->run(messages->next())->bytes == "early");
   CHECK(bus->stats().reconnects == 0);
+}
+
+TEST_CASE("a signature may begin with any byte", "[nats]") {
+  ServerScene scene;
+  const std::string seed = new_nkey_seed();
+  std::string zero, other;  // nonces
+  for (int i = 0; zero.empty() || other.empty(); i++) {
+    const std::string nonce = fmt::format("{:015}", i);
+    (nkey_sign(seed, nonce).value().front() == '\0' ? zero : other) = nonce;
+  }
+  Greeter greeter({zero, zero, other});
+  BusSettings settings;
+  settings.servers = {greeter.url()};
+  settings.name = "n1";
+  settings.inbox_prefix = "_INBOX.n1";
+  settings.nkey_seed_file = scene.seed_file("seed", seed);
+  const auto bus = scene.connect(settings);
+  REQUIRE(bus);
+  CHECK((*bus)->state() == BusState::connected);
+}
+
+TEST_CASE("a node may start while its server is slow to greet it", "[nats]") {
+  ServerScene scene;
+  NatsServerProcess server;
+  server.stop();
+  BusSettings settings = ServerScene::settings(server);
+  settings.connect_limit = 1s;
+  const Deadline later(scene.runner->loop, 2500ms, [&server] { server.go_on(); });  // its third greeting is in time
+  const auto bus = scene.connect(settings);
+  REQUIRE(bus);
+  scene.runner->until([&] { return (*bus)->state() == BusState::connected; }, "the connection");
 }
 
 TEST_CASE("a node may end while no server answers, without a wait", "[nats]") {

@@ -14,8 +14,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "supervisor/base/fd.h"
-
 namespace cluster {
 namespace {
 
@@ -27,12 +25,22 @@ sockaddr_in loopback_address(int port) {
   return address;
 }
 
-int free_loopback_port() {
-  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = loopback_address(0);
+// A socket with a port that the kernel gives to nobody else. nats-server sets SO_REUSEADDR, and so listens there beside
+// it.
+Fd held_loopback_port() {
+  Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = loopback_address(0);
+  const int on = 1;
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0)
+    throw std::system_error(errno, std::generic_category(), "find a free port");
+  return socket;
+}
+
+int port_of(const Fd& socket) {
+  sockaddr_in address{};
   socklen_t size = sizeof address;
-  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size) < 0 ||
-      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) < 0)
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) < 0)
     throw std::system_error(errno, std::generic_category(), "find a free port");
   return ntohs(address.sin_port);
 }
@@ -52,7 +60,7 @@ std::string NatsServerProcess::program() {
 }
 
 NatsServerProcess::NatsServerProcess(std::string configuration)
-    : configuration_(std::move(configuration)), port_(free_loopback_port()) {
+    : configuration_(std::move(configuration)), holder_(held_loopback_port()), port_(port_of(holder_)) {
   restart();
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "supervisor/base/fd.h"
 #include "tests/temp_directory.h"
 
 namespace cluster {
@@ -38,6 +39,7 @@ class NatsServerProcess {
  private:
   TempDirectory folder_;
   std::string configuration_;
+  Fd holder_;  // of the port
   int port_ = 0;
   pid_t pid_ = 0;
 };
