@@ -113,11 +113,13 @@ class Lane:
 def traceback_of(command, answer):
     """What Python would print: the text of the exception is in `error` alone, and a single exception has no heading."""
     text, error = answer.get("traceback", ""), answer.get("error", "")
-    *lines, last = text.rstrip("\n").split("\n")
-    if command.language != "python" or not text or not error.startswith(last):
+    if command.language != "python" or not text:
         return text
+    lines = text.splitlines(keepends=True)
+    if error.startswith(lines[-1].rstrip("\n")):
+        lines.pop()
     heading = "Traceback (most recent call last):\n"
-    return ("" if text.startswith(heading) else heading) + "".join(line + "\n" for line in lines) + error + "\n"
+    return ("" if text.startswith(heading) else heading) + "".join(lines) + error + "\n"
 
 
 def lines_of(command, text):

@@ -34,7 +34,7 @@ _scan = _json.make_scanner(_Scanning)
 _FORM = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else byte for byte in range(256))
 _LONG = b"0" * 17  # a shorter decimal is held by a float
 _EXPONENTS = (b"0e000", b"0e-000", b"0e+000")
-_BEFORE = b":,[- \t\r\n"  # what stands before a number
+_BEFORE = b":,[- \t\r\n"  # the byte before a number
 _MOST_PLACES = 20
 
 

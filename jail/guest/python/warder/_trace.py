@@ -1,5 +1,5 @@
 """An exception as text for the agent: only lines of the agent's files, with their text. Of chained exceptions it has those
-with such lines, and the first cause. A text that `error` has is not repeated."""
+with such lines, and the first cause. What `error` has is not repeated, also not as the last line of a lone exception."""
 import traceback
 
 _FRAMES = 2000  # the innermost frames; a recursion may have a million
@@ -45,6 +45,8 @@ def _chain(told, summary):
     shown = [part for part in causes if part.stack or _is_syntax(part)][:_CHAINED]
     if causes and not (causes[-1].stack or _is_syntax(causes[-1])) and str(causes[-1]) not in summary:
         shown.append(causes[-1])
+    if not shown and _is_simple(told):
+        return "".join(told.stack.format()) if told.stack else ""
     text = _one(told, _is_simple(told))
     if not shown:
         return text.removeprefix(_HEADING)
