@@ -9,7 +9,6 @@ import pathlib
 import platform
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests"))
 from daemon import Connection, Daemon  # noqa: E402,F401
+from ports import free_port  # noqa: E402
 
 CLIENTS = pathlib.Path(os.environ["CLIENTS"])
 WARDER = os.environ["WARDER"]
@@ -58,9 +58,7 @@ class HttpDaemon(Daemon):
     """A daemon on a TCP port, with one token."""
 
     def __init__(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.token = "wrd_" + secrets.token_urlsafe(36)
         self.url = f"http://127.0.0.1:{port}/mcp"
         super().__init__(arguments=["--http", f"127.0.0.1:{port}"])

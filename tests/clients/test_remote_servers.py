@@ -3,22 +3,17 @@
 import json
 import pathlib
 import shutil
-import socket
 import subprocess
 import tempfile
 import unittest
 
 from harness import MODULES, NODE, Daemon
+from ports import free_port
 
 PATIENCE = 120
 EVERYTHING = MODULES / "@modelcontextprotocol/server-everything/dist/index.js"
 LISTENS = "listening on port"
 
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class RemoteServers(unittest.TestCase):

@@ -12,6 +12,7 @@ import unittest
 from agent_harness import AgentCase
 from harness import PATIENCE
 from model_server import run, status, text
+from ports import free_port
 from unix_http import UnixHttp
 
 TOKEN = "token-0123456789abcdef"
@@ -222,9 +223,7 @@ class OnTcp(Case):
         self.token = self.state / "token"
         self.token.write_text(TOKEN + "\n")
         self.token.chmod(0o600)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
 
     def connection(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)

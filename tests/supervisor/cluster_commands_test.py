@@ -14,16 +14,13 @@ import tempfile
 import unittest
 
 from harness import PATIENCE
+from ports import free_port
 
 WARDER = os.environ["WARDER"]
 NATS = shutil.which("nats-server", path="/usr/sbin:/usr/bin:/usr/local/bin")
 KEY = r"ed25519:[A-Za-z0-9+/]{43}="
 INFO_LINE = 4096  # bytes
 
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
 
 
 class ClusterTest(unittest.TestCase):

@@ -16,14 +16,10 @@ import time
 from cluster_proxy import Proxy
 from harness import PATIENCE, Daemon
 from node_double import id_range
+from ports import free_port
 
 NATS_SERVER = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin:/sbin")
 
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def warder(*words):
@@ -97,20 +93,21 @@ class Rig:
                 self.wait(lambda name=name: "acts as a home" in self.daemons[name].log_text(), f"{name} has its lease")
             return self
         except BaseException:
-            if self.bus:
-                print(self.bus.log_text()[-2000:])
-            for name, node in self.nodes.items():
-                print(f"--- {name}\n{node.log_text()[-2000:]}\n{self.daemons[name].log_text()[-2000:]}")
+            print(self.logs())
             self.end()
             raise
 
     def __exit__(self, kind, *_):
         if kind is not None:
-            if self.bus:
-                print(f"--- nats-server\n{self.bus.log_text()[-2000:]}")
-            for name, node in self.nodes.items():
-                print(f"--- warder-node of {name}\n{node.log_text()[-2000:]}")
+            print(self.logs())
         self.end(kind is None)
+
+    def logs(self):
+        """The last lines of each program's log, for a failed test."""
+        programs = {"nats-server": self.bus} if self.bus else {}
+        programs.update({f"warder-node of {name}": node for name, node in self.nodes.items()})
+        programs.update({f"warderd of {name}": daemon for name, daemon in self.daemons.items()})
+        return "".join(f"--- {name}\n{program.log_text()[-2000:]}\n" for name, program in programs.items())
 
     def put_on_small_disks(self, name):
         def launcher(state):

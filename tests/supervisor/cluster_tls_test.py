@@ -13,7 +13,8 @@ import time
 import unittest
 
 from cluster_agents import DONE, Work
-from cluster_rig import NATS_SERVER, Process, Rig, free_port, warder
+from cluster_rig import NATS_SERVER, Process, Rig, warder
+from ports import free_port
 from harness import PATIENCE, Client, Daemon, Policies, eventually
 from node_double import id_range
 

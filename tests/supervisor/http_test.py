@@ -14,6 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from daemon import META, TOP, Daemon  # noqa: E402
+from ports import free_port  # noqa: E402
 from unix_http import UnixHttp  # noqa: E402
 
 BEATS = """
@@ -52,11 +53,6 @@ def ask(connection, message, **headers):
 def events(text):
     return [json.loads(line[6:]) for line in text.split("\n") if line.startswith("data: {")]
 
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class HttpTest(unittest.TestCase):

@@ -19,7 +19,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from configuration_test import Configured  # noqa: E402
 from daemon import META  # noqa: E402
 from harness import PATIENCE, Client, Policies, eventually  # noqa: E402
-from http_test import ask, call, free_port, headers_of  # noqa: E402
+from http_test import ask, call, headers_of  # noqa: E402
+from ports import free_port  # noqa: E402
 
 WARDER = os.environ["WARDER"]
 TOKEN = re.compile(r"^wrd_[A-Za-z0-9_-]{48}$")

@@ -10,6 +10,7 @@ import time
 import unittest
 
 from harness import BUSY, PATIENCE, Client, Daemon, DaemonFailed, Policies, Service, eventually
+from ports import free_port
 
 WARDER = os.environ["WARDER"]
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\n"])*",?)+)\})? (\d+(?:\.\d+)?)')
@@ -260,11 +261,6 @@ class Metrics(unittest.TestCase):
         self.assertIn("--metrics", warder("--from", self.path.parent / "none", status=125).stderr)
         self.assertIn("does not answer with metrics", warder("--from", self.daemon.socket, status=125).stderr)
 
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def read_unix(path):

@@ -16,7 +16,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from daemon import TOP, Daemon  # noqa: E402
-from http_test import BEATS, call, events, free_port, headers_of  # noqa: E402
+from http_test import BEATS, call, events, headers_of  # noqa: E402
+from ports import free_port  # noqa: E402
 
 
 class ProxyCases:
