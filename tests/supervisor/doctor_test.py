@@ -118,19 +118,25 @@ class Doctor(unittest.TestCase):
             self.assertIn("PrivateNetwork=no", found["remedy"])
 
     def test_a_daemon_looks_once_at_a_time_and_answers_others_meanwhile(self):
+        busy = f"{NAME}.Error.Exhausted"
         with Bus() as bus, BusDaemon(bus) as daemon, Admin(bus) as admin, Client(daemon.socket) as client:
-            answers = []
+            def ask_thrice():
+                answers = []
 
-            def all_answered():
-                GLib.MainContext.default().iteration(False)
-                return len(answers) == 3
+                def all_answered():
+                    GLib.MainContext.default().iteration(False)
+                    return len(answers) == 3
 
-            for _ in range(3):
-                admin.connection.call_async(NAME, PATH, MANAGER, "RunDoctor", "", (), lambda found: answers.append("found"),
-                                            lambda error: answers.append(error.get_dbus_name()), timeout=PATIENCE)
-            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
-            eventually(all_answered, "the three answers")
-            self.assertEqual(sorted(answers), ["found"] + [f"{NAME}.Error.Exhausted"] * 2)
+                for _ in range(3):
+                    admin.connection.call_async(NAME, PATH, MANAGER, "RunDoctor", "", (), lambda found: answers.append("found"),
+                                                lambda error: answers.append(error.get_dbus_name()), timeout=PATIENCE)
+                self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+                eventually(all_answered, "the three answers")
+                self.assertIn("found", answers)
+                self.assertLessEqual(set(answers), {"found", busy})
+                return answers
+            # A look may have ended before the next question comes, on a busy machine; not in each of five rounds.
+            self.assertTrue(any(busy in ask_thrice() for _ in range(5)))
             admin.call("RunDoctor")
 
     def test_bad_policies_are_bad(self):
