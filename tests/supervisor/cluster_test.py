@@ -88,7 +88,7 @@ class Home(Nodes):
 
     def test_the_other_node_is_told_for_whom_it_acts(self):
         self.cluster.nodes["n2"].cut()
-        self.answered_by(self.client["n2"], "pass")
+        eventually(lambda: body_of(self.client["n2"].call("execute_code", {"code": "pass"}))["success"], "another connection")
         acting = self.cluster.nodes["n2"].opened[-1]
         self.assertRegex(acting.pop("policy_hash"), "^[0-9a-f]{64}$")
         self.assertEqual(acting, {"node": "n2", "principal": f"uid:{os.geteuid()}", "account": ACCOUNT, "policy": "default"})
