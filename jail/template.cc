@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kDirectories[] = {"dev",        "dev/pts", "dev/shm", "etc",    "etc/alternatives", "home",
                                         "home/agent", "mnt",     "proc",    "run",    "servers",          "skills",
                                         "tmp",        "usr",     "var",     "warder", "workspace"};
+constexpr const char* kShadow = "etc/shadow";  // empty, and as elsewhere no program may read it
 constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
 struct TextFile {
@@ -34,6 +35,7 @@ constexpr TextFile kFiles[] = {
     {"etc/hostname", "jail\n"},
     {"etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"},
     {"etc/resolv.conf", ""},
+    {kShadow, ""},
 };
 struct Link {
   const char* path;
@@ -125,6 +127,7 @@ Result<Fd> make_template(const std::string& directory, const std::string& guest,
     fs::create_directories(directory);
     CHECKED(write_tree(directory, guest, skills));
     make_readable(directory);
+    fs::permissions(fs::path(directory) / "root" / kShadow, fs::perms::none);
   } catch (const fs::filesystem_error& e) {
     return fail(Code::internal, fmt::format("write the jail template: {}", e.what()));
   }
