@@ -15,7 +15,6 @@ EVERYTHING = MODULES / "@modelcontextprotocol/server-everything/dist/index.js"
 LISTENS = "listening on port"
 
 
-
 class RemoteServers(unittest.TestCase):
     def test_everything(self):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-remote-"))

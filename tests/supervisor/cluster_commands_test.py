@@ -22,7 +22,6 @@ KEY = r"ed25519:[A-Za-z0-9+/]{43}="
 INFO_LINE = 4096  # bytes
 
 
-
 class ClusterTest(unittest.TestCase):
     def setUp(self):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())).resolve()

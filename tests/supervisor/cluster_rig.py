@@ -21,7 +21,6 @@ from ports import free_port
 NATS_SERVER = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin:/sbin")
 
 
-
 def warder(*words):
     done = subprocess.run([os.environ["WARDER"], *map(str, words)], capture_output=True, text=True, timeout=60)
     if done.returncode != 0:

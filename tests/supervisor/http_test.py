@@ -54,7 +54,6 @@ def events(text):
     return [json.loads(line[6:]) for line in text.split("\n") if line.startswith("data: {")]
 
 
-
 class HttpTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -262,7 +262,6 @@ class Metrics(unittest.TestCase):
         self.assertIn("does not answer with metrics", warder("--from", self.daemon.socket, status=125).stderr)
 
 
-
 def read_unix(path):
     """The text of a metrics socket."""
     with socket.socket(socket.AF_UNIX) as client:

@@ -35,7 +35,7 @@ _FORM = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else byte f
 _LONG = b"0" * 17  # a shorter decimal is held by a float
 _EXPONENTS = (b"0e000", b"0e-000", b"0e+000")
 _BEFORE = b":,[- \t\r\n"  # the byte before a number
-_MOST_PLACES = 20
+_MOST_PLACES = 20  # that are looked at; a message with more is read digit by digit
 
 
 class ProtocolError(Exception):
