@@ -2,7 +2,7 @@
 
 #include "supervisor/base/json.h"
 
-Task<Result<std::string>> dump_beside(JsonWork& work, JsonWork::Owner owner, Json value) {
+Task<Result<std::string>> dump_beside(Work& work, Work::Owner owner, Json value) {
   auto whole = std::make_shared<Json>(std::move(value));
   std::function<Result<std::string>()> job = [whole]() -> Result<std::string> {
     std::string text = dump_json(*whole);

@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <memory>
 
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/disk_faults.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 
 namespace {
@@ -237,15 +235,12 @@ Result<bool> TreeRemoval::empty_directory(int directory, unsigned& operations) {
   for (;;) {
     Fd fd(openat2_beneath(directory, ".", O_RDONLY | O_DIRECTORY, 0));
     if (!fd) return fail_path(errno, "delete", name_);
-    const DirectoryStream dir = stream_of(std::move(fd));
-    if (!dir) return fail_path(errno, "delete", name_);
+    TRY(FolderReader entries, FolderReader::of(std::move(fd), name_));
     bool removed = false;
     for (;;) {
-      errno = 0;
-      const dirent* entry = ::readdir(dir.get());
+      TRY(const dirent* entry, entries.next());
       if (entry == nullptr) break;
       const char* name = entry->d_name;
-      if (!std::strcmp(name, ".") || !std::strcmp(name, "..")) continue;
       bool is_directory = entry->d_type == DT_DIR;
       if (entry->d_type == DT_UNKNOWN) {
         struct stat info;
@@ -255,7 +250,6 @@ Result<bool> TreeRemoval::empty_directory(int directory, unsigned& operations) {
       if (!gone) return false;
       removed = true;
     }
-    if (errno != 0) return fail_path(errno, "delete", name_);
     if (!removed) return true;  // one whole pass found no entry
   }
 }

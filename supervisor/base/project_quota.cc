@@ -64,13 +64,3 @@ Result<> set_project(int directory, uint32_t project) {
   if (::ioctl(opened.get(), FS_IOC_FSSETXATTR, &attributes) < 0) return no_quota(errno, "set the project id");
   return {};
 }
-
-Result<> set_project_limits(int directory, uint32_t project, ProjectLimits limits) {
-  if (project == 0) return everybodys();
-  if_dqblk block = {};
-  block.dqb_bhardlimit = block.dqb_bsoftlimit = limits.bytes / 1024 + (limits.bytes % 1024 != 0);
-  block.dqb_ihardlimit = block.dqb_isoftlimit = limits.inodes;
-  block.dqb_valid = QIF_LIMITS;
-  if (quotactl_fd(directory, Q_SETQUOTA, project, &block) < 0) return no_quota(errno, "set the project's limits");
-  return {};
-}

@@ -22,10 +22,8 @@ Result<uint32_t> project_of(int directory);
 // namespace.
 Result<> set_project(int directory, uint32_t project);
 
+// The hard limits of a project, which the jailer sets: jail/jailer/project_limits.h.
 struct ProjectLimits {
   uint64_t bytes = 0;   // disk space in blocks; rounded up to whole KiB, the kernel's unit
   uint64_t inodes = 0;  // marked directories count, too
 };
-// Sets hard limits on the file system of `directory`. The descriptor must be open for reading. The caller needs
-// CAP_SYS_ADMIN in the initial user namespace.
-Result<> set_project_limits(int directory, uint32_t project, ProjectLimits limits);

@@ -45,7 +45,7 @@ Result<TcpAddress> parse_tcp_address(std::string_view text) {
   return fail(Code::invalid, fmt::format("'{}' is not an address", printable(text, 64)), kForm);
 }
 
-Result<Fd> listen_on(const TcpAddress& address) {
+Result<Fd> bind_to(const TcpAddress& address) {
   Fd socket(::socket(address.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return fail_errno(errno, "socket");
   const int on = 1;
@@ -54,8 +54,16 @@ Result<Fd> listen_on(const TcpAddress& address) {
     if (errno == EADDRINUSE)
       return fail(Code::unavailable, fmt::format("another process listens on {}", address.text),
                   "stop that process, or choose another port");
+    if (errno == EADDRNOTAVAIL)
+      return fail(Code::unavailable, fmt::format("this machine does not have the address of {}", address.text),
+                  "name an address that `ip address` shows");
     return fail_errno(errno, "bind " + address.text);
   }
+  return socket;
+}
+
+Result<Fd> listen_on(const TcpAddress& address) {
+  TRY(Fd socket, bind_to(address));
   if (::listen(socket.get(), kWaitingClients) < 0) return fail_errno(errno, "listen on " + address.text);
   return socket;
 }

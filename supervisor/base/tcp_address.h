@@ -18,5 +18,8 @@ struct TcpAddress {
 
 // Names are not looked up. Errors: any text that is not an address with a port from 1 to 65535.
 Result<TcpAddress> parse_tcp_address(std::string_view text);
-// A listening socket. Errors: unavailable: the port is in use; and those of socket(2), bind(2), listen(2).
+// A socket that is bound, and does not listen. Errors: unavailable: the port is in use, or this machine does not have
+// the address; and those of socket(2), bind(2).
+Result<Fd> bind_to(const TcpAddress& address);
+// A listening socket. Errors: as above, and those of listen(2).
 Result<Fd> listen_on(const TcpAddress& address);

@@ -2,6 +2,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include <atomic>
@@ -10,6 +13,10 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+namespace {
+std::atomic<bool> is_any_left_alone{false};
+}
 
 struct WorkerThread::Ticket {
   Job job;
@@ -28,15 +35,32 @@ void WorkerThread::CloseWake::operator()(Wake* wake) const {
 }
 
 struct WorkerThread::Shared {
-  uv_async_t* wake = nullptr;
   std::mutex mutex;
-  std::condition_variable something;
+  std::condition_variable something, has_ended;
+  uv_async_t* wake = nullptr;                     // by `mutex`; nullptr: the WorkerThread has ended
+  id_t number = 0;                                // by `mutex`: gettid(2) of the thread; 0: it has not begun
+  int nice = 0;                                   // by `mutex`; 0: unchanged
+  bool ended = false;                             // by `mutex`: run() is about to return
   std::deque<std::shared_ptr<Ticket>> queued;     // by `mutex`
   std::vector<std::shared_ptr<Ticket>> finished;  // by `mutex`
   std::atomic<bool> ending{false};
   std::thread thread;
 
   void run() {
+    {
+      std::lock_guard lock(mutex);
+      number = static_cast<id_t>(::gettid());
+      if (nice != 0) (void)::setpriority(PRIO_PROCESS, number, nice);
+    }
+    work();
+    {
+      std::lock_guard lock(mutex);
+      ended = true;
+    }
+    has_ended.notify_all();
+  }
+
+  void work() {
     for (;;) {
       std::shared_ptr<Ticket> ticket;
       {
@@ -55,8 +79,8 @@ struct WorkerThread::Shared {
       {
         std::lock_guard lock(mutex);
         finished.push_back(std::move(ticket));
+        if (wake) uv_async_send(wake);
       }
-      uv_async_send(wake);
     }
   }
 };
@@ -72,13 +96,13 @@ Result<std::unique_ptr<WorkerThread>> WorkerThread::start(Loop& loop) {
   wake->worker = worker.get();
   wake->handle.data = wake.get();
   worker->wake_.reset(wake.release());
-  worker->shared_ = std::make_unique<Shared>();
+  worker->shared_ = std::make_shared<Shared>();
   worker->shared_->wake = &worker->wake_->handle;
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask: only the loop takes signals
   try {
-    worker->shared_->thread = std::thread([shared = worker->shared_.get()] { shared->run(); });
+    worker->shared_->thread = std::thread([shared = worker->shared_] { shared->run(); });
   } catch (const std::exception& e) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return fail(Code::internal, std::string("start a thread: ") + e.what());
@@ -95,6 +119,37 @@ WorkerThread::~WorkerThread() {
   }
   shared_->something.notify_one();
   shared_->thread.join();
+}
+
+void WorkerThread::end_by(Monotonic::time_point time) {
+  {
+    std::unique_lock lock(shared_->mutex);
+    shared_->ending = true;
+    shared_->something.notify_one();
+    if (shared_->has_ended.wait_until(lock, time, [this] { return shared_->ended; })) {
+      lock.unlock();
+      return shared_->thread.join();
+    }
+    shared_->wake = nullptr;
+  }
+  is_any_left_alone = true;
+  shared_->thread.detach();
+}
+
+bool WorkerThread::any_left_alone() { return is_any_left_alone; }
+
+void WorkerThread::set_nice(int nice) {
+  std::lock_guard lock(shared_->mutex);
+  shared_->nice = nice;
+  if (shared_->number != 0) (void)::setpriority(PRIO_PROCESS, shared_->number, nice);
+}
+
+std::chrono::nanoseconds WorkerThread::processor_time() const {
+  clockid_t clock{};
+  struct timespec used {};
+  if (::pthread_getcpuclockid(shared_->thread.native_handle(), &clock) != 0 || ::clock_gettime(clock, &used) < 0)
+    return {};
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 bool WorkerThread::is_ending() const { return shared_->ending; }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
@@ -16,13 +17,25 @@ class WorkerThread {
 
   // The loop must outlive the thread. Errors: internal, if the thread or its handle cannot be made.
   static Result<std::unique_ptr<WorkerThread>> start(Loop& loop);
-  // Waits for the running job. Jobs behind it are dropped, and the tasks that await them are never resumed.
+  // Waits for the running job, unless end_by() was called. Jobs behind it are dropped, and the tasks that await them
+  // are never resumed.
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
 
   // Runs `job` on the thread and returns the job's result. An exception becomes Code::internal. After a cancelled call,
   // a job that has begun runs to its end; a job that has not begun is dropped.
   Task<Result<>> run(Job job);
+  // Waits for the running job until that time. If it runs longer, the thread is left alone: it ends with its job, and
+  // the program must end by _exit(2), as static objects may still be in use (any_left_alone()). No other function may
+  // be called on this object afterwards, except the destructor.
+  void end_by(Monotonic::time_point time);
+  // Whether the process has a thread that outlives its WorkerThread.
+  static bool any_left_alone();
+
+  // Sets the nice value of the thread (setpriority(2)). If the kernel refuses, the value stays.
+  void set_nice(int nice);
+  // Processor time that the thread has used. 0: the kernel does not say.
+  std::chrono::nanoseconds processor_time() const;
   // For jobs: true when the thread is to end. Long jobs check it from time to time, and stop.
   bool is_ending() const;
 
@@ -36,6 +49,6 @@ class WorkerThread {
   WorkerThread() = default;
   void deliver();
 
-  std::unique_ptr<Shared> shared_;
+  std::shared_ptr<Shared> shared_;  // shared with the thread
   std::unique_ptr<Wake, CloseWake> wake_;
 };

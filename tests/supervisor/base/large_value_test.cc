@@ -16,7 +16,7 @@ Json lists(size_t count) { return Json(std::vector<Json>(count, Json::array()));
 // Keeps the threads busy, so that what is given to them can be counted.
 class Blocked {
  public:
-  explicit Blocked(JsonWork& work, Loop& loop) {
+  explicit Blocked(Work& work, Loop& loop) {
     for (int i = 0; i < 4; i++) loop.spawn(block(work, "blocker " + std::to_string(i), let_go_));
     while (work.waiting() == 0) loop.spawn(block(work, "blocker " + std::to_string(count_++), let_go_));
     before = work.waiting();
@@ -25,20 +25,20 @@ class Blocked {
   size_t before = 0;
 
  private:
-  static Task<> block(JsonWork& work, std::string name, std::shared_ptr<std::atomic<bool>> let_go) {
+  static Task<> block(Work& work, std::string name, std::shared_ptr<std::atomic<bool>> let_go) {
     std::function<Result<int>()> job = [let_go]() -> Result<int> {
       while (!*let_go) std::this_thread::sleep_for(1ms);
       return 0;
     };
-    JsonWork::Owner owner{std::move(name)};
+    Work::Owner owner{std::move(name)};
     (void)co_await work.run<int>(std::move(owner), 0, std::move(job));
   }
   std::shared_ptr<std::atomic<bool>> let_go_ = std::make_shared<std::atomic<bool>>(false);
   int count_ = 4;
 };
 
-Task<> write(JsonWork& work, Json value, std::optional<std::string>& into) {
-  JsonWork::Owner owner{"a"};
+Task<> write(Work& work, Json value, std::optional<std::string>& into) {
+  Work::Owner owner{"a"};
   auto text = co_await dump_beside(work, std::move(owner), std::move(value));
   REQUIRE(text);
   into = *text;
@@ -49,15 +49,15 @@ Task<> write(JsonWork& work, Json value, std::optional<std::string>& into) {
 TEST_CASE("a value is large by what it takes as JSON", "[work]") {
   CHECK_FALSE(is_large(Json()));
   CHECK_FALSE(is_large(Json(std::string(1000, 'x'))));
-  CHECK(is_large(Json(std::string(JsonWork::kSmall + 1, 'x'))));
+  CHECK(is_large(Json(std::string(Work::kSmall + 1, 'x'))));
   CHECK_FALSE(is_large(lists(1000)));
-  CHECK(is_large(lists(JsonWork::kSmall)));
-  CHECK(is_large(Json{{std::string(JsonWork::kSmall, 'k'), 1}}));
+  CHECK(is_large(lists(Work::kSmall)));
+  CHECK(is_large(Json{{std::string(Work::kSmall, 'k'), 1}}));
 }
 
 TEST_CASE("a large value is freed beside the loop by whoever held it last, a small one at once", "[work]") {
   Loop loop;
-  JsonWork work(loop);
+  Work work(loop);
   const Blocked blocked(work, loop);
   { const FreedBeside held(&work, lists(100)); }
   { const FreedBeside held(&work, Json(std::string(1 << 20, 'x'))); }  // one piece of memory
@@ -84,7 +84,7 @@ TEST_CASE("a large value is freed beside the loop by whoever held it last, a sma
 
 TEST_CASE("a value is written beside the loop as it is on it", "[work]") {
   Loop loop;
-  JsonWork work(loop);
+  Work work(loop);
   const Json value = {{"lists", lists(50'000)}, {"text", "\"\n\xff"}};
   std::optional<std::string> text;
   loop.spawn(write(work, value, text));

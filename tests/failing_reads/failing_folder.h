@@ -1,0 +1,15 @@
+// FailingFolder: until the end of the scope, reading a folder (or the holes of a file) whose path ends with `end` fails
+// with EIO after some entries: failing_reads.cc.
+#pragma once
+#include <cstdlib>
+#include <string>
+
+class FailingFolder {
+ public:
+  explicit FailingFolder(const std::string& end, int after = 0) {
+    ::setenv("FAIL_AFTER", std::to_string(after).c_str(), 1);
+    ::setenv("FAIL_IN", end.c_str(), 1);
+  }
+  ~FailingFolder() { ::unsetenv("FAIL_IN"); }
+  FailingFolder(const FailingFolder&) = delete;
+};
