@@ -46,11 +46,16 @@ std::string Catalog::rest(uint32_t number) const {
       std::string_view(texts_).substr(record.text + record.name_bytes + record.description_bytes, record.rest_bytes));
 }
 
-const std::string& Catalog::signature(uint32_t number) const {
-  Signature& kept = signatures_[number % kSignatures];
-  if (kept.tool != number)
-    kept = {number, catalog::signature(tool(number).name, parse_own_json(rest(number)).value_or(Json::object()))};
-  return kept.text;
+std::string Catalog::signature(uint32_t number) const {
+  Signature& kept = signatures_->all[number % kSignatures];
+  {
+    const std::lock_guard lock(signatures_->mutex);
+    if (kept.tool == number) return kept.text;
+  }
+  std::string text = catalog::signature(tool(number).name, parse_own_json(rest(number)).value_or(Json::object()));
+  const std::lock_guard lock(signatures_->mutex);
+  kept = {number, text};
+  return text;
 }
 
 std::vector<std::string_view> Catalog::tags(uint32_t number) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,7 +84,7 @@ class Catalog {
   std::string rest(uint32_t number) const;
   std::vector<std::string_view> tags(uint32_t number) const;
   // The signature of a tool (signature.h). Recent signatures are cached: for one thread at a time.
-  const std::string& signature(uint32_t number) const;
+  std::string signature(uint32_t number) const;
 
   // Sorted by name.
   const std::vector<Group>& categories() const { return categories_; }
@@ -156,7 +157,11 @@ class Catalog {
     std::string text;
   };
   static constexpr size_t kSignatures = 1024;  // cache size; a signature has the index (tool number modulo this)
-  mutable std::vector<Signature> signatures_{kSignatures};
+  struct Signatures {
+    std::mutex mutex;  // held for a copy: searches run on several threads
+    std::vector<Signature> all{kSignatures};
+  };
+  const std::unique_ptr<Signatures> signatures_ = std::make_unique<Signatures>();
 };
 
 // CatalogBuilder: makes a Catalog in slices, so that a daemon can serve requests meanwhile.

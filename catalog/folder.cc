@@ -5,10 +5,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <memory>
 
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fd.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 
@@ -21,25 +20,22 @@ struct Walk {
   FolderListing& listing;
   size_t entries = 0;
 
-  // Returns errno if the folder cannot be opened, else 0.
-  int look_into(const std::string& folder, const std::string& inside, int depth) {
-    Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!fd) return errno;
-    const DirectoryStream stream = stream_of(std::move(fd));
-    if (!stream) return errno;
-    const int directory = ::dirfd(stream.get());
+  Result<> look_into(const std::string& folder, const std::string& inside, int depth) {
+    TRY(FolderReader reader, FolderReader::open(folder));
     listing.folders.push_back(inside);
     std::vector<std::string> folders;
-    while (const dirent* entry = ::readdir(stream.get())) {
+    for (;;) {
+      TRY(const dirent* entry, reader.next());
+      if (entry == nullptr) break;
       const std::string name = entry->d_name;
       if (name.starts_with('.')) continue;
       if (++entries > kMaxEntries || listing.files.size() >= kMaxFiles) {
         listing.more = true;
-        return 0;
+        return {};
       }
       struct stat status {};
       const bool is_definition = name.ends_with(".json");
-      if (::fstatat(directory, name.c_str(), &status, is_definition ? 0 : AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (::fstatat(reader.fd(), name.c_str(), &status, is_definition ? 0 : AT_SYMLINK_NOFOLLOW) != 0) continue;
       const std::string path = inside.empty() ? name : inside + "/" + name;
       if (S_ISDIR(status.st_mode)) {
         if (depth < kMaxFolders) folders.push_back(name);
@@ -50,10 +46,14 @@ struct Walk {
     }
     for (const auto& name : folders) {
       const std::string path = inside.empty() ? name : inside + "/" + name;
-      if (int err = look_into(folder + "/" + name, path, depth + 1); err != 0)
-        listing.unlisted.push_back(fmt::format("{}: {}", printable(path), std::generic_category().message(err)));
+      const size_t before = listing.files.size();
+      const auto looked = look_into(folder + "/" + name, path, depth + 1);
+      if (looked) continue;
+      listing.files.resize(before);
+      listing.unlisted.push_back(
+          fmt::format("{}: {}", printable(path), std::generic_category().message(looked.error().err)));
     }
-    return 0;
+    return {};
   }
 };
 
@@ -61,7 +61,7 @@ struct Walk {
 
 Result<FolderListing> list_folder(const std::string& folder) {
   FolderListing listing;
-  if (int err = Walk{listing}.look_into(folder, "", 0); err != 0) return fail_path(err, "read the folder", folder);
+  CHECKED(Walk{listing}.look_into(folder, "", 0));
   std::sort(listing.files.begin(), listing.files.end(), [](const File& a, const File& b) { return a.path < b.path; });
   std::sort(listing.folders.begin(), listing.folders.end());
   std::sort(listing.unlisted.begin(), listing.unlisted.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 namespace catalog {
@@ -58,8 +59,22 @@ double Index::most(const Terms& terms) const {
   return all / rarity(1) * kMaxImpact;
 }
 
+// For the documents of a shard, in whole blocks. Each thread has one, which grows.
+struct Index::Scratch {
+  void grow(size_t documents) {
+    if (scores.size() >= documents) return;
+    scores.resize(documents);
+    best.resize(documents);
+    touched.resize(documents + 1);
+  }
+  std::vector<int32_t> scores;
+  std::vector<int32_t> best;      // value of the current word; 0 between two words
+  std::vector<uint16_t> touched;  // documents with a value other than 0
+};
+
 // Adds the value of each word to each document's score: of the word itself, or of its best substitute.
-void Index::add_up(const Shard& shard, const Terms& terms) const {
+void Index::add_up(const Shard& shard, const Terms& terms, Scratch& scratch) const {
+  auto& [scores, best_values, touched_documents] = scratch;
   auto each = [&](uint32_t term, auto&& take) {
     const uint32_t* end = shard.postings.data() + shard.begins[term + 1];
     for (const uint32_t* at = shard.postings.data() + shard.begins[term]; at != end; at++)
@@ -68,53 +83,54 @@ void Index::add_up(const Shard& shard, const Terms& terms) const {
   auto add = [&](const Terms::Word& word) {
     if (word.others.empty()) {
       if (word.documents > 0)
-        each(word.term, [&](uint32_t document, int32_t impact) { scores_[document] += word.weight * impact; });
+        each(word.term, [&](uint32_t document, int32_t impact) { scores[document] += word.weight * impact; });
       return;
     }
     size_t touched = 0;
     auto best_of = [&](uint32_t term, int32_t weight) {
       each(term, [&](uint32_t document, int32_t impact) {
-        int32_t& best = best_[document];
-        touched_[touched] = static_cast<uint16_t>(document);
+        int32_t& best = best_values[document];
+        touched_documents[touched] = static_cast<uint16_t>(document);
         touched += best == 0;
         best = std::max(best, weight * impact);
       });
     };
     if (word.documents > 0) best_of(word.term, word.weight);
     for (const Related& other : word.others) best_of(other.term, other.weight);
-    for (size_t i = 0; i < touched; i++) scores_[touched_[i]] += std::exchange(best_[touched_[i]], 0);
+    for (size_t i = 0; i < touched; i++)
+      scores[touched_documents[i]] += std::exchange(best_values[touched_documents[i]], 0);
   };
   for (const auto& word : terms.words) add(word);
   for (const auto& wish : terms.wishes) add(wish);
   for (uint32_t term : terms.extras)
-    each(term, [&](uint32_t document, int32_t impact) { scores_[document] += kWhole * impact; });
+    each(term, [&](uint32_t document, int32_t impact) { scores[document] += kWhole * impact; });
 }
 
 void Index::favour_groups(std::vector<Hit>& hits) const {
+  std::unordered_map<uint32_t, int32_t> best;
   for (const Hit& hit : hits)
-    if (const uint32_t group = groups_[hit.document]; group != kNoGroup)
-      best_of_group_[group] = std::max(best_of_group_[group], hit.score);
+    if (const uint32_t group = groups_[hit.document]; group != kNoGroup) best[group] = std::max(best[group], hit.score);
   for (Hit& hit : hits)
-    if (const uint32_t group = groups_[hit.document]; group != kNoGroup)
-      hit.score += best_of_group_[group] / kGroupPart;
-  for (const Hit& hit : hits)
-    if (const uint32_t group = groups_[hit.document]; group != kNoGroup) best_of_group_[group] = 0;
+    if (const uint32_t group = groups_[hit.document]; group != kNoGroup) hit.score += best[group] / kGroupPart;
 }
 
 Index::Ranking Index::rank(const Terms& terms, size_t limit, const Mask& mask) const {
   Ranking ranking;
   if (limit == 0 || !terms.known()) return ranking;
+  thread_local Scratch scratch;
   Best preferred(std::max(limit, kGroupedHits)), others(std::max(limit, kGroupedHits));
   for (size_t s = 0; s < shards_.size(); s++) {
     const size_t first = s * kShard, count = std::min(kShard, documents_ - first);
     const size_t blocks = (count + kBlock - 1) / kBlock;
-    std::fill_n(scores_.begin(), blocks * kBlock, 0);
-    add_up(shards_[s], terms);
+    scratch.grow(blocks * kBlock);
+    std::vector<int32_t>& scores = scratch.scores;
+    std::fill_n(scores.begin(), blocks * kBlock, 0);
+    add_up(shards_[s], terms, scratch);
     if (!mask.empty())
-      for (size_t i = 0; i < count; i++) scores_[i] &= -static_cast<int32_t>(mask[first + i]);
+      for (size_t i = 0; i < count; i++) scores[i] &= -static_cast<int32_t>(mask[first + i]);
     for (size_t block = 0; block < blocks; block++) {
       // No branches here: which documents fit is as good as random. Signed, as SSE2 compares.
-      const int32_t* values = scores_.data() + block * kBlock;
+      const int32_t* values = scores.data() + block * kBlock;
       int32_t fit = 0, top = 0;
       for (size_t i = 0; i < kBlock; i++) {
         fit += values[i] > 0 ? 1 : 0;
@@ -146,11 +162,9 @@ Index::Ranking Index::rank(const Terms& terms, size_t limit, const Mask& mask) c
 }
 
 size_t Index::bytes() const {
-  size_t all = term_texts_.capacity() + touched_.capacity() * sizeof(uint16_t) +
-               (scores_.capacity() + best_.capacity() + best_of_group_.capacity()) * sizeof(int32_t) +
-               (term_ends_.capacity() + term_table_.capacity() + frequency_.capacity() + groups_.capacity() +
-                by_length_.capacity() + length_begins_.capacity()) *
-                   sizeof(uint32_t);
+  size_t all = term_texts_.capacity() + (term_ends_.capacity() + term_table_.capacity() + frequency_.capacity() +
+                                         groups_.capacity() + by_length_.capacity() + length_begins_.capacity()) *
+                                            sizeof(uint32_t);
   for (const Shard& shard : shards_) all += (shard.begins.capacity() + shard.postings.capacity()) * sizeof(uint32_t);
   return all;
 }

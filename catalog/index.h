@@ -1,8 +1,8 @@
 // Index: finds tools by words, ranked (BM25F: Robertson, Zaragoza, "The Probabilistic Relevance Framework", 2009).
 // Every tool that has any of the words is ranked; missing words exclude no tool. An unknown word is corrected if one
 // edit makes it a known word. Words of similar meaning count in part (everyday_words.h, thesaurus.h).
-// Immutable once built. The weight of each word in each document is computed when the index is built; a search only
-// adds up. Memory: about 4 bytes for each different word of each document. One thread: searches share scratch buffers.
+// Immutable once built: any number of threads may search. The weight of each word in each document is computed when the
+// index is built; a search only adds up. Memory: about 4 bytes for each different word of each document.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -88,7 +88,8 @@ class Index {
   std::string_view term_text(uint32_t term) const;
   uint32_t find_term(std::string_view stem) const;
   double rarity(uint32_t documents) const;
-  void add_up(const Shard& shard, const Terms& terms) const;
+  struct Scratch;
+  void add_up(const Shard& shard, const Terms& terms, Scratch& scratch) const;
   void favour_groups(std::vector<Hit>& hits) const;
   void hash_terms();
   void sort_by_length();
@@ -105,11 +106,6 @@ class Index {
   std::vector<uint32_t> by_length_;      // terms of up to kMaxMendedBytes bytes, by length and first byte
   std::vector<uint32_t> length_begins_;  // begin in by_length_ of each length and first byte (bucket_of), and its end
   Stemmer stemmer_;
-  // Scratch buffers for the documents of a shard, in whole blocks: the scores, the best value of the current word, and
-  // the documents with a value other than 0.
-  mutable std::vector<int32_t> scores_, best_;
-  mutable std::vector<int32_t> best_of_group_;  // not 0 only for the groups of the current hits
-  mutable std::vector<uint16_t> touched_;
 };
 
 class IndexBuilder {

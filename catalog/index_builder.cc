@@ -97,15 +97,6 @@ Index IndexBuilder::finish(size_t preferred) && {
     }
     from = to;
   }
-  const size_t scratch =
-      (std::min(index.documents_, Index::kShard) + Index::kBlock - 1) / Index::kBlock * Index::kBlock;
-  index.scores_.assign(scratch, 0);
-  index.best_.assign(scratch, 0);
-  index.touched_.assign(scratch + 1, 0);
-  uint32_t groups = 0;
-  for (const uint32_t group : groups_)
-    if (group != kNoGroup) groups = std::max(groups, group + 1);
-  index.best_of_group_.assign(groups, 0);
   index.groups_ = std::move(groups_);
   index.groups_.shrink_to_fit();
   index.sort_by_length();

@@ -55,11 +55,11 @@ class Learning {
   void forget_teacher(std::string_view teacher);
   size_t size() const { return slots_.size(); }
 
-  // All searches as lines of text, for a file. `wall_seconds`: the wall clock in seconds since 1970, at `now`.
-  std::string saved(int64_t wall_seconds, Monotonic::time_point now = Monotonic::now()) const;
+  // All searches as lines of text, for a file. `since_1970_s`: a time in seconds since 1970, at `now`.
+  std::string saved(int64_t since_1970_s, Monotonic::time_point now = Monotonic::now()) const;
   // Errors: invalid: not a text of saved(), with the line. Searches older than the lifetime, or beyond the limits, are
   // left out.
-  static Result<Learning> restored(std::string_view text, int64_t wall_seconds, LearningLimits limits = {},
+  static Result<Learning> restored(std::string_view text, int64_t since_1970_s, LearningLimits limits = {},
                                    Monotonic::time_point now = Monotonic::now());
 
  private:

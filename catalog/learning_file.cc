@@ -48,7 +48,7 @@ std::optional<double> weight_of(std::string_view text) {  // thousandths
 
 }  // namespace
 
-std::string Learning::saved(int64_t wall_seconds, Monotonic::time_point now) const {
+std::string Learning::saved(int64_t since_1970_s, Monotonic::time_point now) const {
   std::string text = std::string(kHead) + "\n";
   for (const auto& teacher : teachers_) text += "teacher\t" + teacher + "\n";
   for (const Chosen& one : chosen_) text += "tool\t" + one.tool.server + "\t" + one.tool.name + "\n";
@@ -60,7 +60,7 @@ std::string Learning::saved(int64_t wall_seconds, Monotonic::time_point now) con
   for (uint32_t slot : order) {
     const Search& search = searches_[slot];
     const auto age = std::chrono::duration_cast<std::chrono::seconds>(now - search.taught).count();
-    text += fmt::format("search\t{}\t", wall_seconds - age);
+    text += fmt::format("search\t{}\t", since_1970_s - age);
     for (const Word& word : search.words.all)
       text += fmt::format("{}{:016x}:{}", &word == search.words.all.data() ? "" : ",", word.stem,
                           std::max<int64_t>(1, std::llround(word.weight * 1000)));
@@ -73,7 +73,7 @@ std::string Learning::saved(int64_t wall_seconds, Monotonic::time_point now) con
   return text;
 }
 
-Result<Learning> Learning::restored(std::string_view text, int64_t wall_seconds, LearningLimits limits,
+Result<Learning> Learning::restored(std::string_view text, int64_t since_1970_s, LearningLimits limits,
                                     Monotonic::time_point now) {
   Learning learning(limits);
   std::vector<Tool> tools;
@@ -93,7 +93,7 @@ Result<Learning> Learning::restored(std::string_view text, int64_t wall_seconds,
       words.all.push_back({*stem, *weight});
       words.weight += *weight;
     }
-    const std::chrono::seconds age(std::max<int64_t>(0, wall_seconds - *taught));
+    const std::chrono::seconds age(std::max<int64_t>(0, since_1970_s - *taught));
     const bool kept = age <= limits.lifetime && learning.size() < limits.searches;
     const uint32_t slot = kept ? learning.slot_for(std::move(words), now) : 0;
     if (kept) learning.searches_[slot].taught = now - age;

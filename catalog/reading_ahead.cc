@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/json_value.h"
 
 namespace catalog {
@@ -23,7 +24,9 @@ std::string folder_of(const std::string& path) {
 
 Result<Reading> read_file(const std::string& root, const std::string& path) {
   TRY(std::string text, read_definition_file(root + "/" + path));
-  TRY(Json document, parse_json(text));
+  auto parsed = parse_json(text);
+  if (!parsed) parsed = parse_json_file(text);  // the same error, with line and column
+  TRY(Json document, std::move(parsed));
   const std::string folder = folder_of(path), stem = stem_of(path);
   return read_definitions(std::move(document),
                           DocumentOrigin{valid_label(stem) ? stem : "", valid_label(folder) ? folder : ""});

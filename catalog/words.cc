@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -210,21 +211,17 @@ bool WordReader::next(Word& word) {
   }
 }
 
-Stemmer::Stemmer() : stemmer_(sb_stemmer_new("english", "UTF_8")) {
-  if (stemmer_ == nullptr) throw std::bad_alloc();  // the algorithm is compiled in: only memory can be missing
-}
-Stemmer::~Stemmer() { sb_stemmer_delete(stemmer_); }
-Stemmer::Stemmer(Stemmer&& other) noexcept : stemmer_(std::exchange(other.stemmer_, nullptr)) {}
-Stemmer& Stemmer::operator=(Stemmer&& other) noexcept {
-  std::swap(stemmer_, other.stemmer_);
-  return *this;
-}
-
 std::string_view Stemmer::stem(std::string_view word) const {
+  struct Delete {
+    void operator()(sb_stemmer* stemmer) const { sb_stemmer_delete(stemmer); }
+  };
+  // A stemmer holds its last result, and searches run on several threads.
+  thread_local const std::unique_ptr<sb_stemmer, Delete> stemmer(sb_stemmer_new("english", "UTF_8"));
+  if (stemmer == nullptr) throw std::bad_alloc();  // the algorithm is compiled in: only memory can be missing
   const auto* stemmed =
-      sb_stemmer_stem(stemmer_, reinterpret_cast<const sb_symbol*>(word.data()), static_cast<int>(word.size()));
+      sb_stemmer_stem(stemmer.get(), reinterpret_cast<const sb_symbol*>(word.data()), static_cast<int>(word.size()));
   if (stemmed == nullptr) throw std::bad_alloc();
-  return {reinterpret_cast<const char*>(stemmed), static_cast<size_t>(sb_stemmer_length(stemmer_))};
+  return {reinterpret_cast<const char*>(stemmed), static_cast<size_t>(sb_stemmer_length(stemmer.get()))};
 }
 
 bool is_stop_word(std::string_view word) { return std::binary_search(kStopWords.begin(), kStopWords.end(), word); }

@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-struct sb_stemmer;
-
 namespace catalog {
 
 constexpr size_t kMaxWordBytes = 48;  // longer runs are data, not words
@@ -42,15 +40,8 @@ class WordReader {
 // Stemmer: Porter2 for English (libstemmer). Not for two threads at the same time.
 class Stemmer {
  public:
-  Stemmer();
-  ~Stemmer();
-  Stemmer(Stemmer&&) noexcept;
-  Stemmer& operator=(Stemmer&&) noexcept;
-  // The result is valid until the next call.
+  // The result is valid until the next call on the same thread, of any Stemmer.
   std::string_view stem(std::string_view word) const;
-
- private:
-  sb_stemmer* stemmer_;
 };
 
 // Words without meaning for a search: "the", "please", "how".

@@ -36,7 +36,8 @@ CallRule read_rule(const Json& object, const std::string& path, std::vector<Erro
   rule.why = in.string_or("why", "", 500);
   rule.remedy = in.string_or("remedy", "", 500);
   if (const Json* when = in.find("when")) {
-    auto compiled = JsonSchema::compile(*when, JsonSchema::Unknown::refuse);
+    WorkMeter meter = bounded_work();
+    auto compiled = JsonSchema::compile(std::make_shared<const Json>(*when), JsonSchema::Unknown::refuse, meter);
     if (compiled) {
       rule.when = *std::move(compiled);
     } else {
@@ -91,16 +92,27 @@ bool CallRules::restores_into(std::string_view server, std::string_view tool, st
   });
 }
 
-Result<CallRules::Decision> CallRules::decide(std::string_view server, std::string_view tool,
-                                              const Json& arguments) const {
+std::string CallRules::unused_rule() const {
+  const auto all = std::find_if(rules.begin(), rules.end(), [](const CallRule& rule) {
+    return !rule.when && std::any_of(rule.tools.begin(), rule.tools.end(), [](const std::string& pattern) {
+      return pattern == "*" || pattern == "*.*";  // each name has a dot
+    });
+  });
+  if (all == rules.end() || all + 1 == rules.end()) return {};
+  return fmt::format("calls.rules: '{}' is never used, because '{}' before it fits every call", (all + 1)->name,
+                     all->name);
+}
+
+Result<CallRules::Decision> CallRules::decide(std::string_view server, std::string_view tool, const Json& arguments,
+                                              WorkMeter& meter) const {
   const std::string name = fmt::format("{}.{}", server, tool);
   for (const CallRule& rule : rules) {
-    bool named = false;
-    for (const auto& pattern : rule.tools) named |= matches_pattern(pattern, name);
+    const bool named = std::any_of(rule.tools.begin(), rule.tools.end(),
+                                   [&name](const auto& pattern) { return matches_pattern(pattern, name); });
     if (!named) continue;
     if (rule.when) {
-      auto checked = rule.when->check(arguments);
-      if (!checked && checked.error().code == Code::exhausted)
+      auto checked = rule.when->check(arguments, meter);
+      if (!checked && checked.error().code != Code::invalid)
         return fail(Code::denied, fmt::format("rule '{}' cannot be checked: {}", rule.name, checked.error().what),
                     "send smaller arguments", "calls." + rule.name);
       if (!checked) continue;
@@ -110,9 +122,9 @@ Result<CallRules::Decision> CallRules::decide(std::string_view server, std::stri
   return Decision{otherwise, nullptr};
 }
 
-Result<CallRules::Decision> CallRules::admit(std::string_view server, std::string_view tool,
-                                             const Json& arguments) const {
-  TRY(const Decision decision, decide(server, tool, arguments));
+Result<CallRules::Decision> CallRules::admit(std::string_view server, std::string_view tool, const Json& arguments,
+                                             WorkMeter& meter) const {
+  TRY(const Decision decision, decide(server, tool, arguments, meter));
   if (decision.verdict != Verdict::deny) return decision;
   return tl::unexpected<Error>(refusal(server, tool, decision, "is not allowed"));
 }

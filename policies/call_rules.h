@@ -11,6 +11,7 @@
 
 #include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
+#include "supervisor/base/work_meter.h"
 
 namespace policies {
 
@@ -74,11 +75,14 @@ struct CallRules {
     const CallRule* rule = nullptr;  // nullptr: no rule fits
     std::string name() const;        // "calls.careful", "calls.otherwise"
   };
+  // "calls.rules: 'b' is never used, because 'a' before it fits every call": the first such rule. Empty: there is none.
+  std::string unused_rule() const;
   bool restores_into(std::string_view server, std::string_view tool, std::string_view argument) const;
   // Errors: denied: a condition takes too long to check.
-  Result<Decision> decide(std::string_view server, std::string_view tool, const Json& arguments) const;
+  Result<Decision> decide(std::string_view server, std::string_view tool, const Json& arguments,
+                          WorkMeter& meter) const;
   // Like decide(), but a denial is an error. Errors: denied, with rule and remedy.
-  Result<Decision> admit(std::string_view server, std::string_view tool, const Json& arguments) const;
+  Result<Decision> admit(std::string_view server, std::string_view tool, const Json& arguments, WorkMeter& meter) const;
 };
 
 // The error for the caller of a call that is not made, because of the decision or a refused approval.

@@ -84,6 +84,7 @@ EgressRule read_egress_rule(const Json& object, const std::string& path, std::ve
   check_patterns("paths", rule.paths, "/*", in);
   if (const Json* secret = in.find("secret")) rule.secret = read_egress_secret(*secret, path + ".secret", problems);
   rule.is_private = in.boolean_or("private", false);
+  rule.is_loopback = in.boolean_or("loopback", false);
   if (in.has("verdict")) {
     const std::string verdict = in.one_of("verdict", {"deny", "allow", "ask"});
     rule.verdict = verdict == "allow" ? Verdict::allow : verdict == "ask" ? Verdict::ask : Verdict::deny;
@@ -215,7 +216,11 @@ EgressRules read_egress_rules(const Json& object, std::vector<Error>& problems, 
 Json egress_rules_json(const EgressRules& rules) {
   Json list = Json::array();
   for (const EgressRule& rule : rules.rules) {
-    Json one{{"name", rule.name}, {"host", rule.host}, {"ports", rule.ports}, {"private", rule.is_private}};
+    Json one{{"name", rule.name},
+             {"host", rule.host},
+             {"ports", rule.ports},
+             {"private", rule.is_private},
+             {"loopback", rule.is_loopback}};
     if (!rule.methods.empty()) one["methods"] = rule.methods;
     if (!rule.paths.empty()) one["paths"] = rule.paths;
     if (rule.secret) one["secret"] = Json{{"header", rule.secret->header}, {"file", rule.secret->file}};

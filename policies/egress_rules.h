@@ -29,7 +29,9 @@ struct EgressRule {
   std::vector<std::string> methods;  // empty: all
   std::vector<std::string> paths;    // patterns, '*' stands for any characters; empty: all
   std::optional<EgressSecret> secret;
-  bool is_private = false;  // the host may have an address that is not public (supervisor/egress/addresses.h)
+  // Addresses that the host may have beside public ones (supervisor/http/addresses.h).
+  bool is_private = false;   // of private networks
+  bool is_loopback = false;  // of this machine
   Verdict verdict = Verdict::allow;
 
   bool operator==(const EgressRule&) const = default;

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "policies/checked.h"
+#include "policies/forbidden_calls.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 
@@ -82,6 +83,14 @@ int read_error(Checked& in) {
   return in.has("errno") ? *seccomp_errno(in.one_of("errno", kNames)) : 0;
 }
 
+void refuse_forbidden_calls(Checked& in, const std::vector<std::string>& calls) {
+  for (const auto& call : calls) {
+    const int number = seccomp_syscall_resolve_name(call.c_str());
+    if (number >= 0 && is_forbidden_call(static_cast<unsigned>(number)))
+      in.wrong("calls", fmt::format("\"{}\" is refused in every jail: remove it from `allow`", call));
+  }
+}
+
 std::vector<SeccompRule> read_rules(Checked& profile, const char* key, RuleKeys keys, ProfileProblems& problems) {
   std::vector<SeccompRule> rules;
   const Json& list = profile.list_or_empty(key);
@@ -99,6 +108,7 @@ std::vector<SeccompRule> read_rules(Checked& profile, const char* key, RuleKeys 
       if (seccomp_syscall_resolve_name(call.c_str()) == __NR_SCMP_ERROR)
         in.wrong("calls", fmt::format("\"{}\" is not a system call that libseccomp {}.{}.{} knows", printable(call, 64),
                                       SCMP_VER_MAJOR, SCMP_VER_MINOR, SCMP_VER_MICRO));
+    if (keys.when) refuse_forbidden_calls(in, rule.calls);
     if (keys.error) rule.error = read_error(in);
     if (keys.when && rule.error != 0 && !in.has("when"))
       in.wrong("errno", "is for calls that are allowed under conditions (`when`) only");

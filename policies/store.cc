@@ -6,13 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "policies/default_policy.h"
 #include "policies/former_keys.h"
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fd.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/sha256.h"
@@ -98,14 +101,23 @@ class Store::Loader {
       return fail(Code::invalid, fmt::format("no folder with policies: {}", fmt::join(folders, ", ")),
                   "name a folder with --policies");
     Set set;
+    for (const auto& [name, document] : profiles_) (void)profile(name);  // also profiles that no policy uses yet
+    std::map<std::string, Problems> wrong_policies;
     for (auto& [name, document] : documents_)
-      if (name + ".json" != kTenantsFile) rename_keys(document, set.warnings);
+      if (name + ".json" != kTenantsFile)
+        wrong_policies[name] = problems_of([&] { rename_keys(document, set.warnings); });
     for (const auto& [name, document] : documents_) {
       if (name + ".json" == kTenantsFile) continue;
-      if (auto policy = load_policy(name)) set.policies[name] = std::make_shared<const Policy>(*std::move(policy));
+      auto more = problems_of([&] {
+        if (auto policy = load_policy(name)) set.policies[name] = std::make_shared<const Policy>(*std::move(policy));
+      });
+      std::move(more.begin(), more.end(), std::back_inserter(wrong_policies[name]));
     }
-    for (const auto& [name, document] : profiles_) (void)profile(name);  // also profiles that no policy uses yet
+    for (const auto& [name, policy] : set.policies)
+      if (const std::string unused = policy->calls.unused_rule(); !unused.empty())
+        set.warnings.push_back(documents_.at(name).path + ": " + unused);
     load_tenants(mode, set);
+    judge_wrong_policies(wrong_policies, mode, set);
     set.filters = std::move(by_source_);
     if (problems_.empty()) return set;
     std::string text;
@@ -123,6 +135,46 @@ class Store::Loader {
     wrong(path, Error{Code::invalid, 0, std::move(what), {}, {}});
   }
 
+  // The problems that a step adds, which are not among the problems of all files any more.
+  template <class Step>
+  Problems problems_of(Step step) {
+    Problems before = std::exchange(problems_, {});
+    step();
+    return std::exchange(problems_, std::move(before));
+  }
+
+  // The policies of the rules, the standard policy, which is always in use, and those that they extend.
+  std::set<std::string> used_policies(Mode mode, const Set& set) const {
+    std::set<std::string> used{standard_name(mode)};
+    for (const auto& rule : set.tenants.rules()) used.insert(rule.policy);
+    for (std::string name : std::vector<std::string>(used.begin(), used.end())) {
+      for (auto document = documents_.find(name); document != documents_.end(); document = documents_.find(name)) {
+        name = extends_of(document->second.value);
+        if (!used.insert(name).second) break;
+      }
+    }
+    return used;
+  }
+
+  // A policy that no tenant has takes no rights away and gives none, so its mistakes are warnings. A token with a wrong
+  // policy is a problem of the configuration.
+  void judge_wrong_policies(const std::map<std::string, Problems>& wrong_policies, Mode mode, Set& set) {
+    const std::set<std::string> used = used_policies(mode, set);
+    const bool has_good = std::any_of(wrong_policies.begin(), wrong_policies.end(),
+                                      [](const auto& policy) { return policy.second.empty(); });
+    for (const auto& [name, problems] : wrong_policies) {
+      const bool is_used = !has_good || used.contains(name);
+      if (!problems.empty() && !is_used) set.policies.erase(name);
+      for (const auto& problem : problems) {
+        if (is_used) {
+          problems_.push_back(problem);
+        } else {
+          set.warnings.push_back(problem.what + "; no tenant has this policy, so it is skipped");
+        }
+      }
+    }
+  }
+
   void rename_keys(Document& document, std::vector<std::string>& warnings) {
     Problems problems;
     for (const auto& renamed : rename_former_keys(document.value, problems))
@@ -132,14 +184,13 @@ class Store::Loader {
 
   // False when the folder does not exist.
   bool read_folder(const std::string& folder, Documents& into) {
-    const DirectoryStream entries(::opendir(folder.c_str()));
-    if (!entries) {
-      if (errno != ENOENT) wrong(folder, fail_errno(errno, "opendir", Code::invalid).value());
-      return false;
+    const auto files = read_names(FolderReader::open(folder));
+    if (!files && files.error().err == ENOENT) return false;
+    if (!files) {  // the folder may take rights away: without all its files nothing is in force
+      wrong(folder, files.error());
+      return true;
     }
-    std::set<std::string> files;  // sorted, so that messages are in order
-    while (const dirent* entry = ::readdir(entries.get())) files.insert(entry->d_name);
-    for (const auto& file : files) {
+    for (const auto& file : *files) {
       if (file.starts_with('.') || !file.ends_with(".json") || file.ends_with(".schema.json")) continue;
       read_document(folder + "/" + file, file.substr(0, file.size() - 5), into);
     }
@@ -153,7 +204,7 @@ class Store::Loader {
     into.erase(name);  // a broken file masks as well: rights that it takes away must not return
     auto text = read_file(path);
     if (!text) return wrong(path, text.error());
-    auto value = parse_json(*text);
+    auto value = parse_json_file(*text);
     if (!value) return wrong(path, value.error());
     if (auto null = find_null(*value, ""); !null.empty())
       return wrong(path, null + ": null is not a value; leave out the key");

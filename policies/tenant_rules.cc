@@ -1,16 +1,14 @@
 #include "policies/tenant_rules.h"
 
 #include <fmt/format.h>
-#include <grp.h>
-#include <pwd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "policies/checked.h"
 #include "policies/policy.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/user_lookup.h"
 
 namespace policies {
 
@@ -32,15 +30,16 @@ std::string tenant_name(std::string name, uid_t uid) {
   return with_mark(std::move(name), kUidMark, std::to_string(uid));
 }
 
-// getpwnam(3) gives 0, ENOENT, ESRCH, EBADF or EPERM where the name does not exist.
-void note_missing(Checked& in, const char* kind, const std::string& name, int error, TenantRule& rule,
+bool fits_the_same(const TenantRule& one, const TenantRule& other) {
+  return !other.fits_nobody && one.uid == other.uid && one.gid == other.gid && one.unit == other.unit &&
+         one.token == other.token && one.subject == other.subject;
+}
+
+void note_missing(Checked& in, const char* kind, const std::string& name, TenantRule& rule,
                   std::vector<std::string>& warnings) {
-  const std::string shown = printable(name, 64);
-  if (error != 0 && error != ENOENT && error != ESRCH && error != EBADF && error != EPERM)
-    return in.wrong(kind, fmt::format("\"{}\" cannot be looked up: {}", shown, std::generic_category().message(error)));
   rule.fits_nobody = true;
-  warnings.push_back(
-      fmt::format("{}: this machine has no {} \"{}\"; the rule is skipped", in.path_of(kind), kind, shown));
+  warnings.push_back(fmt::format("{}: this machine has no {} \"{}\"; the rule is skipped", in.path_of(kind), kind,
+                                 printable(name, 64)));
 }
 
 void read_who(Checked& in, TenantRule& rule, std::vector<std::string>& warnings) {
@@ -54,17 +53,17 @@ void read_who(Checked& in, TenantRule& rule, std::vector<std::string>& warnings)
   if (in.has("gid")) rule.gid = static_cast<gid_t>(in.integer("gid", 0, UINT32_MAX - 1));
   if (in.has("user")) {
     const std::string name = in.string("user", 256);
-    errno = 0;
-    const passwd* entry = ::getpwnam(name.c_str());
-    if (entry) rule.uid = entry->pw_uid;
-    if (!entry) note_missing(in, "user", name, errno, rule, warnings);
+    const auto user = find_system_user(name);
+    if (!user) return in.wrong("user", user.error().what);
+    if (*user) rule.uid = (*user)->uid;
+    if (!*user) note_missing(in, "user", name, rule, warnings);
   }
   if (in.has("group")) {
     const std::string name = in.string("group", 256);
-    errno = 0;
-    const group* entry = ::getgrnam(name.c_str());
-    if (entry) rule.gid = entry->gr_gid;
-    if (!entry) note_missing(in, "group", name, errno, rule, warnings);
+    const auto group = find_system_group(name);
+    if (!group) return in.wrong("group", group.error().what);
+    if (*group) rule.gid = **group;
+    if (!*group) note_missing(in, "group", name, rule, warnings);
   }
   if (in.has("unit")) {
     rule.unit = in.string("unit", kMaxUnit);
@@ -123,6 +122,11 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const Json& doc
     if (!rule.uid && !rule.gid && rule.unit.empty() && rule.token.empty() && rule.subject.empty() &&
         !rule.fits_nobody && i + 1 < list.size())
       fields.wrong("default", "is not the last rule");
+    const auto same = std::find_if(parsed.rules_.begin(), parsed.rules_.end(),
+                                   [&rule](const TenantRule& other) { return fits_the_same(rule, other); });
+    if (same != parsed.rules_.end() && !rule.fits_nobody)
+      parsed.warnings_.push_back(
+          fmt::format("rules[{}] is never used: rules[{}] is for the same callers", i, same - parsed.rules_.begin()));
     parsed.rules_.push_back(std::move(rule));
   }
   in.done();

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "skills/name.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/path.h"
 
 namespace skills {
@@ -61,10 +61,7 @@ Score score(const std::vector<std::string>& query, const Skill& skill) {
 Result<Shared> Shared::load(const std::string& directory) {
   Shared shared;
   TRY(Fd top, open_directory(directory));
-  std::error_code error;
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) names.insert(entry.path().filename());
-  if (error) return fail(Code::unavailable, fmt::format("read {}: {}", directory, error.message()));
+  TRY(const auto names, read_names(FolderReader::open(directory)));
   for (const std::string& name : names) {
     auto load_one = [&]() -> Result<WholeSkill> {
       if (!is_slug(name)) return fail(Code::invalid, "not a skill's folder");

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "skills/digest.h"
 #include "skills/front_matter.h"
 #include "skills/name.h"
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_members.h"
 #include "supervisor/base/path.h"
@@ -46,14 +45,12 @@ class Collection {
  private:
   Result<> add(int directory, const std::string& below, int depth) {
     if (depth > kMaxDepth) return fail(Code::invalid, fmt::format("{} is nested too deep", below));
-    TRY(RelativePath top, RelativePath::parse("."));
-    TRY(Fd folder, open_beneath(directory, top, O_RDONLY | O_DIRECTORY));
-    const DirectoryStream entries = stream_of(std::move(folder));
-    if (!entries) return fail_errno(errno, "fdopendir");
-    const int fd = ::dirfd(entries.get());
-    while (const dirent* entry = ::readdir(entries.get())) {
+    TRY(FolderReader entries, FolderReader::at(directory, below.empty() ? "." : below));
+    const int fd = entries.fd();
+    for (;;) {
+      TRY(const dirent* entry, entries.next());
+      if (entry == nullptr) return {};
       const std::string_view name = entry->d_name;
-      if (name == "." || name == "..") continue;
       if (++entries_ > 2 * kMaxFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMaxFiles));
       if (!is_file_name(name)) return wrong_file_name(name);
       TRY(RelativePath path, RelativePath::parse(name));
@@ -68,7 +65,6 @@ class Collection {
                     "a skill contains only regular files and folders");
       }
     }
-    return {};
   }
 
   Result<> add_file(std::string path, uint64_t size) {

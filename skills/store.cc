@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
 
 #include "skills/name.h"
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/durable.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 
@@ -27,17 +26,7 @@ std::string version_path(std::string_view slug, uint32_t version) { return fmt::
 // The names in a folder, sorted.
 Result<std::vector<std::string>> names_in(int directory, const RelativePath& path) {
   TRY(Fd folder, open_beneath(directory, path, O_RDONLY | O_DIRECTORY));
-  const DirectoryStream entries = stream_of(std::move(folder));
-  if (!entries) return fail_errno(errno, "fdopendir");
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() == kMaxListed) return fail(Code::exhausted, fmt::format("more than {} entries", kMaxListed));
-    names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return read_names(FolderReader::of(std::move(folder), path.text()), kMaxListed);
 }
 
 std::optional<uint32_t> version_number(std::string_view name) {
@@ -96,6 +85,7 @@ Result<> SkillStore::load() {
     auto entry = is_slug(name) ? load_entry(name) : fail(Code::invalid, "not a skill's folder");
     if (!entry) {
       note(name, entry.error().what);
+      unread_.insert(name);
     } else if (entry->has_value()) {
       entries_.emplace(name, **std::move(entry));
     }
@@ -146,6 +136,9 @@ uint64_t SkillStore::bytes() const {
 Result<SkillStore::Saving> SkillStore::plan_save(const Draft& draft, const StoreLimits& limits) const {
   CHECKED(check_draft(draft));
   Saving saving{directory_, draft, slug_of(draft.name), Saved::first, 1, {}, {}, 0};
+  if (unread_.contains(saving.slug))  // a first version would replace the one of this number
+    return fail(Code::unavailable, fmt::format("the stored versions of the skill '{}' could not be read", draft.name),
+                "the administrator sees the reason in the daemon's log; save the code with another name");
   uint64_t held = bytes();
   auto known = entries_.find(saving.slug);
   if (known != entries_.end()) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,6 +92,7 @@ class SkillStore {
   std::shared_ptr<const Fd> directory_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::string> problems_;
+  std::set<std::string, std::less<>> unread_;  // slugs of folders whose versions are unknown
 };
 
 }  // namespace skills

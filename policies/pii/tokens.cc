@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "supervisor/base/elapsed_clock.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+
 namespace policies {
 namespace {
 
@@ -14,6 +18,7 @@ constexpr size_t kMaxType = 32;
 constexpr size_t kEntryOverhead = 128;  // bytes of a map entry beside its texts, about
 constexpr std::string_view kTokenDigits = "abcdefghijkmnpqrstuvwxyz23456789";  // without characters that look alike
 constexpr size_t kSanitizeWindow = 256 << 10, kReplacements = 256;             // limits of one Sanitizer step
+constexpr uint64_t kStepsPerText = 100;  // of a WorkMeter, in addition to the bytes
 constexpr const char* kToken = "token";  // the type of text that only looks like a token
 static_assert(kTokenDigits.size() == 32);
 
@@ -66,10 +71,8 @@ Result<std::string> token_for(std::string_view type, std::string_view text, PiiV
   const std::string digits = digits_for(vault.key(), type, text);
   for (size_t length = kMinDigits; length <= digits.size(); length += 2) {
     std::string token = "[" + upper(type) + "_" + digits.substr(0, length) + "]";
-    const auto known = vault.find(token);
-    if (known && *known != text) continue;
-    CHECKED(vault.keep(token, text));
-    return token;
+    TRY(const bool is_kept, vault.keep(token, text));
+    if (is_kept) return token;
   }
   return fail(Code::exhausted, "no free token is left for this text", "try again when older tokens have expired");
 }
@@ -85,6 +88,11 @@ MemoryVault::MemoryVault(VaultLimits limits) : limits_(limits) {
 MemoryVault::~MemoryVault() {
   forget_all();
   sodium_memzero(key_.data(), key_.size());
+}
+
+MemoryVault::Time MemoryVault::now() const {
+  const std::chrono::milliseconds now(retention_now_ms());
+  return Time(std::chrono::floor<std::chrono::seconds>(now)) + passed_;
 }
 
 void MemoryVault::forget_all() {
@@ -106,14 +114,28 @@ void MemoryVault::forget_expired() {
   }
 }
 
+void MemoryVault::set_lifetime(std::chrono::seconds lifetime) {
+  std::lock_guard lock(mutex_);
+  limits_.lifetime = lifetime;
+}
+
 std::optional<std::string> MemoryVault::find(std::string_view token) {
+  std::lock_guard lock(mutex_);
   auto it = entries_.find(token);
   if (it == entries_.end() || it->second.until <= now()) return {};
   return it->second.text;
 }
 
-Result<> MemoryVault::keep(const std::string& token, std::string_view text) {
-  return put(token, text, now() + limits_.lifetime);
+Result<bool> MemoryVault::keep(const std::string& token, std::string_view text) {
+  std::lock_guard lock(mutex_);
+  return keep_locked(token, text);
+}
+
+Result<bool> MemoryVault::keep_locked(const std::string& token, std::string_view text) {
+  const auto known = entries_.find(token);
+  if (known != entries_.end() && known->second.until > now() && known->second.text != text) return false;
+  CHECKED(put(token, text, now() + limits_.lifetime));
+  return true;
 }
 
 Result<> MemoryVault::put(const std::string& token, std::string_view text, Time until) {
@@ -179,10 +201,12 @@ Sanitized Sanitizer::take() {
   return std::move(clean_);
 }
 
-Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault,
+Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault, WorkMeter& meter,
                            const SanitizeOptions& options) {
   Sanitizer sanitizer(text, detector, vault, options);
+  const uint64_t steps = std::min<uint64_t>(kStepsPerText + text.size(), WorkMeter::kStepsPerLook);
   for (;;) {
+    if (!meter.spend(steps)) return tl::unexpected<Error>(meter.error());
     TRY(const PiiScan::Step step, sanitizer.step());
     if (step == PiiScan::Step::done) return sanitizer.take();
   }
@@ -195,10 +219,13 @@ size_t count_tokens(std::string_view text) {
   return count;
 }
 
-Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes) {
+Result<std::string> restore(std::string_view text, PiiVault& vault, WorkMeter& meter, size_t max_bytes) {
+  constexpr uint64_t kStepsPerToken = 20, kBytesPerStep = 16;
+  if (!meter.spend(text.size() / kBytesPerStep)) return tl::unexpected<Error>(meter.error());
   std::string restored;
   size_t at = 0;
   for (size_t open = text.find('['); open != text.npos; open = text.find('[', std::max(open + 1, at))) {
+    if (!meter.spend(kStepsPerToken)) return tl::unexpected<Error>(meter.error());
     const size_t end = token_end(text, open);
     if (end == 0) continue;
     const auto original = vault.find(text.substr(open, end - open));
@@ -211,6 +238,39 @@ Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_b
   if (restored.size() <= max_bytes) return restored;
   return fail(Code::exhausted, fmt::format("the restored text has more than {} bytes", max_bytes),
               "restore the text in parts");
+}
+
+Result<> sanitize_value(Json& value, const PiiDetector& detector, PiiVault& vault, WorkMeter& meter) {
+  SanitizeOptions options;
+  options.tokens = SanitizeOptions::Tokens::keep;
+  const auto clean = [&](const std::string& text) -> Result<std::string> {
+    TRY(const Sanitized sanitized, sanitize(text, detector, vault, meter, options));
+    return valid_utf8(sanitized.text);
+  };
+  if (value.is_string()) {
+    TRY(value, clean(value.get_ref<const std::string&>()));
+  } else if (value.is_array()) {
+    for (Json& item : value) CHECKED(sanitize_value(item, detector, vault, meter));
+  } else if (value.is_object()) {
+    Json changed = Json::object();
+    for (auto member = value.begin(); member != value.end(); ++member) {
+      CHECKED(sanitize_value(*member, detector, vault, meter));
+      TRY(const std::string name, clean(member.key()));
+      changed[name] = std::move(*member);
+    }
+    value = std::move(changed);
+  }
+  return {};
+}
+
+Result<> restore_value(Json& value, PiiVault& vault, WorkMeter& meter, size_t max_bytes) {
+  if (value.is_string()) {
+    TRY(const std::string text, restore(value.get_ref<const std::string&>(), vault, meter, max_bytes));
+    value = valid_utf8(text);
+  } else if (value.is_structured()) {
+    for (Json& part : value) CHECKED(restore_value(part, vault, meter, max_bytes));
+  }
+  return {};
 }
 
 }  // namespace policies

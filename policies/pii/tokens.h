@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,13 +19,16 @@
 #include <vector>
 
 #include "policies/pii/detect.h"
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
+#include "supervisor/base/work_meter.h"
 
 namespace policies {
 
 // PiiVault: maps the tokens of one tenant to their texts. MemoryVault loses the tokens when the process ends;
-// supervisor/tenants/vault.h is a sealed vault on disk.
+// supervisor/tenants/vault.h is a sealed vault on disk. find() and keep() may be called on any thread, the other
+// functions only on the loop's.
 class PiiVault {
  public:
   using Key = std::array<unsigned char, 32>;
@@ -32,8 +36,8 @@ class PiiVault {
   virtual const Key& key() const = 0;
   // The text of a token; empty if the token is unknown or expired.
   virtual std::optional<std::string> find(std::string_view token) = 0;
-  // Stores a token, or extends its lifetime. Errors: exhausted.
-  virtual Result<> keep(const std::string& token, std::string_view text) = 0;
+  // Stores a token, or extends its lifetime. false: the token stands for another text. Errors: exhausted.
+  virtual Result<bool> keep(const std::string& token, std::string_view text) = 0;
   // The lifetime of all tokens that keep() stores from now on.
   virtual void set_lifetime(std::chrono::seconds lifetime) = 0;
   // Makes all stored tokens outlive the process, if this vault can do so. To be called before a client or program gets
@@ -50,7 +54,7 @@ struct VaultLimits {
 
 class MemoryVault : public PiiVault {
  public:
-  using Time = std::chrono::sys_seconds;          // wall clock: a vault on disk outlives all monotonic clocks
+  using Time = std::chrono::sys_seconds;          // retention time (supervisor/base/elapsed_clock.h)
   explicit MemoryVault(VaultLimits limits = {});  // with a random key
   MemoryVault(const Key& key, VaultLimits limits) : limits_(limits), key_(key) {}
   ~MemoryVault() override;  // wipes the key and the texts
@@ -58,8 +62,8 @@ class MemoryVault : public PiiVault {
   MemoryVault& operator=(const MemoryVault&) = delete;
   const Key& key() const override { return key_; }
   std::optional<std::string> find(std::string_view token) override;
-  Result<> keep(const std::string& token, std::string_view text) override;
-  void set_lifetime(std::chrono::seconds lifetime) override { limits_.lifetime = lifetime; }
+  Result<bool> keep(const std::string& token, std::string_view text) override;
+  void set_lifetime(std::chrono::seconds lifetime) override;
   size_t size() const { return entries_.size(); }
   void forget_all();
   void pass_time_for_test(std::chrono::seconds by) { passed_ += by; }
@@ -70,14 +74,18 @@ class MemoryVault : public PiiVault {
     Time until;
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
-  Time now() const { return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) + passed_; }
+  Time now() const;
+  // While the caller holds mutex():
   // Stores a token until a given time. Errors: exhausted.
   Result<> put(const std::string& token, std::string_view text, Time until);
+  Result<bool> keep_locked(const std::string& token, std::string_view text);
   void forget_expired();
   const Entries& entries() const { return entries_; }
   std::chrono::seconds lifetime() const { return limits_.lifetime; }
+  std::mutex& mutex() { return mutex_; }
 
  private:
+  std::mutex mutex_;  // of all that follows, but the key
   VaultLimits limits_;
   Key key_{};
   Entries entries_;
@@ -100,8 +108,8 @@ struct SanitizeOptions {
   std::vector<std::string> types;  // only these; empty: all types of the detector
 };
 
-// Sanitizer: sanitises one text in steps of about a millisecond. All arguments must outlive it, and the text must not
-// change.
+// Sanitizer: sanitises one text in steps of about a millisecond, on any thread. All arguments must outlive it, and the
+// text must not change.
 class Sanitizer {
  public:
   Sanitizer(std::string_view text, const PiiDetector& detector, PiiVault& vault, const SanitizeOptions& options)
@@ -128,13 +136,17 @@ class Sanitizer {
   std::set<std::string> types_;
 };
 
-// Runs a Sanitizer to its end. Errors: exhausted.
-Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault,
+// Runs a Sanitizer to its end. Errors: exhausted; those of the meter.
+Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault, WorkMeter& meter,
                            const SanitizeOptions& options = {});
 // The number of tokens in the text, of any vault.
 size_t count_tokens(std::string_view text);
 // Replaces every token that the vault knows by its text, once; other tokens stay. Errors: exhausted: the result would
-// have more than `max_bytes` (a short token may stand for a long text).
-Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes = 64 << 20);
+// have more than `max_bytes` (a short token may stand for a long text); those of the meter.
+Result<std::string> restore(std::string_view text, PiiVault& vault, WorkMeter& meter, size_t max_bytes = 64 << 20);
+
+// The same for all texts in a value. sanitize_value() also replaces names of members; tokens that the vault knows stay.
+Result<> sanitize_value(Json& value, const PiiDetector& detector, PiiVault& vault, WorkMeter& meter);
+Result<> restore_value(Json& value, PiiVault& vault, WorkMeter& meter, size_t max_bytes);
 
 }  // namespace policies

@@ -2,18 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <variant>
+#include <vector>
 
+#include "policies/schema/canonical_json.h"
+#include "policies/schema/expressions.h"
 #include "policies/schema/json_schema_parts.h"
 #include "supervisor/base/exact_number.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_beginning.h"
 #include "supervisor/base/log.h"
 
 namespace policies {
 namespace {
 
-std::string shown(const Json& value) { return printable(dump_json(value), 60); }
+constexpr size_t kMaxShown = 60;              // bytes of a value in a message
+constexpr size_t kMaxShownChoices = 200;      // bytes of a list of choices
+constexpr size_t kMaxShownPlace = 120;        // bytes of a place in a message
+constexpr uint64_t kBytesPerStep = 64;        // of texts that are compared or counted
+constexpr uint64_t kExpressionStep = 10'000;  // steps for the compilation of an expression
+
+std::string shown(const Json& value, size_t most = kMaxShown) {
+  return printable(json_beginning(value, 2 * most), most);
+}
 
 bool has_type(const Json& value, const std::string& name) {
   switch (name[0]) {
@@ -45,40 +60,15 @@ int order(const Json& value, const Json& limit) {
   return compared < 0 ? -1 : compared > 0 ? 1 : 0;
 }
 
-// Equal values have equal texts: 1 and 1.0 are one number, and the order of keys has no meaning.
-void append_canonical(std::string& text, const Json& value) {
-  if (value.is_array()) {
-    text += '[';
-    for (const Json& item : value) {
-      append_canonical(text, item);
-      text += ',';
-    }
-    text += ']';
-  } else if (value.is_object()) {
-    std::map<std::string_view, const Json*> members;
-    for (const auto& [key, member] : value.items()) members.emplace(key, &member);
-    text += '{';
-    for (const auto& [key, member] : members) {
-      append_json_string(text, key);
-      append_canonical(text, *member);
-      text += ',';
-    }
-    text += '}';
-  } else if (is_number(value)) {
-    text += canonical_number(value);
-  } else {
-    text += dump_json(value);
-  }
-}
-
 // The members and elements that a subschema has evaluated, for unevaluated*.
 struct LookedAt {
-  std::set<std::string, std::less<>> names;
+  std::set<std::string_view> names;
   std::set<size_t> items;
   void add(const LookedAt& other) {
     names.insert(other.names.begin(), other.names.end());
     items.insert(other.items.begin(), other.items.end());
   }
+  size_t size() const { return names.size() + items.size(); }
 };
 
 }  // namespace
@@ -86,36 +76,69 @@ struct LookedAt {
 // SchemaCheck: one check of one value. Schemas are applied at their place in the document.
 class SchemaCheck {
  public:
-  explicit SchemaCheck(const JsonSchema& schema) : parts_(*schema.parts_) {}
+  SchemaCheck(const JsonSchema& schema, WorkMeter& meter) : parts_(*schema.parts_), meter_(meter) {}
 
   Result<> run(const Json& document, const Json& value) {
     LookedAt seen;
     const bool good = fits(document, value, seen);
-    if (exhausted_)
-      return fail(Code::exhausted, "the check would take too long", "send a smaller value, or use a simpler schema");
+    if (exhausted_ && problem_.empty())
+      return meter_.is_over() ? Result<>(tl::unexpected<Error>(meter_.error()))
+                              : fail(Code::exhausted, "the schema is nested too deep, or has too many expressions",
+                                     "use a simpler schema");
+    if (exhausted_) return fail(Code::exhausted, problem_, "send a smaller value, or use a simpler schema");
     return good ? Result<>{} : fail(Code::invalid, problem_);
   }
 
  private:
   using Node = JsonSchema::Parts::Node;
+  // A key of an object, or the index of an item.
+  using Step = std::variant<std::string_view, size_t>;
 
-  bool spend(uint64_t work) {
-    work_ += work;
-    if (work_ > JsonSchema::kMaxWork) exhausted_ = true;
+  bool spend(uint64_t steps) {
+    if (!meter_.spend(steps)) exhausted_ = true;
     return !exhausted_;
   }
 
-  // Notes the first problem. Problems inside of alternatives are not noted.
-  bool wrong(std::string_view what) {
-    if (quiet_ == 0 && problem_.empty()) {
-      std::string where;
-      for (const auto& step : path_) where += "/" + step;
-      problem_ = fmt::format("{}{}{}", printable(where, 120), where.empty() ? "" : ": ", what);
-    }
+  bool give_up(std::string why) {
+    if (!exhausted_) problem_ = std::move(why);
+    exhausted_ = true;
     return false;
   }
 
-  bool fits_inside(const Json& schema, const Json& value, const std::string& step) {
+  // Notes the first problem, in the words that `words` returns. Problems inside of alternatives are not noted.
+  template <class Words>
+  bool wrong(Words words) {
+    if (quiet_ > 0 || !problem_.empty()) return false;
+    std::string where;
+    for (const Step& step : path_) {
+      if (where.size() > kMaxShownPlace) break;
+      const size_t* index = std::get_if<size_t>(&step);
+      where += '/';
+      where += index ? std::to_string(*index) : std::string(std::get<std::string_view>(step).substr(0, kMaxShownPlace));
+    }
+    problem_ = fmt::format("{}{}{}", printable(where, kMaxShownPlace), where.empty() ? "" : ": ", words());
+    return false;
+  }
+
+  // Like are_equal(); the comparison is spent.
+  bool equals(const Json& a, const Json& b) {
+    if (!spend(1)) return false;
+    if (a.is_array() && b.is_array())
+      return a.size() == b.size() &&
+             std::equal(a.begin(), a.end(), b.begin(), [this](auto& one, auto& other) { return equals(one, other); });
+    if (a.is_object() && b.is_object()) {
+      if (a.size() != b.size()) return false;
+      for (auto member = a.begin(); member != a.end(); ++member) {
+        const auto other = b.find(member.key());
+        if (other == b.end() || !equals(*member, *other)) return false;
+      }
+      return true;
+    }
+    if (a.is_string() && b.is_string() && !spend(a.get_ref<const std::string&>().size() / kBytesPerStep)) return false;
+    return are_equal(a, b);
+  }
+
+  bool fits_inside(const Json& schema, const Json& value, Step step) {
     path_.push_back(step);
     LookedAt seen;
     const bool good = fits(schema, value, seen);
@@ -131,8 +154,9 @@ class SchemaCheck {
   }
 
   bool fits(const Json& schema, const Json& value, LookedAt& seen) {
-    if (!spend(1)) return false;
-    if (schema.is_boolean()) return schema.get<bool>() ? true : wrong("is not allowed here");
+    constexpr uint64_t kStepsPerSchema = 30;
+    if (!spend(kStepsPerSchema)) return false;
+    if (schema.is_boolean()) return schema.get<bool>() ? true : wrong([] { return "is not allowed here"; });
     if (depth_ >= JsonSchema::kMaxDepth) {
       exhausted_ = true;
       return false;
@@ -145,7 +169,7 @@ class SchemaCheck {
     // `seen` is only needed where the document has unevaluated*.
     LookedAt here;
     const bool good = fits_all(schema, value, here);
-    if (good && parts_.has_unevaluated) seen.add(here);
+    if (good && parts_.has_unevaluated && spend(8 * here.size())) seen.add(here);
     if (entered) scope_.pop_back();
     depth_--;
     return good;
@@ -169,6 +193,7 @@ class SchemaCheck {
     Node meant = target->second;
     if (auto name = parts_.dynamic_names.find(&schema); name != parts_.dynamic_names.end()) {
       for (Node resource : scope_) {  // the outermost resource that has the anchor
+        if (!spend(10)) return false;
         auto found = parts_.resources.find(resource);
         if (found == parts_.resources.end()) continue;
         auto anchor = found->second.dynamic_anchors.find(name->second);
@@ -185,22 +210,26 @@ class SchemaCheck {
       bool good = false;
       if (type->is_string()) good = has_type(value, type->get_ref<const std::string&>());
       if (type->is_array())
-        for (const Json& one : *type) good |= has_type(value, one.get_ref<const std::string&>());
-      if (!good) {
-        const std::string names = type->is_string() ? type->get<std::string>() : dump_json(*type);
-        return wrong(fmt::format("{} is not of type {}", shown(value), names));
-      }
+        for (const Json& one : *type) {
+          if (!spend(1)) return false;
+          good |= has_type(value, one.get_ref<const std::string&>());
+        }
+      if (!good)
+        return wrong([&] {
+          return fmt::format("{} is not of type {}", shown(value),
+                             type->is_string() ? type->get<std::string>() : shown(*type, kMaxShownChoices));
+        });
     }
     if (auto choices = schema.find("enum"); choices != schema.end()) {
-      bool good = false;
-      for (const Json& choice : *choices) {
-        if (!spend(1)) return false;
-        good |= are_equal(choice, value);
-      }
-      if (!good) return wrong(fmt::format("{} is not one of {}", shown(value), printable(dump_json(*choices), 200)));
+      const bool good =
+          std::any_of(choices->begin(), choices->end(), [&](const Json& choice) { return equals(choice, value); });
+      if (exhausted_) return false;
+      if (!good)
+        return wrong(
+            [&] { return fmt::format("{} is not one of {}", shown(value), shown(*choices, kMaxShownChoices)); });
     }
-    if (auto constant = schema.find("const"); constant != schema.end() && !are_equal(*constant, value))
-      return wrong(fmt::format("{} is not {}", shown(value), shown(*constant)));
+    if (auto constant = schema.find("const"); constant != schema.end() && !equals(*constant, value))
+      return wrong([&] { return fmt::format("{} is not {}", shown(value), shown(*constant)); });
     return true;
   }
 
@@ -208,7 +237,7 @@ class SchemaCheck {
     auto bound = [&](const char* key, auto good, const char* what) {
       auto limit = schema.find(key);
       if (limit == schema.end() || !is_number(*limit) || good(value, *limit)) return true;
-      return wrong(fmt::format("{} is {} {}", shown(value), what, dump_json(*limit)));
+      return wrong([&] { return fmt::format("{} is {} {}", shown(value), what, dump_json(*limit)); });
     };
     return bound(
                "minimum", [](auto& v, auto& l) { return order(v, l) >= 0; }, "below the minimum of") &&
@@ -225,21 +254,44 @@ class SchemaCheck {
   bool fits_count(const Json& schema, const char* least, const char* most, size_t count, std::string_view what) {
     const auto number = static_cast<double>(count);
     if (auto limit = schema.find(least); limit != schema.end() && number < nearest_double(*limit))
-      return wrong(fmt::format("{} {} are fewer than {}", count, what, dump_json(*limit)));
+      return wrong([&] { return fmt::format("{} {} are fewer than {}", count, what, dump_json(*limit)); });
     if (auto limit = schema.find(most); limit != schema.end() && number > nearest_double(*limit))
-      return wrong(fmt::format("{} {} are more than {}", count, what, dump_json(*limit)));
+      return wrong([&] { return fmt::format("{} {} are more than {}", count, what, dump_json(*limit)); });
     return true;
   }
 
   bool fits_string(const Json& schema, const Json& value) {
     const auto& text = value.get_ref<const std::string&>();
-    if (!spend(text.size() / 64) || !fits_count(schema, "minLength", "maxLength", characters(text), "characters"))
-      return false;
-    auto pattern = parts_.patterns.find(&schema);
-    if (pattern == parts_.patterns.end()) return true;
-    if (!spend(text.size() / 16)) return false;
-    if (re2::RE2::PartialMatch(text, *pattern->second)) return true;
-    return wrong(fmt::format("{} does not match {}", shown(value), shown(schema["pattern"])));
+    if (schema.contains("minLength") || schema.contains("maxLength")) {
+      if (!spend(text.size() / kBytesPerStep)) return false;
+      if (!fits_count(schema, "minLength", "maxLength", characters(text), "characters")) return false;
+    }
+    const auto pattern = schema.find("pattern");
+    if (pattern == schema.end()) return true;
+    const re2::RE2* expression = expression_of(pattern->get_ref<const std::string&>());
+    if (exhausted_ || !expression) return !exhausted_;
+    if (matches(*expression, text)) return true;
+    return exhausted_ ? false
+                      : wrong([&] { return fmt::format("{} does not match {}", shown(value), shown(*pattern)); });
+  }
+
+  // nullptr: RE2 does not support it, or exhausted_.
+  const re2::RE2* expression_of(const std::string& pattern) {
+    if (!spend(5 + pattern.size() / kBytesPerStep)) return nullptr;
+    auto known = expressions_.find(pattern);
+    if (known == expressions_.end()) {
+      if (expressions_.size() == JsonSchema::kMaxExpressions) give_up("the schema has too many expressions");
+      if (!spend(kExpressionStep)) return nullptr;
+      auto compiled = SchemaExpressions::compiled(pattern);
+      known = expressions_.emplace(pattern, compiled ? *std::move(compiled) : nullptr).first;
+    }
+    return known->second.get();
+  }
+
+  bool matches(const re2::RE2& expression, std::string_view text) {
+    auto fits = SchemaExpressions::fits(expression, text, meter_);
+    if (!fits) give_up(fits.error().what);
+    return fits.value_or(false);
   }
 
   bool fits_list(const Json& schema, const Json& list, LookedAt& seen) {
@@ -248,7 +300,7 @@ class SchemaCheck {
     if (unique != schema.end() && unique->get<bool>() && !is_unique(list)) return false;
     size_t at = 0;
     auto item = [&](const Json& one) {
-      if (!fits_inside(one, list[at], std::to_string(at))) return false;
+      if (!fits_inside(one, list[at], at)) return false;
       if (parts_.has_unevaluated) seen.items.insert(at);
       at++;
       return true;
@@ -272,8 +324,9 @@ class SchemaCheck {
     for (const Json& one : list) {
       std::string text;
       append_canonical(text, one);
-      if (!spend(1 + text.size() / 16)) return false;
-      if (!texts.insert(std::move(text)).second) return wrong(fmt::format("{} is listed twice", shown(one)));
+      if (!spend(20 + text.size() / 4)) return false;
+      if (!texts.insert(std::move(text)).second)
+        return wrong([&] { return fmt::format("{} is listed twice", shown(one)); });
     }
     return true;
   }
@@ -289,26 +342,30 @@ class SchemaCheck {
       if (parts_.has_unevaluated) seen.items.insert(i);
     }
     if (exhausted_) return false;
-    if (!schema.contains("minContains") && count == 0) return wrong("no item matches `contains`");
+    if (!schema.contains("minContains") && count == 0) return wrong([] { return "no item matches `contains`"; });
     return fits_count(schema, "minContains", "maxContains", count, "items that match `contains`");
   }
 
   bool fits_object(const Json& schema, const Json& object, LookedAt& seen) {
     if (!fits_count(schema, "minProperties", "maxProperties", object.size(), "members")) return false;
     if (auto required = schema.find("required"); required != schema.end())
-      for (const Json& name : *required)
-        if (!object.contains(name.get_ref<const std::string&>()))
-          return wrong(fmt::format("'{}' is missing", printable(name.get_ref<const std::string&>(), 64)));
+      for (const Json& name : *required) {
+        const auto& text = name.get_ref<const std::string&>();
+        if (!spend_lookup(text)) return false;
+        if (!object.contains(text)) return wrong([&] { return fmt::format("'{}' is missing", printable(text, 64)); });
+      }
     return fits_members(schema, object, seen) && fits_dependent(schema, object, seen);
   }
 
   bool fits_members(const Json& schema, const Json& object, LookedAt& seen) {
     const auto properties = schema.find("properties"), patterns = schema.find("patternProperties");
     const auto others = schema.find("additionalProperties"), names = schema.find("propertyNames");
-    const auto expressions =
-        patterns == schema.end() ? parts_.name_patterns.end() : parts_.name_patterns.find(&*patterns);
-    for (const auto& [name, member] : object.items()) {
-      if (!spend(1)) return false;
+    if (properties == schema.end() && patterns == schema.end() && others == schema.end() && names == schema.end())
+      return true;
+    for (auto entry = object.begin(); entry != object.end(); ++entry) {
+      const std::string& name = entry.key();
+      const Json& member = *entry;
+      if (!spend_lookup(name)) return false;
       bool known = false;
       if (names != schema.end() && !fits_inside(*names, Json(name), name)) return false;
       if (properties != schema.end()) {
@@ -318,19 +375,19 @@ class SchemaCheck {
           if (!fits_inside(*property, member, name)) return false;
         }
       }
-      if (expressions != parts_.name_patterns.end()) {
-        size_t i = 0;
-        for (const auto& [text, sub] : patterns->items()) {
-          const auto& expression = expressions->second[i++];
-          if (!spend(1 + name.size() / 16)) return false;
-          if (!expression || !re2::RE2::PartialMatch(name, *expression)) continue;
+      if (patterns != schema.end()) {
+        for (auto pattern = patterns->begin(); pattern != patterns->end(); ++pattern) {
+          const re2::RE2* expression = expression_of(pattern.key());
+          if (exhausted_) return false;
+          if (!expression || !matches(*expression, name)) continue;
           known = true;
-          if (!fits_inside(sub, member, name)) return false;
+          if (!fits_inside(*pattern, member, name)) return false;
         }
       }
+      if (exhausted_) return false;
       if (!known && others != schema.end()) {
         if (others->is_boolean() && !others->get<bool>())
-          return wrong(fmt::format("'{}' is not known here", printable(name, 64)));
+          return wrong([&] { return fmt::format("'{}' is not known here", printable(name, 64)); });
         known = true;
         if (!fits_inside(*others, member, name)) return false;
       }
@@ -344,19 +401,26 @@ class SchemaCheck {
       auto rules = schema.find(key);
       if (rules == schema.end()) continue;
       for (const auto& [name, rule] : rules->items()) {
+        if (!spend_lookup(name)) return false;
         if (!object.contains(name)) continue;
         if (!rule.is_array()) {
           if (!fits(rule, object, seen)) return false;
           continue;
         }
-        for (const Json& needed : rule)
-          if (!object.contains(needed.get_ref<const std::string&>()))
-            return wrong(fmt::format("'{}' is missing, which '{}' needs",
-                                     printable(needed.get_ref<const std::string&>(), 64), printable(name, 64)));
+        for (const Json& needed : rule) {
+          const auto& text = needed.get_ref<const std::string&>();
+          if (!spend_lookup(text)) return false;
+          if (!object.contains(text))
+            return wrong([&, &of = name] {
+              return fmt::format("'{}' is missing, which '{}' needs", printable(text, 64), printable(of, 64));
+            });
+        }
       }
     }
     return true;
   }
+
+  bool spend_lookup(std::string_view name) { return spend(10 + name.size() / kBytesPerStep); }
 
   bool fits_combined(const Json& schema, const Json& value, LookedAt& seen) {
     if (auto all = schema.find("allOf"); all != schema.end())
@@ -370,17 +434,19 @@ class SchemaCheck {
         LookedAt inside;
         if (!fits_quietly(one, value, inside)) continue;
         count++;
-        seen.add(inside);
+        if (parts_.has_unevaluated && spend(8 * inside.size())) seen.add(inside);
       }
       if (exhausted_) return false;
       if (count == 0)
-        return wrong(fmt::format("{} does not match any of the {} alternatives", shown(value), list->size()));
+        return wrong(
+            [&] { return fmt::format("{} does not match any of the {} alternatives", shown(value), list->size()); });
       if (count > 1 && *key == 'o')
-        return wrong(fmt::format("{} matches {} alternatives, not exactly one", shown(value), count));
+        return wrong([&] { return fmt::format("{} matches {} alternatives, not exactly one", shown(value), count); });
     }
     if (auto no = schema.find("not"); no != schema.end()) {
       LookedAt inside;
-      if (fits_quietly(*no, value, inside)) return wrong(fmt::format("{} matches the schema in `not`", shown(value)));
+      if (fits_quietly(*no, value, inside))
+        return wrong([&] { return fmt::format("{} matches the schema in `not`", shown(value)); });
       if (exhausted_) return false;
     }
     auto condition = schema.find("if");
@@ -398,27 +464,30 @@ class SchemaCheck {
     if (auto rest = schema.find("unevaluatedItems"); rest != schema.end() && value.is_array())
       for (size_t i = 0; i < value.size(); i++)
         if (!seen.items.contains(i)) {
-          if (!fits_inside(*rest, value[i], std::to_string(i))) return false;
+          if (!fits_inside(*rest, value[i], i)) return false;
           seen.items.insert(i);
         }
     if (auto rest = schema.find("unevaluatedProperties"); rest != schema.end() && value.is_object())
-      for (const auto& [name, member] : value.items())
-        if (!seen.names.contains(name)) {
-          if (!fits_inside(*rest, member, name)) return false;
-          seen.names.insert(name);
+      for (auto member = value.begin(); member != value.end(); ++member)
+        if (spend_lookup(member.key()) && !seen.names.contains(member.key())) {
+          if (!fits_inside(*rest, *member, member.key())) return false;
+          seen.names.insert(member.key());
         }
     return true;
   }
 
   const JsonSchema::Parts& parts_;
-  std::vector<std::string> path_;
+  WorkMeter& meter_;
+  std::unordered_map<std::string_view, SchemaExpressions::Compiled> expressions_;  // nullptr: not supported
+  std::vector<Step> path_;
   std::vector<Node> scope_;
   std::string problem_;
-  uint64_t work_ = 0;
   int depth_ = 0, quiet_ = 0;
   bool exhausted_ = false;
 };
 
-Result<> JsonSchema::check(const Json& value) const { return SchemaCheck(*this).run(document_, value); }
+Result<> JsonSchema::check(const Json& value, WorkMeter& meter) const {
+  return SchemaCheck(*this, meter).run(*document_, value);
+}
 
 }  // namespace policies

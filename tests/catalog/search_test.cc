@@ -1,4 +1,7 @@
 // The rules of the search, each with the complaint or the measurement that asks for it in mind.
+#include <atomic>
+#include <thread>
+
 #include "tests/catalog/library.h"
 
 namespace {
@@ -196,6 +199,26 @@ TEST_CASE("text without spaces is found by its pairs of characters", "[search]")
   // "I want to buy a train ticket", "How is the weather?"
   CHECK(library.search("\u6211\u60F3\u4E70\u706B\u8F66\u7968") == Names{"tickets"});
   CHECK(library.search("\u5929\u6C14\u600E\u4E48\u6837\uFF1F") == Names{"sky"});
+}
+
+TEST_CASE("threads that search at the same time find what one alone finds", "[search]") {
+  Tools tools;
+  const std::vector<std::string> queries{"create an issue", "opening repositories", "send mail", "craete isue", "list"};
+  std::vector<std::vector<uint32_t>> alone;
+  for (const auto& query : queries) alone.push_back(tools.found({.text = query}).tools);
+  std::atomic<int> different{0};
+  std::vector<std::thread> threads;
+  for (size_t n = 0; n < 4; n++)
+    threads.emplace_back([&, n] {
+      for (size_t i = n; i < 400; i++) {
+        const size_t at = i % queries.size();
+        const auto found = tools.found({.text = queries[at]}).tools;
+        different += found == alone[at] ? 0 : 1;
+        for (const uint32_t tool : found) different += tools.made->signature(tool).empty() ? 1 : 0;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  CHECK(different == 0);
 }
 
 TEST_CASE("of what is spelt otherwise, tools and servers, the nearest are told", "[search]") {

@@ -1,7 +1,22 @@
 #include "tests/policies/bpf_evaluator.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
+
+seccomp_data made_up_call(long number, const Arguments& arguments, uint32_t arch) {
+  seccomp_data call{};
+  call.nr = static_cast<int>(number);
+  call.arch = arch;
+  std::copy(arguments.begin(), arguments.end(), call.args);
+  return call;
+}
+
+uint32_t answer_before_allow(std::vector<sock_filter> instructions, long number, const Arguments& arguments,
+                             uint32_t arch) {
+  instructions.push_back(BPF_STMT(BPF_RET | BPF_K, kAllow));
+  return evaluate(instructions, made_up_call(number, arguments, arch)).action;
+}
 
 FilterVerdict evaluate(const std::vector<sock_filter>& program, const seccomp_data& call) {
   if (program.empty() || program.size() > BPF_MAXINSNS) throw std::runtime_error("no program or too long a one");

@@ -2,6 +2,7 @@
 
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
+#include "tests/fresh_meter.h"
 
 using namespace policies;
 
@@ -38,15 +39,15 @@ TEST_CASE("the first rule that fits a call decides it", "[call_rules]") {
      "when": {"properties": {"path": {"pattern": "^/etc/"}}, "required": ["path"]}},
     {"name": "reading", "tools": ["files.read_*", "*.list"], "verdict": "allow"},
     {"name": "writing", "tools": ["files.write"], "verdict": "ask"}])");
-  CHECK(calls.admit("files", "read_text", {{"path", "/data/x"}}));
-  CHECK(calls.admit("mail", "list", Json::object()));
-  auto refused = calls.admit("files", "read_text", {{"path", "/etc/passwd"}});
+  CHECK(calls.admit("files", "read_text", {{"path", "/data/x"}}, FreshMeter()));
+  CHECK(calls.admit("mail", "list", Json::object(), FreshMeter()));
+  auto refused = calls.admit("files", "read_text", {{"path", "/etc/passwd"}}, FreshMeter());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::denied);
   CHECK(refused.error().rule == "calls.no-etc");
   CHECK(refused.error().what == "files.read_text is not allowed: not there");
   CHECK(refused.error().hint == "stay in /data");
-  const auto asked = calls.admit("files", "write", Json::object());
+  const auto asked = calls.admit("files", "write", Json::object(), FreshMeter());
   REQUIRE(asked);
   CHECK(asked->verdict == Verdict::ask);
   CHECK(asked->name() == "calls.writing");
@@ -54,13 +55,13 @@ TEST_CASE("the first rule that fits a call decides it", "[call_rules]") {
   CHECK(told.code == Code::denied);
   CHECK(told.what == "files.write was refused by user 0");
   CHECK(told.rule == "calls.writing");
-  CHECK(calls.admit("mail", "send", Json::object()).error().rule == "calls.otherwise");
-  CHECK(rules("[]", "allow").admit("mail", "send", Json::object()));
+  CHECK(calls.admit("mail", "send", Json::object(), FreshMeter()).error().rule == "calls.otherwise");
+  CHECK(rules("[]", "allow").admit("mail", "send", Json::object(), FreshMeter()));
 }
 
 TEST_CASE("a condition that takes too long to check refuses the call, whatever its rule says", "[call_rules]") {
   auto calls = rules(R"([{"name": "slow", "tools": ["*"], "verdict": "allow", "when": {"$ref": "#"}}])", "allow");
-  auto refused = calls.admit("a", "b", Json::object());
+  auto refused = calls.admit("a", "b", Json::object(), FreshMeter());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::denied);
 }
@@ -90,7 +91,7 @@ TEST_CASE("who approves and how often a tenant may call is read, and told when i
   CHECK(calls.questions == CallRules::Questions::client);
   REQUIRE(calls.rates.size() == 1);
   CHECK(calls.rates[0].per_minute == 3);
-  CHECK(calls.admit("a", "b", Json::object())->name() == "calls.otherwise");
+  CHECK(calls.admit("a", "b", Json::object(), FreshMeter())->name() == "calls.otherwise");
 
   object["approval"] = {{"by", "anybody"}, {"expires_s", 0}};
   object["questions"] = "anybody";

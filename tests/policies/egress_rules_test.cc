@@ -156,7 +156,7 @@ TEST_CASE("egress: mistakes in a policy are named") {
 TEST_CASE("egress: the proxy reads the rules as they were written") {
   const EgressRules rules =
       rules_of(R"([{"name": "x", "host": "api.example.com", "ports": [443], "methods": ["GET"], "paths": ["/v1/*"],
-    "secret": {"header": "X-Key", "file": "/etc/k"}, "private": true, "verdict": "ask"}, {"host": "*.example.com", "verdict": "deny"}])");
+    "secret": {"header": "X-Key", "file": "/etc/k"}, "private": true, "loopback": true, "verdict": "ask"}, {"host": "*.example.com", "verdict": "deny"}])");
   std::vector<Error> problems;
   const Json text = egress_rules_json(rules);
   const EgressRules again = read_egress_rules(text, problems);
@@ -164,5 +164,6 @@ TEST_CASE("egress: the proxy reads the rules as they were written") {
   CHECK(egress_rules_json(again) == text);
   CHECK(again.rules[0].secret->file == "/etc/k");
   CHECK(again.rules[0].is_private);
+  CHECK(again.rules[0].is_loopback);
   CHECK(again.rules[1].verdict == Verdict::deny);
 }

@@ -6,6 +6,7 @@
 #include "policies/store.h"
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
+#include "tests/fresh_meter.h"
 
 using namespace policies;
 namespace fs = std::filesystem;
@@ -77,14 +78,14 @@ const CallRules& calls_of(const char* policy) {
 void check_cases(const CallRules& calls, Verdict otherwise) {
   for (const Case& one : kCases) {
     INFO(one.rule << ": " << one.caught);
-    const auto caught = calls.decide(one.server, one.tool, Json::parse(one.caught));
+    const auto caught = calls.decide(one.server, one.tool, Json::parse(one.caught), FreshMeter());
     REQUIRE(caught);
     REQUIRE(caught->rule != nullptr);
     CHECK(caught->rule->name == one.rule);
     CHECK(caught->verdict != Verdict::allow);
     if (!one.passes) continue;
     INFO("passes: " << one.passes);
-    const auto passed = calls.decide(one.server, one.tool, Json::parse(one.passes));
+    const auto passed = calls.decide(one.server, one.tool, Json::parse(one.passes), FreshMeter());
     REQUIRE(passed);
     CHECK(passed->verdict == otherwise);
     CHECK(passed->rule == nullptr);
@@ -100,7 +101,7 @@ TEST_CASE("each rule of the example guardrails decides what is its affair, and n
     INFO(rule.name);
     CHECK(std::any_of(std::begin(kCases), std::end(kCases), [&](const Case& one) { return one.rule == rule.name; }));
   }
-  CHECK(calls.decide("crm", "list_contacts", Json::object())->verdict == Verdict::allow);
+  CHECK(calls.decide("crm", "list_contacts", Json::object(), FreshMeter())->verdict == Verdict::allow);
   CHECK(calls.results == CallRules::Results::tokenised);
   CHECK(calls.rates.size() == 2);
 }

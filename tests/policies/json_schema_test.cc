@@ -4,6 +4,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
+#include "tests/fresh_meter.h"
 
 using namespace policies;
 using Unknown = JsonSchema::Unknown;
@@ -11,16 +12,18 @@ using Unknown = JsonSchema::Unknown;
 namespace {
 
 std::shared_ptr<const JsonSchema> compiled(const std::string& schema) {
-  auto made = JsonSchema::compile(Json::parse(schema), Unknown::refuse);
+  auto made = JsonSchema::compile(std::make_shared<const Json>(Json::parse(schema)), Unknown::refuse, FreshMeter());
   INFO(schema);
   REQUIRE(made);
   return *made;
 }
 
-bool fits(const std::string& schema, const Json& value) { return compiled(schema)->check(value).has_value(); }
+bool fits(const std::string& schema, const Json& value) {
+  return compiled(schema)->check(value, FreshMeter()).has_value();
+}
 
 std::string problem(const std::string& schema, const Json& value) {
-  auto checked = compiled(schema)->check(value);
+  auto checked = compiled(schema)->check(value, FreshMeter());
   return checked ? "" : checked.error().what;
 }
 
@@ -152,9 +155,10 @@ TEST_CASE("each keyword of JSON Schema accepts what fits it and nothing else", "
 
 TEST_CASE("numbers that neither 64 bits nor a double holds are checked by their values", "[json_schema]") {
   const auto fits_text = [](const std::string& schema, const char* value) {
-    const auto made = JsonSchema::compile(parse_json(schema).value(), Unknown::refuse);
+    const auto made =
+        JsonSchema::compile(std::make_shared<const Json>(parse_json(schema).value()), Unknown::refuse, FreshMeter());
     REQUIRE(made);
-    return (*made)->check(parse_json(value).value()).has_value();
+    return (*made)->check(parse_json(value).value(), FreshMeter()).has_value();
   };
   CHECK(fits_text(R"({"type": "integer"})", "[1e400]") == false);
   for (const char* number : {"1e400", "-0", "12345678901234567890123"}) {
@@ -204,21 +208,20 @@ TEST_CASE("a schema that makes no sense is refused with its place", "[json_schem
   };
   for (const auto& [schema, message] : kWrong) {
     CAPTURE(schema);
-    auto made = JsonSchema::compile(Json::parse(schema), Unknown::refuse);
+    auto made = JsonSchema::compile(std::make_shared<const Json>(Json::parse(schema)), Unknown::refuse, FreshMeter());
     REQUIRE_FALSE(made);
     CHECK_THAT(made.error().what, Catch::Contains(message));
   }
 }
 
-TEST_CASE("what other people's schemas hold that cannot be checked is let through and noted", "[json_schema]") {
+TEST_CASE("what other people's schemas hold that cannot be checked is let through", "[json_schema]") {
   auto made = JsonSchema::compile(
-      Json::parse(
-          R"~({"properties": {"a": {"pattern": "^(?!x)"}, "b": {"$ref": "http://e.org/x"}, "c": {"type": "string"}}})~"),
-      Unknown::let_pass);
+      std::make_shared<const Json>(Json::parse(
+          R"~({"properties": {"a": {"pattern": "^(?!x)"}, "b": {"$ref": "http://e.org/x"}, "c": {"type": "string"}}})~")),
+      Unknown::let_pass, FreshMeter());
   REQUIRE(made);
-  CHECK((*made)->unchecked().size() == 2);
-  CHECK((*made)->check({{"a", "x"}, {"b", 1}}));
-  CHECK_FALSE((*made)->check({{"c", 1}}));
+  CHECK((*made)->check({{"a", "x"}, {"b", 1}}, FreshMeter()));
+  CHECK_FALSE((*made)->check({{"c", 1}}, FreshMeter()));
 }
 
 TEST_CASE("a schema made to be slow is given up, not worked off", "[json_schema]") {
@@ -232,7 +235,7 @@ TEST_CASE("a schema made to be slow is given up, not worked off", "[json_schema]
   for (const std::string& schema :
        {slow, std::string(R"({"$ref": "#"})"),
         std::string(R"({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"})")}) {
-    auto checked = compiled(schema)->check(1);
+    auto checked = compiled(schema)->check(1, FreshMeter());
     REQUIRE_FALSE(checked);
     CHECK(checked.error().code == Code::exhausted);
   }
@@ -241,4 +244,53 @@ TEST_CASE("a schema made to be slow is given up, not worked off", "[json_schema]
   Json many = Json::array();
   for (int i = 0; i < 100'000; i++) many.push_back(i);
   CHECK(fits(R"({"uniqueItems": true})", many));
+}
+
+TEST_CASE("work is counted by the size of what is compared", "[json_schema]") {
+  // A constant, a choice or a name that costs one step whatever its size would let a check take minutes.
+  const std::string text(100'000, 'x');
+  Json large = Json::array();
+  for (int i = 0; i < 2'000; i++) large.push_back(i);
+  Json different = large;
+  different.back() = -1;
+  Json constants{{"anyOf", Json::array()}};
+  for (int i = 0; i < 30; i++) constants["anyOf"].push_back({{"const", different}});
+  Json many = Json::array();
+  for (int i = 0; i < 500; i++) many.push_back(large);
+  const auto slow = compiled(dump_json({{"items", {{"not", constants}}}}));  // 30 million comparisons
+  auto given_up = slow->check(many, FreshMeter(std::chrono::milliseconds(100)));
+  REQUIRE_FALSE(given_up);
+  CHECK(given_up.error().code == Code::exhausted);
+
+  Json alternatives{{"anyOf", Json::array()}};
+  for (int i = 0; i < 300; i++) alternatives["anyOf"].push_back({{"$ref", "#/$defs/a"}});
+  alternatives["$defs"]["a"]["anyOf"] = Json::array();
+  for (int i = 0; i < 300; i++) alternatives["$defs"]["a"]["anyOf"].push_back({{"type", "integer"}});
+  auto refused = compiled(dump_json(alternatives))->check({{"a", text}}, FreshMeter());  // 90,000 steps, one message
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::invalid);
+  CHECK(refused.error().what.size() < 300);
+}
+
+TEST_CASE("long names do not make the reading of a schema slow", "[json_schema]") {
+  const std::string name(400'000, 'n');
+  Json inside = Json::object();
+  for (int i = 0; i < 15'000; i++) inside["p" + std::to_string(i)] = true;
+  const Json document{{"properties", {{name, {{"properties", inside}}}}}};
+  auto made = JsonSchema::compile(std::make_shared<const Json>(document), Unknown::refuse, FreshMeter());
+  REQUIRE(made);
+  CHECK((*made)->check({{name, {{"p1", 1}}}}, FreshMeter()));
+  auto wrong = JsonSchema::compile(std::make_shared<const Json>(Json{{"properties", {{name, {{"type", "no"}}}}}}),
+                                   Unknown::refuse, FreshMeter());
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().what.size() < 400);
+}
+
+TEST_CASE("an expression and a text that are too large for each other are given up at once", "[json_schema]") {
+  const std::string pattern = R"({"pattern": "(?:[a-z0]{1,30}x){1,30}$"})";
+  CHECK(fits(pattern, "aax"));
+  auto given_up = compiled(pattern)->check(std::string(4 << 20, 'a'), FreshMeter());
+  REQUIRE_FALSE(given_up);
+  CHECK(given_up.error().code == Code::exhausted);
+  CHECK_THAT(given_up.error().what, Catch::Contains("cannot be compared with a text of 4194304 bytes"));
 }

@@ -13,6 +13,7 @@
 
 #include "policies/pii/tokens.h"
 #include "supervisor/base/clock.h"
+#include "tests/fresh_meter.h"
 #include "tests/judge.h"
 
 namespace {
@@ -132,10 +133,10 @@ int main(int argc, char** argv) {
   measure("source code, shapes and secrets", *all, source);
   policies::MemoryVault vault;
   const auto start = Monotonic::now();
-  auto clean = policies::sanitize(sparse, *all, vault);
+  auto clean = policies::sanitize(sparse, *all, vault, FreshMeter());
   const double sanitize_ms = ms_since(start);
   const auto restoring = Monotonic::now();
-  const bool same = clean && policies::restore(clean->text, vault).value() == sparse;
+  const bool same = clean && policies::restore(clean->text, vault, FreshMeter()).value() == sparse;
   fmt::print("{:34}{:8.0f} MB/s\n{:34}{:8.0f} MB/s\n", "sparse, sanitize",
              static_cast<double>(bytes) / 1e3 / sanitize_ms, "sparse, restore",
              static_cast<double>(bytes) / 1e3 / ms_since(restoring));

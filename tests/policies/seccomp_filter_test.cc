@@ -43,24 +43,15 @@ const std::vector<sock_filter>& filter() {
   return program;
 }
 
-constexpr uint32_t kAllow = SECCOMP_RET_ALLOW;
 constexpr uint32_t kKill = SECCOMP_RET_KILL_PROCESS;
 constexpr uint32_t kDenied = SECCOMP_RET_ERRNO | EPERM;
 constexpr uint32_t kMissing = SECCOMP_RET_ERRNO | ENOSYS;
-constexpr uint32_t kUnsupported = SECCOMP_RET_ERRNO | EOPNOTSUPP;  // of file systems
-constexpr uint32_t kNoFamily = SECCOMP_RET_ERRNO | EAFNOSUPPORT;   // of sockets
-constexpr uint32_t kInvalid = SECCOMP_RET_ERRNO | EINVAL;          // of fcntl and prctl
-constexpr uint32_t kNoRequest = SECCOMP_RET_ERRNO | ENOTTY;        // of ioctl
-constexpr uint64_t kHigh = 0xdeadbeef00000000;  // what the kernel does not look at in an int argument
-
-using Arguments = std::array<uint64_t, 6>;
+constexpr uint32_t kNoFamily = SECCOMP_RET_ERRNO | EAFNOSUPPORT;  // of sockets
+constexpr uint32_t kInvalid = SECCOMP_RET_ERRNO | EINVAL;         // of fcntl and prctl
+constexpr uint32_t kNoRequest = SECCOMP_RET_ERRNO | ENOTTY;       // of ioctl
 
 FilterVerdict ask(long number, const Arguments& arguments = {}, uint32_t arch = AUDIT_ARCH_X86_64) {
-  seccomp_data call{};
-  call.nr = static_cast<int>(number);
-  call.arch = arch;
-  std::copy(arguments.begin(), arguments.end(), call.args);
-  return evaluate(filter(), call);
+  return evaluate(filter(), made_up_call(number, arguments, arch));
 }
 
 struct Row {

@@ -50,6 +50,11 @@ TEST_CASE("a profile that is not understood in full is refused", "[seccomp]") {
   CHECK(profile_problems(profile({{"allow", Json::array({rule({"ptraze"})})}}))
             .starts_with("allow[0].calls: \"ptraze\" is not a system call that libseccomp"));
   CHECK(profile_problems(profile({{"log", 1}})) == "log: 1 is not true or false");
+  for (const char* call : {"io_uring_setup", "bpf", "mount", "keyctl", "unshare"}) {
+    CHECK(profile_problems(profile({{"allow", Json::array({rule({"read", call})})}})) ==
+          std::string("allow[0].calls: \"") + call + "\" is refused in every jail: remove it from `allow`");
+    CHECK(profile_problems(profile({{"deny", Json::array({rule({call})})}})) == "");
+  }
 }
 
 TEST_CASE("a test of an argument that is not understood is refused", "[seccomp]") {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
@@ -52,6 +53,15 @@ struct Folders {
     std::string what = store.error().what;
     for (size_t at; (at = what.find(root.string() + "/")) != what.npos;) what.erase(at, root.string().size() + 1);
     return what;
+  }
+  // The same, where this policy is that of all tenants.
+  std::string problems_of_used(const std::string& policy) const {
+    write(admin / "tenants.json", R"({"rules": [{"default": true, "policy": ")" + policy + R"("}]})");
+    std::istringstream all(problems());
+    std::string of_policies;
+    for (std::string line; std::getline(all, line);)
+      if (!line.starts_with("admin/tenants.json: ")) of_policies += (of_policies.empty() ? "" : "\n") + line;
+    return of_policies;
   }
 };
 
@@ -165,21 +175,59 @@ TEST_CASE("every problem of every file is told in one go", "[store]") {
   folders.write(folders.admin / "b.json", "{not json");
   folders.write(folders.admin / "c.json", R"({"extends": "nobody"})");
   folders.write(folders.admin / "d.json", R"({"extends": "default", "seccomp": "none"})");
-  folders.write(folders.admin / "tenants.json", R"({"rules": [{"default": true, "policy": "zzz"}]})");
+  folders.write(folders.admin / "tenants.json",
+                R"({"rules": [{"uid": 1, "policy": "a"}, {"uid": 2, "policy": "c"}, {"uid": 3, "policy": "d"},
+                              {"default": true, "policy": "zzz"}]})");
   folders.write(folders.admin / "seccomp/p.json",
                 R"({"comment": "c", "extends": "default", "allow": [{"comment": "c", "calls": ["opne"]}]})");
   const std::string what = folders.problems();
-  for (auto line : {"admin/b.json: not JSON: syntax error while parsing object key - invalid literal (byte 3)",
+  for (auto line : {"admin/b.json: not JSON: line 1, column 2: a key is missing (a key is a text in double quotes)",
                     "admin/a.json: limits.standard.tasks: \"many\" is not an integer",
                     "admin/a.json: limits.standard.cpus: 0 is outside 0.01..1024",
                     "admin/c.json: extends: there is no valid policy \"nobody\"",
                     "admin/d.json: seccomp: there is no valid profile \"none\"",
                     "admin/seccomp/p.json: allow[0].calls: \"opne\" is not a system call that libseccomp",
-                    "admin/tenants.json: rules[0].policy: there is no valid policy \"zzz\""}) {
+                    "admin/tenants.json: rules[3].policy: there is no valid policy \"zzz\""}) {
     CAPTURE(line);
     CHECK(what.find(line) != what.npos);
   }
   CHECK(std::count(what.begin(), what.end(), '\n') == 6);
+}
+
+TEST_CASE("a wrong policy that no tenant has is a warning", "[store]") {
+  Folders folders;
+  folders.write(folders.admin / "a.json", R"({"extends": "default", "limits": {"standard": {"tasks": 0}}})");
+  folders.write(folders.admin / "b.json", R"({"extends": "a"})");
+  folders.write(folders.admin / "c.json", R"({"extends": "default"})");
+  folders.write(folders.admin / "tenants.json", R"({"rules": [{"default": true, "policy": "c"}]})");
+  auto store = folders.load();
+  if (!store) FAIL(store.error().what);
+  CHECK(store->find("a") == nullptr);
+  CHECK(store->find("b") == nullptr);
+  CHECK(store->find("c") != nullptr);
+  REQUIRE(store->warnings().size() == 2);
+  CHECK(store->warnings()[0].find("a.json: limits.standard.tasks: 0 is outside 4..65536; no tenant has this policy") !=
+        std::string::npos);
+  SECTION("unless a tenant has it") {
+    folders.write(folders.admin / "tenants.json",
+                  R"({"rules": [{"uid": 7, "policy": "a"}, {"default": true, "policy": "c"}]})");
+    CHECK(folders.problems().find("a.json: limits.standard.tasks") != std::string::npos);
+  }
+  SECTION("unless a tenant's policy extends it") {
+    folders.write(folders.admin / "tenants.json", R"({"rules": [{"default": true, "policy": "b"}]})");
+    CHECK(folders.problems().find("a.json: limits.standard.tasks") != std::string::npos);
+  }
+  SECTION("unless it is the standard policy") {
+    folders.write(folders.admin / "default.json", R"({"limits": {"standard": {"tasks": 0}}})");
+    CHECK(folders.problems().find("admin/default.json: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a key that is there twice in a policy is a problem, whether a tenant has it or not", "[store]") {
+  Folders folders;
+  folders.write(folders.admin / "a.json", "{\"extends\": \"default\",\n\"calls\": {},\n\"calls\": {}}");
+  CHECK(folders.problems().find("a.json: line 3, column 1: the key \"calls\" is there twice, first in line 2") !=
+        std::string::npos);
 }
 
 TEST_CASE("former names of keys are taken, also where a policy extends another, and told", "[store]") {
@@ -201,10 +249,24 @@ TEST_CASE("former names of keys are taken, also where a policy extends another, 
                                  file + "named_workspaces.most is now named named_workspaces.max"});
 }
 
+TEST_CASE("a call rule behind one that fits every call is a warning", "[store]") {
+  Folders folders;
+  folders.write(folders.admin / "a.json", R"({"extends": "default", "calls": {"rules": [
+    {"name": "some", "tools": ["mail.*", "*.send"], "verdict": "allow"},
+    {"name": "few", "tools": ["*"], "verdict": "deny", "when": {"required": ["path"]}},
+    {"name": "all", "tools": ["x.y", "*"], "verdict": "allow"},
+    {"name": "no-delete", "tools": ["*.delete"], "verdict": "deny"}]}})");
+  auto store = folders.load();
+  if (!store) FAIL(store.error().what);
+  CHECK(store->warnings() ==
+        std::vector<std::string>{(folders.admin / "a.json").string() +
+                                 ": calls.rules: 'no-delete' is never used, because 'all' before it fits every call"});
+}
+
 TEST_CASE("a key under both of its names is refused, and both are named", "[store]") {
   Folders folders;
   folders.write(folders.admin / "both.json", R"({"extends": "default", "sessions": {"most": 3, "max": 4}})");
-  CHECK(folders.problems() ==
+  CHECK(folders.problems_of_used("both") ==
         "admin/both.json: sessions.most: is the former name of sessions.max, which is also given (write only "
         "sessions.max)");
 }
@@ -213,12 +275,12 @@ TEST_CASE("extending in a circle or without end is refused", "[store]") {
   Folders folders;
   SECTION("oneself") {
     folders.write(folders.admin / "me.json", R"({"extends": "me"})");
-    CHECK(folders.problems() == "admin/me.json: extends: me -> me is a cycle");
+    CHECK(folders.problems_of_used("me") == "admin/me.json: extends: me -> me is a cycle");
   }
   SECTION("through another") {
     folders.write(folders.admin / "a.json", R"({"extends": "b"})");
     folders.write(folders.admin / "b.json", R"({"extends": "a"})");
-    CHECK(folders.problems() ==
+    CHECK(folders.problems_of_used("a") ==
           "admin/a.json: extends: a -> b -> a is a cycle\n"
           "admin/b.json: extends: b -> a -> b is a cycle");
   }
@@ -230,7 +292,7 @@ TEST_CASE("extending in a circle or without end is refused", "[store]") {
     }
     CHECK(folders.problems() == "");  // eight steps from h to default
     folders.write(folders.admin / "i.json", R"({"extends": "h"})");
-    CHECK(folders.problems() ==
+    CHECK(folders.problems_of_used("i") ==
           "admin/i.json: extends: i -> h -> g -> f -> e -> d -> c -> b -> a -> default is longer than 8 steps");
   }
   SECTION("seccomp profiles as well") {
@@ -260,7 +322,7 @@ TEST_CASE("files that cannot be trusted or read are refused", "[store]") {
   }
   SECTION("deep") {
     folders.write(folders.admin / "a.json", std::string(100'000, '['));
-    CHECK(folders.problems() == "admin/a.json: nested deeper than 64");
+    CHECK(folders.problems() == "admin/a.json: line 1, column 65: nested deeper than 64");
   }
   SECTION("a name that is none") {
     folders.write(folders.admin / "A B.json", "{}");
@@ -268,7 +330,7 @@ TEST_CASE("files that cannot be trusted or read are refused", "[store]") {
   }
   SECTION("null") {
     folders.write(folders.admin / "a.json", R"({"extends": "default", "limits": {"maximum": {"cpus": null}}})");
-    CHECK(folders.problems() == "admin/a.json: limits.maximum.cpus: null is not a value; leave out the key");
+    CHECK(folders.problems_of_used("a") == "admin/a.json: limits.maximum.cpus: null is not a value; leave out the key");
   }
   SECTION("a dangling link") {
     fs::create_symlink("/nonexistent", folders.admin / "a.json");
@@ -280,7 +342,7 @@ TEST_CASE("a broken file that masks does not let the masked one back in", "[stor
   Folders folders;
   folders.write(folders.admin / "strict.json", "{");
   folders.write(folders.admin / "a.json", R"({"extends": "strict"})");
-  const std::string what = folders.problems();
+  const std::string what = folders.problems_of_used("a");
   CHECK(what.find("admin/a.json: extends: there is no valid policy \"strict\"") != what.npos);
 }
 
@@ -302,26 +364,30 @@ TEST_CASE("folders may be missing, but not all of them", "[store]") {
 TEST_CASE("a reload is all or nothing, and what runs keeps what it has", "[store]") {
   Folders folders;
   folders.write(folders.admin / "team.json", R"({"extends": "default", "limits": {"standard": {"tasks": 10}}})");
+  folders.write(folders.admin / "other.json", R"({"extends": "default"})");
+  folders.write(folders.admin / "tenants.json",
+                R"({"rules": [{"uid": 7, "policy": "other"}, {"default": true, "policy": "team"}]})");
   auto store = folders.load();
   REQUIRE(store);
   const auto running = store->find("team");
 
   folders.write(folders.admin / "team.json", R"({"extends": "default", "limits": {"standard": {"tasks": 20}}})");
   folders.write(folders.admin / "new.json", R"({"extends": "default"})");
-  folders.write(folders.admin / "broken.json", R"({"extends": "default", "limits": 5})");
+  folders.write(folders.admin / "other.json", R"({"extends": "default", "limits": 5})");
   auto failed = store->read_anew();
   REQUIRE_FALSE(failed);
-  CHECK(failed.error().what == (folders.admin / "broken.json").string() + ": limits: 5 is not an object");
+  CHECK(failed.error().what.starts_with((folders.admin / "other.json").string() + ": limits: 5 is not an object"));
   CHECK(store->find("team") == running);
   CHECK(store->find("new") == nullptr);
 
-  fs::remove(folders.admin / "broken.json");
+  folders.write(folders.admin / "other.json", R"({"extends": "default"})");
   *store = store->read_anew().value();
   CHECK(store->find("team")->limits.standard.tasks == 20);
   CHECK(store->find("new"));
   CHECK(running->limits.standard.tasks == 10);
 
   fs::remove(folders.admin / "team.json");
+  fs::remove(folders.admin / "tenants.json");
   *store = store->read_anew().value();
   CHECK(store->find("team") == nullptr);
   CHECK(running->limits.standard.tasks == 10);

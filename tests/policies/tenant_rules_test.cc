@@ -108,6 +108,16 @@ TEST_CASE("a rule with a user or group that does not exist fits no peer, and war
   CHECK(rules->rules().size() == 3);  // policies of skipped rules are checked, too
 }
 
+TEST_CASE("a second rule for the same callers warns", "[tenants]") {
+  const auto rules = TenantRules::parse(Json::parse(R"({"rules": [
+    {"user": "root", "policy": "a"}, {"gid": 0, "policy": "a"}, {"uid": 0, "policy": "b"},
+    {"token": "ci-*", "policy": "a"}, {"token": "ci", "policy": "a"}, {"default": true, "policy": "c"}
+  ]})"));
+  REQUIRE(rules);
+  CHECK(rules->warnings() == std::vector<std::string>{"rules[2] is never used: rules[0] is for the same callers"});
+  CHECK(match(*rules, {0, 0, {}}) == "uid-0 under a");
+}
+
 TEST_CASE("a rule that names a token fits tokens of that name, and no process", "[tenants]") {
   auto rules = TenantRules::parse(Json::parse(R"({"rules": [
     {"token": "ci", "tenant": "builds", "policy": "strict"},
