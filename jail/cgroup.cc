@@ -8,10 +8,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
 #include <string_view>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 
 namespace jail {
 namespace {
@@ -61,7 +60,8 @@ Result<std::string> own_cgroup_path() {
   if (!fd) return fail_errno(errno, "open /proc/self/cgroup", Code::unavailable);
   std::string text(4096, '\0');
   ssize_t n = ::read(fd.get(), text.data(), text.size());
-  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  if (n < 0) return fail_errno(errno, "read /proc/self/cgroup", Code::unavailable);
+  text.resize(static_cast<size_t>(n));
   size_t at = text.starts_with("0::") ? 0 : text.find("\n0::");
   if (at == std::string::npos)
     return fail(Code::unavailable, "this system has no cgroup v2 hierarchy",
@@ -97,11 +97,11 @@ Result<> give_to(int directory, CgroupTree::Owner owner) {
   return {};
 }
 
-void remove_left_overs(int jails) {
-  Fd copy(::openat(jails, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const DirectoryStream listing = stream_of(std::move(copy));
-  if (!listing) return;
-  while (dirent* entry = ::readdir(listing.get())) {
+Result<> remove_left_overs(int jails) {
+  TRY(FolderReader entries, FolderReader::at(jails, "jails"));
+  for (;;) {
+    TRY(const dirent* entry, entries.next());
+    if (entry == nullptr) return {};
     if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
     Fd leaf(::openat(jails, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!leaf) continue;
@@ -205,7 +205,7 @@ Result<CgroupTree> CgroupTree::adopt(std::optional<Owner> owner) {
   if (auto enabled = enable_controllers(base.get()); !enabled) return with_remedy(std::move(enabled).error());
   auto jails = make_directory(base.get(), "jails");
   if (!jails) return with_remedy(std::move(jails).error());
-  remove_left_overs(jails->get());
+  if (auto removed = remove_left_overs(jails->get()); !removed) return with_remedy(std::move(removed).error());
   if (auto enabled = enable_controllers(jails->get()); !enabled) return with_remedy(std::move(enabled).error());
   if (owner) {
     for (int directory : {base.get(), own->get(), jails->get()}) {

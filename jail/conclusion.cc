@@ -40,6 +40,7 @@ void advise(Report& report, const EndedProgram& program, const LimitTexts& limit
 
 void conclude(Report& report, const Evidence& evidence, const EndedProgram& program) {
   report.outcome = classify(evidence);
+  report.at_disk_floor = report.outcome == Outcome::disk && evidence.ended == EndCause::disk_floor;
   const Spec& spec = program.request.spec;
   LimitTexts limits = texts_of(spec.limits);
   if (spec.at_ceiling.wall) limits.wall_ceiling = spec.at_ceiling.policy;

@@ -7,7 +7,7 @@
 namespace jail {
 
 Task<Result<Report>> execute(Host& host, Request request) {
-  if (is_large_order(request)) CO_CHECKED(co_await write_order(host.json, request));
+  if (is_large_order(request)) CO_CHECKED(co_await write_order(host.work, request));
   Spec spec = request.spec;
   spec.name = request.id;
   CO_TRY(std::unique_ptr<Jail> jail, co_await Jail::build(host, std::move(spec)));
@@ -26,7 +26,7 @@ Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request, SessionJail& kept) {
   CO_CHECKED(check_requirements(host, request.spec.isolation));
   if (host.unfit) co_return tl::unexpected<Error>(*host.unfit);  // a session's jail may be older than this finding
-  if (!request.order && is_large_order(request)) CO_CHECKED(co_await write_order(host.json, request));
+  if (!request.order && is_large_order(request)) CO_CHECKED(co_await write_order(host.work, request));
   Pool::Running running(pool);
   auto jail = std::move(kept.jail);
   if (!jail) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "jail/disk_users.h"
 #include "jail/guest_message.h"
 #include "jail/handle.h"
 #include "jail/host.h"
@@ -47,6 +48,9 @@ struct Request {
   std::function<Result<>(std::string_view part)> keep_value;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
+  // The account of what the program takes of the disk; of a session, that of its first program. Empty: the program's
+  // jail is not in Host::disk_users.
+  std::optional<DiskAccount> disk;
   // staged: called with the folder that gets the changes, before the program begins. settles: awaited when the program
   // has answered and its jail could be left to end by itself. True: the jail must have ended before the answer, so that
   // no process of it changes the staged files any more.
@@ -79,12 +83,14 @@ struct CapturedStream {
 struct Report {
   Outcome outcome = Outcome::internal;
   Start start = Start::cold;
-  std::string message;  // which limit, and what to change; for the outcomes ok and error: advice, or empty
+  std::string message;         // which limit, and what to change; for the outcomes ok and error: advice, or empty
+  bool at_disk_floor = false;  // outcome disk: because the disk of all tenants was nearly full
   std::optional<Json> value;
   std::string value_type;                  // when `value` is only a text, because JSON cannot hold the value
   ValueForm value_form = ValueForm::none;  // of a value that `keep_value` got, instead of `value`
   std::string error, traceback;            // uncaught exception
   std::optional<int> exit_status, signal;  // of the program itself; one of them is set, if init reported the end
+  LeftUsage left;                          // of a session
   uint64_t read_bytes = 0;                 // from files of the workspace; the guest's own number, unchecked
   std::vector<GuestImage> images;
   CapturedStream out, err;

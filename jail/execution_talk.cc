@@ -36,14 +36,14 @@ Task<> RunningExecution::talk() {
     auto message = co_await jail_.guest().receive();
     if (!message || !message->has_value()) co_return not_understood(message);
     if (!jail_.take_ready(**message)) co_return violation("an unexpected message");
-    if (auto started = start_clock(); !started) co_return violation(started.error().what);
+    if (auto started = co_await start_clock(); !started) co_return violation(started.error().what);
   }
   for (;;) {
     auto text = co_await jail_.guest().receive_text();
     if (!text || !text->has_value()) co_return not_understood(text);
     if (!advance(ExecutionEvent::message)) co_return;
     const size_t bytes = (*text)->size();
-    auto said = co_await read_guest_text(host_.json, owner(), *share_, **std::move(text));
+    auto said = co_await read_guest_text(host_.work, owner(), *share_, **std::move(text));
     if (!take(std::move(said), bytes)) co_return;
     co_await unanswered_.room();
   }
@@ -62,7 +62,7 @@ bool RunningExecution::take(Result<GuestMessage>&& message, size_t bytes) {
                      : result->status ? ExecutionEvent::final_result
                                       : ExecutionEvent::result;
   if (!advance(event)) {
-    host_.json.free_elsewhere(std::move(said));
+    host_.work.free_elsewhere(std::move(said));
     return false;
   }
   if (result) {

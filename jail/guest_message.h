@@ -13,9 +13,9 @@
 
 #include "jail/image.h"
 #include "supervisor/base/json_value.h"
-#include "supervisor/base/json_work.h"
 #include "supervisor/base/loop_shares.h"
 #include "supervisor/base/result.h"
+#include "supervisor/base/work.h"
 
 namespace jail {
 
@@ -26,11 +26,18 @@ struct GuestCall {
   std::optional<Error> refused;  // why the call is not made: its arguments were too many, and were not read
 };
 
-// CallReply: the answer to a call.
+// CallReply: the answer to a call: a value, or the JSON text of one.
 struct CallReply {
   CallReply() = default;
   CallReply(Json result, size_t length = 0) : value(std::move(result)), bytes(length) {}
+  static CallReply of_text(std::string json) {
+    CallReply reply;
+    reply.bytes = json.size();
+    reply.text = std::move(json);
+    return reply;
+  }
   Json value;
+  std::string text;  // empty: `value` counts
   size_t bytes = 0;  // rough length of the value's text; 0: unknown, the value is small
 };
 
@@ -56,7 +63,7 @@ using GuestMessage = std::variant<GuestCall, GuestResult>;
 Result<GuestMessage> read_guest_text(std::string_view text);
 Result<GuestMessage> read_guest_message(Json message);
 // The same, in the owner's turn on the loop. A text that takes long to parse is parsed beside the loop.
-Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, LoopShare& share, std::string text);
+Task<Result<GuestMessage>> read_guest_text(Work& work, Work::Owner owner, LoopShare& share, std::string text);
 
 constexpr std::string_view kKeepValueCall = "keep_value";  // its argument `part`: the next part of a large value
 constexpr uint64_t kMaxKeptValueBytes = 64 << 20;

@@ -3,7 +3,7 @@
 
 namespace jail {
 
-Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, LoopShare& share, std::string text) {
+Task<Result<GuestMessage>> read_guest_text(Work& work, Work::Owner owner, LoopShare& share, std::string text) {
   if (share.is_used_up()) co_await share.turn();
   if (is_read_quickly(text)) {
     const LoopShare::Use use(share);

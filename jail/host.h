@@ -6,13 +6,15 @@
 #include <string>
 
 #include "jail/cgroup.h"
+#include "jail/disk_users.h"
 #include "jail/id_range.h"
 #include "jail/jailer_client.h"
 #include "jail/replies.h"
 #include "jail/runner_ids.h"
-#include "supervisor/base/json_work.h"
+#include "jail/tree_reader.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/loop_shares.h"
+#include "supervisor/base/work.h"
 
 namespace jail {
 
@@ -32,9 +34,12 @@ struct Host {
   int landlock_abi = 0;
   std::string network_seen;  // by the self-test in a jail: "1 link, 2 addresses, ..."; empty: not seen
   std::string network_unseen_why;
-  std::optional<Error> unfit;  // set when the self-test failed: only the self-test builds jails then
+  std::optional<Error> unfit;       // set when the self-test failed: only the self-test builds jails then
+  bool has_project_quotas = false;  // of the state directory's file system; without: O_TMPFILE is refused
   Replies::Room replies = {};
-  JsonWork json{loop};      // for large JSON texts
+  Work work{loop};  // on data of agents, jails, servers and nodes
+  TreeReader trees{loop};
+  DiskUsers disk_users{loop, jailer};
   LoopShares shares{loop};  // shares of the loop's time: for each tenant's programs, and for the daemon's users
 };
 

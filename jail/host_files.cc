@@ -76,7 +76,7 @@ void copy_if_open(const fs::path& from, const fs::path& to) {
 void copy_folder(const fs::path& from, const fs::path& to) {
   std::error_code missing;
   int files = 0;
-  const auto every = fs::recursive_directory_iterator(from, fs::directory_options::skip_permission_denied, missing);
+  const auto every = fs::recursive_directory_iterator(from, fs::directory_options::skip_permission_denied);
   for (auto entry = fs::begin(every); entry != fs::end(every); ++entry) {
     const fs::path target = to / entry->path().lexically_relative(from);
     if (entry->is_symlink()) {

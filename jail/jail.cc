@@ -214,6 +214,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
 }
 
 Jail::~Jail() {
+  disk_use_.reset();
   kill();
   if (pidfd_ || cgroup_)
     host_.loop.spawn(
@@ -236,6 +237,11 @@ Task<Result<>> Jail::attach(WorkspaceMount workspace) {
   CO_TRY(listener_, co_await host_.jailer.attach(pidfd_.get(), order, ids_.runner));
   attached_ = true;
   co_return Result<>{};
+}
+
+void Jail::use_disk(DiskAccount account) {
+  if (!disk_use_ && pidfd_ && !killed_)
+    disk_use_ = std::make_unique<DiskUse>(host_.disk_users, pidfd_.get(), std::move(account));
 }
 
 const Applied& Jail::applied() {
@@ -290,6 +296,12 @@ void Jail::kill() {
   if (!pidfd_ || killed_) return;
   if (cgroup_) (void)cgroup_.kill();  // the order to the jailer follows in any case
   killed_ = host_.jailer.end(pidfd_.get());
+}
+
+void Jail::lower_priority(CodePriority& priority, const TreeUsage& usage) {
+  if (cgroup_ || killed_ || !pidfd_) return;
+  const bool same_id = ids_.runner == host_.daemon_uid;
+  priority.look({init_pid_, pidfd_.get(), same_id ? nullptr : &host_.jailer}, usage);
 }
 
 Task<> Jail::gone() {

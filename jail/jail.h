@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "jail/applied.h"
+#include "jail/code_priority.h"
 #include "jail/guest_channel.h"
 #include "jail/host.h"
 #include "jail/language.h"
@@ -57,7 +58,7 @@ struct Spec {
   unsigned cpu_weight = 100;  // cpu.weight of the leaf, from birth: 1 to 10000
   std::map<std::string, std::string> environment;
   std::shared_ptr<const policies::SeccompFilter> filter;
-  bool listens = false;            // the jail has a listener for the egress proxy (jail/listener.h)
+  bool listens = false;            // the jail has a listener for the egress proxy (jail/jailer/listener.h)
   policies::PackageLayers layers;  // in /usr, behind the host's own files
   size_t layers_named = 0;         // by the policy; fewer in `layers`: one was not found, and no jail is built
   bool tests_host = false;         // for the self-test: build the jail even on a host that was found unfit
@@ -116,6 +117,13 @@ class Jail {
   // Where the program's changes are; nullptr: the workspace is not staged.
   const std::shared_ptr<OverlayFolder>& staging() const { return staging_; }
 
+  // From now on the jail is in Host::disk_users. After attach(); only the first call counts.
+  void use_disk(DiskAccount account);
+  // nullptr: use_disk() was not called, or the jail ends.
+  DiskUse* disk_use() { return disk_use_.get(); }
+  // The program has answered, and the jail ends soon: its files count no more.
+  void stop_using_disk() { disk_use_.reset(); }
+
   // Waits for the runner's first message, `ready`. Errors: unavailable when the runner ends or sends another message.
   Task<Result<>> wait_until_ready();
   // Records that message. False if it is another message, or comes a second time.
@@ -127,6 +135,9 @@ class Jail {
   Task<std::optional<InitReport>> next_report();
   // Ends every process. Returns at once; wait for the end with gone().
   void kill();
+  // Lowers the priority of the jail's code; see CodePriority::look(). With a cgroup it does nothing: cpu.weight is
+  // fair. `priority` is of the execution, the session or the server.
+  void lower_priority(CodePriority& priority, const TreeUsage& usage);
   // Waits until every process of the jail is gone (pid_namespaces(7): init ends last).
   Task<> gone();
 
@@ -180,6 +191,7 @@ class Jail {
   std::optional<Applied> applied_;
   std::optional<Ready> ready_;
   double build_ms_ = 0;
+  std::unique_ptr<DiskUse> disk_use_;
 };
 
 }  // namespace jail

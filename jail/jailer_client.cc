@@ -148,6 +148,20 @@ Task<Result<>> JailerClient::limit_project(int directory, uint32_t project, Proj
   co_return Result<>{};
 }
 
+Task<Result<HeldFiles>> JailerClient::count_files(int pidfd) {
+  Order order{};
+  order.type = OrderType::count_files;
+  std::vector<int> list{pidfd};
+  CO_TRY(auto answer, co_await ask(order, std::move(list)));
+  HeldFiles held;
+  held.bytes = answer.message.held_bytes;
+  held.files = answer.message.held_files;
+  held.written = answer.message.written_bytes;
+  held.is_partial = answer.message.is_partial != 0;
+  held.is_denied = answer.message.is_denied != 0;
+  co_return held;
+}
+
 bool JailerClient::end(int pidfd) {
   Order order{};
   order.type = OrderType::end;
@@ -155,6 +169,16 @@ bool JailerClient::end(int pidfd) {
   auto sent = send_message(socket_.get(), &order, sizeof order, {pidfd});
   if (!sent) log_debug("ask the jailer to end a jail: {}", sent.error().what);
   return sent.has_value();
+}
+
+bool JailerClient::lower_priority(int pidfd, int nice, int session_nice, const std::vector<int>& processes) {
+  Order order{};
+  order.type = OrderType::lower_priority;
+  order.nice = static_cast<uint32_t>(nice);
+  order.session_nice = static_cast<uint32_t>(session_nice);
+  std::vector<int> fds{pidfd};
+  fds.insert(fds.end(), processes.begin(), processes.end());
+  return send_message(socket_.get(), &order, sizeof order, fds).has_value();
 }
 
 }  // namespace jail

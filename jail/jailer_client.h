@@ -1,13 +1,15 @@
 // JailerClient: the daemon's side of the jailer, or of a zygote. It sends orders and receives answers, matched by
 // token.
-// Source: the socket of fork_jailer() (jail/jailer.h), or of a zygote. Used by: jail/jail.cc, jail/zygote.h,
+// Source: the socket of start_jailer() (jail/jailer_start.h), or of a zygote. Used by: jail/jail.cc, jail/zygote.h,
 // jail/self_test.cc, supervisor/daemon/workspace_quotas.h.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
+#include "jail/held_files.h"
 #include "jail/orders.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
@@ -57,16 +59,23 @@ class JailerClient {
     bool listens = false;
   };
   // Mounts the directory on the jail's /workspace, or an overlay over it: nosuid, nodev, verified. Returns the jail's
-  // listener (jail/listener.h) if the jail listens. Errors: unavailable.
+  // listener (jail/jailer/listener.h) if the jail listens. Errors: unavailable.
   Task<Result<Fd>> attach(int pidfd, Workspace workspace, uint32_t runner_id);
   // Checks that the directory's file system can be mounted with mapped ids (mount_setattr(2)). Errors: unavailable.
   Task<Result<>> probe_idmap(int directory, uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id);
   // Sets the limits of one of the daemon's projects, on the file system of `directory`, which is open for reading.
   // Errors: unavailable.
   Task<Result<>> limit_project(int directory, uint32_t project, ProjectLimits limits);
+  // Counts the files without a name that a jail with a workspace holds. Errors: unavailable, also while the jailer
+  // counts for many others.
+  Task<Result<HeldFiles>> count_files(int pidfd);
   // Sends SIGKILL to a jail's init: the whole jail ends. Returns at once; the pidfd becomes readable at the end. False
   // when the order could not be sent now.
   bool end(int pidfd);
+  // Lowers the priority of a jail's code, whose host id is not the daemon's: the nice value of all its processes (0:
+  // unchanged), and that of the autogroups of up to kMaxNamed processes, named by pidfds. Returns at once. False when
+  // the order could not be sent now.
+  bool lower_priority(int pidfd, int nice, int session_nice, const std::vector<int>& processes);
   // True if the process at the other end has ended, even if the loop does not know it yet.
   bool is_gone() const;
 

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "jail/template_file.h"
+
 namespace jail {
 namespace {
 
@@ -97,7 +99,7 @@ std::string read_text(const fs::path& path) {
 
 void write_text(const fs::path& path, std::string_view text) {
   fs::create_directories(path.parent_path());
-  std::ofstream(path) << text;
+  write_template_file(path, text);
 }
 
 uint32_t online_processors() {

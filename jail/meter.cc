@@ -1,47 +1,50 @@
 #include "jail/meter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace jail {
 namespace {
 
 uint64_t beyond(uint64_t all, uint64_t before) { return all - std::min(all, before); }
 
-}  // namespace
-
-// CPU time of all processes of the jail, living ones and ended ones that were waited for.
-uint64_t Meter::cpu_without_cgroup() {
-  auto lone = jail_.lone_process(Threads::any);
-  return lone ? lone->cpu_us : read_tree_cpu_us(jail_.init_pid());
+// `tree_cpu_us` has steps of 10 ms; the clock of a lone process is exact.
+uint64_t cpu_of(Jail& jail, uint64_t tree_cpu_us) {
+  auto lone = jail.lone_process(Threads::any);
+  return lone ? lone->cpu_us : tree_cpu_us;
 }
 
-Result<> Meter::begin(const policies::Limits& limits, Start start) {
-  const NamedWork named_work(LoopWork::jail);
+}  // namespace
+
+Task<Result<>> Meter::begin(policies::Limits limits, Start start) {
   if (jail_.cgroup()) {
+    const NamedWork named_work(LoopWork::jail);
     // A waiting jail's memory grew before this execution's request. The memory of a cold start counts for the
     // execution.
     if (program_ == Program::later || start != Start::cold) memory_before_ = jail_.cgroup().memory_bytes();
     cpu_before_us_ = jail_.cgroup().cpu_us();
     if (program_ == Program::first) {
       granted_ = memory_before_;
-      return jail_.cgroup().set(cgroup_limits_of(limits, granted_));
+      co_return jail_.cgroup().set(cgroup_limits_of(limits, granted_));
     }
-    TRY(before_, jail_.cgroup().usage());
+    CO_TRY(before_, jail_.cgroup().usage());
   } else if (program_ == Program::first) {
     cpu_before_us_ = jail_.ready()->cpu_us;
   } else {
-    cpu_before_us_ = cpu_without_cgroup();
-    memory_before_ = read_process_tree(jail_.init_pid()).memory_bytes;
+    const TreeUsage usage = co_await trees_.read(jail_.init_pid());
+    if (!usage.is_read) co_return fail(Code::unavailable, "the processes of the session cannot be read");
+    cpu_before_us_ = cpu_of(jail_, usage.cpu_us);
+    memory_before_ = usage.memory_bytes;
   }
-  return {};
+  co_return Result<>{};
 }
 
-Meter::Look Meter::look(uint64_t memory_limit_bytes) {
-  const NamedWork named_work(LoopWork::jail);
+Task<Meter::Look> Meter::look(uint64_t memory_limit_bytes) {
   Look look;
   if (jail_.cgroup()) {
+    const NamedWork named_work(LoopWork::jail);
     auto usage = jail_.cgroup().usage();
-    if (!usage) return look;
+    if (!usage) co_return look;
     look.cpu_us = beyond(usage->cpu_us, cpu_before_us_);
     look.memory_bytes = jail_.cgroup().memory_bytes();
     look.tasks = jail_.cgroup().tasks();
@@ -52,15 +55,18 @@ Meter::Look Meter::look(uint64_t memory_limit_bytes) {
       memory_seen_ = std::max(memory_seen_, look.memory_bytes);
     }
   } else {
-    TreeUsage usage = read_process_tree(jail_.init_pid());
+    TreeUsage usage = co_await trees_.read(jail_.init_pid());
+    if (!usage.is_read) co_return look;
+    if (values_.must_read(usage, memory_limit_bytes))
+      values_.take(usage, co_await trees_.read(jail_.init_pid(), values_.values()));
+    look.memory_bytes = values_.memory_bytes(usage);
     const uint64_t shown = usage.memory_bytes - (values_ ? usage.shared_bytes : 0);
-    usage.memory_bytes = values_.memory_bytes(jail_.init_pid(), usage, memory_limit_bytes);
     tasks_seen_ = std::max(tasks_seen_, usage.tasks);
-    memory_seen_ = std::max(memory_seen_, std::min(shown, usage.memory_bytes));
-    look.memory_bytes = usage.memory_bytes;
+    memory_seen_ = std::max(memory_seen_, std::min(shown, look.memory_bytes));
     look.tasks = usage.tasks;
+    look.tree = std::move(usage);
   }
-  return look;
+  co_return look;
 }
 
 bool Meter::is_alone(Threads threads) {
@@ -75,9 +81,10 @@ bool Meter::is_alone(Threads threads) {
   return true;
 }
 
-void Meter::count_living() {
-  (void)look();
-  if (!jail_.cgroup()) cpu_now_us_ = cpu_without_cgroup();
+Task<LeftUsage> Meter::count_living() {
+  const Look last = co_await look();
+  if (last.tree.is_read) cpu_now_us_ = cpu_of(jail_, last.tree.cpu_us);
+  co_return LeftUsage{last.memory_bytes, last.tree.cpu_us};
 }
 
 void Meter::end(const std::optional<InitReport>& report, JailUsage& usage, Evidence& evidence) {

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "jail/jail.h"
 #include "jail/outcome.h"
@@ -19,17 +20,23 @@ struct JailUsage {
   uint32_t processes_peak = 0;     // 0: unknown
 };
 
+// What the processes of a session hold after a program.
+struct LeftUsage {
+  uint64_t memory_bytes = 0;
+  uint64_t tree_cpu_us = 0;  // TreeUsage::cpu_us; 0 with a cgroup
+};
+
 class Meter {
  public:
   enum class Program { first, later };  // the program's place in its jail
   // `values`: pages that the program shares and that are charged elsewhere; nullptr: absent.
-  Meter(Jail& jail, Program program, std::shared_ptr<const SharedValues> values = nullptr)
-      : jail_(jail), program_(program), values_(std::move(values)) {}
+  Meter(Jail& jail, TreeReader& trees, Program program, std::shared_ptr<const SharedValues> values = nullptr)
+      : jail_(jail), trees_(trees), program_(program), values_(std::move(values)) {}
 
   // The program begins. For the jail's first program this sets the cgroup's limits, plus the memory that the jail holds
   // already.
   // Errors: internal, a limit that the kernel refused.
-  Result<> begin(const policies::Limits& limits, Start start);
+  Task<Result<>> begin(policies::Limits limits, Start start);
   // Bytes that the jail already held at dispatch; memory.max is the limit plus this. 0: a cold start, a later program,
   // or no cgroup.
   uint64_t granted_bytes() const { return granted_; }
@@ -40,20 +47,21 @@ class Meter {
     std::optional<uint64_t> cpu_us;
     uint64_t memory_bytes = 0;
     uint32_t tasks = 0;
+    TreeUsage tree;  // not read with a cgroup
   };
-  Look look(uint64_t memory_limit_bytes = UINT64_MAX);
-  // CPU time of all processes of the jail, when no cgroup counts it. Reads /proc, which is slow.
-  uint64_t cpu_without_cgroup();
+  Task<Look> look(uint64_t memory_limit_bytes = UINT64_MAX);
   // True if only init and the runner are left.
   bool is_alone(Threads threads);
-  // For a program that ends while its jail continues: reads the usage of its processes now.
-  void count_living();
+  // For a program that ends while its jail continues: reads the usage of its processes now. Returns what they
+  // hold.
+  Task<LeftUsage> count_living();
 
   // The program has ended: fills in all usage but wall_ms, and the evidence of the kernel's counters.
   void end(const std::optional<InitReport>& report, JailUsage& usage, Evidence& evidence);
 
  private:
   Jail& jail_;
+  TreeReader& trees_;
   Program program_;
   ValuesApart values_;
   CgroupUsage before_;

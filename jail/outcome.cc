@@ -37,6 +37,7 @@ Outcome classify(const Evidence& e) {
     case EndCause::output_limit:
       return Outcome::output;
     case EndCause::disk_limit:
+    case EndCause::disk_floor:
       return Outcome::disk;
     case EndCause::protocol:
       return Outcome::protocol;
@@ -99,6 +100,9 @@ std::string full_temporary_folder(const LimitTexts& limits) {
 }
 
 std::string describe_disk(const Evidence& e, const LimitTexts& limits) {
+  if (e.ended == EndCause::disk_floor)
+    return "ended because the disk that all tenants share is nearly full, and this program had taken most of it; "
+           "delete files in the workspace, or write less data";
   if (signal_of(e) == SIGXFSZ || e.guest_errno == EFBIG)
     return fmt::format("ran out of space: a file may have at most {}; write several smaller files",
                        policies::bytes_text(limits.file_bytes));

@@ -31,7 +31,19 @@ enum class Outcome {
 std::string_view outcome_name(Outcome outcome);
 
 // Why the supervisor ended the jail, if it did.
-enum class EndCause { by_itself, deadline, cpu_limit, memory_watch, output_limit, disk_limit, protocol, cancelled };
+// disk_limit: the workspace is over its quota. disk_floor: the disk of all tenants is nearly full, and this jail has
+// written most to it.
+enum class EndCause {
+  by_itself,
+  deadline,
+  cpu_limit,
+  memory_watch,
+  output_limit,
+  disk_limit,
+  disk_floor,
+  protocol,
+  cancelled
+};
 
 struct Evidence {
   EndCause ended = EndCause::by_itself;

@@ -1,7 +1,6 @@
 #include "jail/pidfd.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -10,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <system_error>
 
+#include "jail/short_text.h"
 #include "supervisor/base/fd.h"
 
 namespace jail {
@@ -19,11 +20,11 @@ namespace {
 // The first 4096 bytes of a file below /proc: a status file has some 1,500 bytes, an fdinfo file some 100.
 class ProcText {
  public:
-  template <class Number>
-  ProcText(fmt::format_string<Number> path, Number number) {
-    char name[64];
-    *fmt::format_to_n(name, sizeof name - 1, path, std::forward<Number>(number)).out = '\0';
-    const Fd file(::open(name, O_RDONLY | O_CLOEXEC));
+  // The file is PREFIX NUMBER SUFFIX: "/proc/", 12, "/status".
+  ProcText(const char* prefix, int number, const char* suffix) {
+    ShortText<64> name;
+    name << prefix << static_cast<uint64_t>(number) << suffix;
+    const Fd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
     const ssize_t n = file ? ::read(file.get(), text_, sizeof text_) : -1;
     size_ = n > 0 ? static_cast<size_t>(n) : 0;
   }
@@ -77,7 +78,7 @@ int pid_of(int pidfd) {
     if (::ioctl(pidfd, kGetInfo, &known) == 0) return static_cast<int>(known.pid);
     if (errno == ESRCH) return 0;  // reaped
   }
-  const ProcText info("/proc/self/fdinfo/{}", pidfd);
+  const ProcText info("/proc/self/fdinfo/", pidfd, "");
   const auto text = value_of(info.text(), "Pid");
   const auto pid = text ? whole_number<int>(*text) : std::nullopt;
   return pid && *pid > 0 ? *pid : 0;  // -1: reaped
@@ -106,6 +107,6 @@ std::optional<ProcessFacts> parse_status(std::string_view text) {
   return facts;
 }
 
-std::optional<ProcessFacts> read_process(int pid) { return parse_status(ProcText("/proc/{}/status", pid).text()); }
+std::optional<ProcessFacts> read_process(int pid) { return parse_status(ProcText("/proc/", pid, "/status").text()); }
 
 }  // namespace jail

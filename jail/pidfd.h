@@ -2,7 +2,7 @@
 // parent, its ids. The kernel reuses numbers for other processes; comments at the callers say why their readings belong
 // together.
 // Source: proc(5) ("Pid" in the fdinfo of a pidfd; /proc/PID/status), linux/pidfd.h, pidfd_send_signal(2). Used by:
-// jail/living_jails.cc, jail/order_check.cc, jail/jail.cc.
+// jail/jailer/living_jails.cc, jail/jailer/order_check.cc, jail/jail.cc.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -9,12 +9,12 @@
 #include <charconv>
 #include <cstdio>
 #include <ctime>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 
 namespace jail {
 namespace {
@@ -31,44 +31,56 @@ std::string read_text(const Fd& fd) {
 Fd open_text(const std::string& path) { return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
 std::string read_text(const std::string& path) { return read_text(open_text(path)); }
 
-// Adds the children of every thread of `pid`; returns the number of threads. `second` gets the id of the oldest thread
-// beside the first.
-uint32_t add_children(int pid, std::vector<int>& found, std::string* second = nullptr) {
-  std::string tasks = fmt::format("/proc/{}/task", pid);
-  const DirectoryStream listing(::opendir(tasks.c_str()));
-  if (!listing) return 0;
-  uint32_t threads = 0;
-  while (dirent* entry = ::readdir(listing.get())) {
-    if (entry->d_name[0] == '.') continue;
-    threads++;
-    if (second && threads == 2) *second = entry->d_name;
-    std::string text = read_text(fmt::format("{}/{}/children", tasks, entry->d_name));
-    const char* at = text.data();
-    const char* end = at + text.size();
-    while (at < end && found.size() < kMaxProcesses) {
-      int child = 0;
-      auto [next, error] = std::from_chars(at, end, child);
-      if (error != std::errc{}) break;
-      found.push_back(child);
-      at = next + 1;
-    }
+// Adds the children of one thread.
+void add_children_of(const std::string& tasks, std::string_view thread, std::vector<int>& found) {
+  const std::string text = read_text(fmt::format("{}/{}/children", tasks, thread));
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (at < end && found.size() < kMaxProcesses) {
+    int child = 0;
+    auto [next, error] = std::from_chars(at, end, child);
+    if (error != std::errc{}) break;
+    found.push_back(child);
+    at = next + 1;
   }
-  return threads;
 }
 
-// CPU time in clock ticks. proc(5), stat: fields 14 to 17 are utime, stime, cutime and cstime.
-struct Ticks {
-  uint64_t own = 0, waited_for = 0;
+// Adds the children of every thread of `pid`; returns the number of threads, 0 if they cannot all be read. `second`
+// gets the id of the oldest thread beside the first. `threads`: as the process's stat has it; the folder of a process
+// with one thread need not be read.
+uint32_t add_children(int pid, std::vector<int>& found, uint32_t threads = 0, std::string* second = nullptr) {
+  std::string tasks = fmt::format("/proc/{}/task", pid);
+  if (threads == 1) return add_children_of(tasks, std::to_string(pid), found), 1;
+  auto reader = FolderReader::open(tasks);
+  if (!reader) return 0;
+  for (threads = 0;;) {
+    const auto entry = reader->next();
+    if (!entry) return 0;
+    if (*entry == nullptr) return threads;
+    threads++;
+    if (second && threads == 2) *second = (*entry)->d_name;
+    add_children_of(tasks, (*entry)->d_name, found);
+  }
+}
+
+// proc(5), stat: field 3 is the state; 14 to 17 are utime, stime, cutime and cstime, in clock ticks; field 20 is the
+// number of threads.
+struct Stat {
+  char state = 0;  // 0: it could not be read
+  uint64_t own_ticks = 0, waited_for_ticks = 0;
+  uint32_t threads = 0;
 };
-Ticks ticks_of(int pid) {
+Stat stat_of(int pid) {
   std::string stat = read_text(fmt::format("/proc/{}/stat", pid));
   size_t name_end = stat.rfind(')');
-  unsigned long user = 0, system = 0, children_user = 0, children_system = 0;
+  char state = 0;
+  unsigned long user = 0, system = 0, children_user = 0, children_system = 0, threads = 0;
   if (name_end == std::string::npos ||
-      std::sscanf(stat.c_str() + name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &user,
-                  &system, &children_user, &children_system) != 4)
+      std::sscanf(stat.c_str() + name_end + 1,
+                  " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu %*d %*d %lu", &state, &user, &system,
+                  &children_user, &children_system, &threads) != 6)
     return {};
-  return {user + system, children_user + children_system};
+  return {state, user + system, children_user + children_system, static_cast<uint32_t>(threads)};
 }
 
 // One number of a process's status, in bytes; 0 when the key is missing.
@@ -116,7 +128,8 @@ uint64_t mapped_values_of(int pid, const SharedValues& values) {
   size_t size = 0;
   while (smaps && size < text.size()) {
     const ssize_t n = ::read(smaps.get(), text.data() + size, text.size() - size);
-    if (n <= 0) break;
+    if (n < 0) return values.bytes();
+    if (n == 0) break;
     size += static_cast<size_t>(n);
   }
   text.resize(size);
@@ -168,12 +181,18 @@ std::optional<uint64_t> cpu_clock_us(int pid) {
 TreeUsage read_process_tree(int init_pid, const SharedValues* apart) {
   TreeUsage usage;
   if (init_pid <= 0) return usage;
-  uint64_t shared = 0;
+  const Stat of_init = stat_of(init_pid);
+  if (of_init.state == 0) return usage;
+  usage.is_read = true;
+  uint64_t shared = 0, ticks = of_init.waited_for_ticks;
   std::vector<int> found;
   add_children(init_pid, found);
   for (size_t i = 0; i < found.size(); i++) {
     std::string second;
-    usage.tasks += add_children(found[i], found, &second);
+    const Stat stat = stat_of(found[i]);
+    ticks += stat.own_ticks + stat.waited_for_ticks;
+    if (stat.state == 'R') usage.running++;
+    usage.tasks += add_children(found[i], found, stat.threads, &second);
     const std::string status = status_with_memory(found[i], second);
     for (std::string_view key : {"\nVmPTE:", "\nVmSwap:", "\nRssAnon:", "\nHugetlbPages:"})
       usage.memory_bytes += status_bytes(status, key);
@@ -181,34 +200,27 @@ TreeUsage read_process_tree(int init_pid, const SharedValues* apart) {
     if (apart && of_process > 0) of_process -= std::min(of_process, mapped_values_of(found[i], *apart));
     shared = std::max(shared, of_process);
   }
+  usage.cpu_us = ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
   usage.memory_bytes += shared;
   usage.shared_bytes = shared;
   if (!found.empty()) usage.memory_bytes += socket_bytes(init_pid);
+  usage.processes = std::move(found);
   return usage;
 }
 
-uint64_t ValuesApart::memory_bytes(int init_pid, const TreeUsage& usage, uint64_t limit_bytes) {
-  const auto left = [&] { return usage.memory_bytes - std::min(apart_bytes_, usage.shared_bytes); };
-  if (!values_) return usage.memory_bytes;
-  const bool is_fresh = apart_bytes_ == 0 || ms_since(read_at_) < kReadValuesEveryMs;
-  if (left() <= limit_bytes && is_fresh) return left();
-  read_at_ = Monotonic::now();
-  const uint64_t own = read_process_tree(init_pid, values_.get()).shared_bytes;
-  apart_bytes_ = usage.shared_bytes - std::min(usage.shared_bytes, own);
-  return left();
+uint64_t ValuesApart::memory_bytes(const TreeUsage& usage) const {
+  return usage.memory_bytes - (values_ ? std::min(apart_bytes_, usage.shared_bytes) : 0);
 }
 
-uint64_t read_tree_cpu_us(int init_pid) {
-  if (init_pid <= 0) return 0;
-  std::vector<int> found;
-  add_children(init_pid, found);
-  uint64_t ticks = ticks_of(init_pid).waited_for;
-  for (size_t i = 0; i < found.size(); i++) {
-    add_children(found[i], found);
-    const Ticks used = ticks_of(found[i]);
-    ticks += used.own + used.waited_for;
-  }
-  return ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+bool ValuesApart::must_read(const TreeUsage& usage, uint64_t limit_bytes) const {
+  if (!values_) return false;
+  const bool is_fresh = apart_bytes_ == 0 || ms_since(read_at_) < kReadValuesEveryMs;
+  return memory_bytes(usage) > limit_bytes || !is_fresh;
+}
+
+void ValuesApart::take(const TreeUsage& usage, const TreeUsage& without_values) {
+  read_at_ = Monotonic::now();
+  apart_bytes_ = usage.shared_bytes - std::min(usage.shared_bytes, without_values.shared_bytes);
 }
 
 LoneProcessFiles::LoneProcessFiles(int init_pid) {

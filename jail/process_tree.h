@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "jail/shared_values.h"
 #include "supervisor/base/clock.h"
@@ -15,17 +16,21 @@
 namespace jail {
 
 struct TreeUsage {
+  bool is_read = false;  // false: /proc could not be read, or init is gone; then all else is 0
   // The sum over all processes of anonymous memory (resident or swapped out), page tables and huge pages. Pages that a
   // fork shares with its parent are counted for both. Plus the largest share of shared memory that one process maps:
   // without a cgroup, shared memory exists only as files of the temporary folders (policies/uncounted_memory.h), which
   // several processes may map. Plus, for each socket beyond the first 64, open or sent in a message, the most that it
   // may hold.
   uint64_t memory_bytes = 0;
-  uint64_t shared_bytes = 0;  // the part of memory_bytes that is shared memory
-  uint32_t tasks = 0;         // threads, init not counted
+  uint64_t cpu_us = 0;         // in steps of 10 ms a process; with ended processes that were waited for
+  uint64_t shared_bytes = 0;   // the part of memory_bytes that is shared memory
+  uint32_t tasks = 0;          // threads, init not counted
+  size_t running = 0;          // processes whose first thread runs or waits for a processor
+  std::vector<int> processes;  // the host's pids, init not among them; the interpreter, or what it became, is first
 };
 
-// Usage of the descendants of `init_pid`. Reads at most 1,024 processes.
+// Usage of the descendants of `init_pid`. Reads at most 1,024 processes, some 50 us each; see TreeReader.
 // `apart`: pages of this file do not count. It is found by its device and inode in /proc/PID/smaps, which takes
 // milliseconds to read if much is mapped.
 TreeUsage read_process_tree(int init_pid, const SharedValues* apart = nullptr);
@@ -36,20 +41,22 @@ TreeUsage read_process_tree(int init_pid, const SharedValues* apart = nullptr);
 // would be over the limit, and then once a second; between two looks no more is taken off than RssShmem shows.
 class ValuesApart {
  public:
-  // `values` may be nullptr: then nothing is ever taken off.
+  // `values` may be nullptr: then nothing is ever taken off, and nothing must be read.
   explicit ValuesApart(std::shared_ptr<const SharedValues> values) : values_(std::move(values)) {}
   explicit operator bool() const { return values_ != nullptr; }
-  // usage.memory_bytes without those pages, if it is over `limit_bytes`.
-  uint64_t memory_bytes(int init_pid, const TreeUsage& usage, uint64_t limit_bytes);
+  const std::shared_ptr<const SharedValues>& values() const { return values_; }
+  // usage.memory_bytes without the pages that were found at the last reading.
+  uint64_t memory_bytes(const TreeUsage& usage) const;
+  // Whether take() should have a new reading before memory_bytes() is asked again.
+  bool must_read(const TreeUsage& usage, uint64_t limit_bytes) const;
+  // `without_values`: read_process_tree() with `apart`.
+  void take(const TreeUsage& usage, const TreeUsage& without_values);
 
  private:
   std::shared_ptr<const SharedValues> values_;
   uint64_t apart_bytes_ = 0;
   Monotonic::time_point read_at_;
 };
-
-// CPU time of these processes so far, with that of ended processes that were waited for; in steps of 10 ms a process.
-uint64_t read_tree_cpu_us(int init_pid);
 
 // LoneProcess: the usage of a jail that consists of init and one other process.
 struct LoneProcess {

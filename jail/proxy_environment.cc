@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "jail/listener.h"
+#include "jail/orders.h"
 
 namespace jail {
 

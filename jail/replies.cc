@@ -13,9 +13,9 @@ constexpr size_t kFreedElsewhere = 4 << 20;  // bytes of one text
 // The text before a result; after the result there is one '}'.
 std::string before_result(const Json& id) { return R"({"type":"reply","id":)" + dump_json(id) + R"(,"result":)"; }
 
-std::string message_of(const Json& id, const Json& result) {
+std::string message_of(const Json& id, std::string_view result) {
   std::string text = before_result(id);
-  text += dump_json(result);
+  text += result;
   text += '}';
   return text;
 }
@@ -36,7 +36,7 @@ Replies::~Replies() {
 
 void Replies::drop_first() {
   room_.taken -= waiting_.front()->size();
-  if (waiting_.front()->size() > kFreedElsewhere) json_.free_elsewhere(std::move(waiting_.front()));
+  if (waiting_.front()->size() > kFreedElsewhere) work_.free_elsewhere(std::move(waiting_.front()));
   waiting_.pop_front();
 }
 
@@ -62,11 +62,11 @@ Task<Result<std::string>> Replies::write(Json id, Json value, size_t length) {
   const Writing writing(*this, length);
   auto whole = std::make_shared<Json>(std::move(value));
   std::function<Result<std::string>()> job = [id, whole]() -> Result<std::string> {
-    std::string text = message_of(id, *whole);
+    std::string text = message_of(id, dump_json(*whole));
     *whole = nullptr;
     return text;
   };
-  auto text = co_await json_.run(owner_, 0, std::move(job));  // the value was charged when it was made
+  auto text = co_await work_.run(owner_, 0, std::move(job));  // the value was charged when it was made
   co_return text;
 }
 
@@ -80,11 +80,13 @@ Task<> Replies::send(Json id, Result<CallReply> done) {
   Result<std::string> text = std::string();
   if (!done) {
     text = tl::unexpected<Error>(std::move(done).error());
-  } else if (length <= JsonWork::kSmall) {
-    text = message_of(id, done->value);
   } else if (!has_room(length)) {
-    json_.free_elsewhere(std::move(done->value));
+    work_.free_elsewhere(std::move(*done));
     text = no_room();
+  } else if (!done->text.empty()) {
+    text = message_of(id, done->text);
+  } else if (length <= Work::kSmall) {
+    text = message_of(id, dump_json(done->value));
   } else {
     text = co_await write(id, std::move(done->value), length);
   }

@@ -12,9 +12,9 @@
 #include "jail/guest_channel.h"
 #include "jail/guest_message.h"
 #include "supervisor/base/json_value.h"
-#include "supervisor/base/json_work.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
+#include "supervisor/base/work.h"
 
 namespace jail {
 
@@ -32,8 +32,8 @@ class Replies {
 
   // All references are borrowed. No other code may send to the guest. Large values are written as JSON on the owner's
   // account. `observer` may be empty.
-  Replies(GuestChannel& guest, Room& room, JsonWork& json, JsonWork::Owner owner, ResultObserver observer = {})
-      : guest_(guest), room_(room), json_(json), owner_(std::move(owner)), observer_(std::move(observer)) {}
+  Replies(GuestChannel& guest, Room& room, Work& work, Work::Owner owner, ResultObserver observer = {})
+      : guest_(guest), room_(room), work_(work), owner_(std::move(owner)), observer_(std::move(observer)) {}
   ~Replies();
   Replies(const Replies&) = delete;
 
@@ -52,8 +52,8 @@ class Replies {
 
   GuestChannel& guest_;
   Room& room_;
-  JsonWork& json_;
-  JsonWork::Owner owner_;
+  Work& work_;
+  Work::Owner owner_;
   ResultObserver observer_;
   std::deque<std::shared_ptr<const std::string>> waiting_;  // the first is being sent
   bool sending_ = false;

@@ -54,7 +54,7 @@ std::string run_message(const Request& request) {
   return text;
 }
 
-Task<Result<>> write_order(JsonWork& work, Request& request) {
+Task<Result<>> write_order(Work& work, Request& request) {
   struct Program {
     std::string text, code, context_vars;
   };
@@ -67,7 +67,7 @@ Task<Result<>> write_order(JsonWork& work, Request& request) {
     program->context_vars = {};
     return true;
   };
-  JsonWork::Owner owner{request.tenant, request.spec.limits.json_bytes_per_second};
+  Work::Owner owner{request.tenant, request.spec.limits.json_bytes_per_second};
   CO_CHECKED(co_await work.run(std::move(owner), 0, std::move(job)));  // it was charged when it was read
   request.code = std::move(program->code);
   request.order = std::make_shared<const std::string>(std::move(program->text));

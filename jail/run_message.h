@@ -5,7 +5,7 @@
 #include <string>
 
 #include "jail/execution.h"
-#include "supervisor/base/json_work.h"
+#include "supervisor/base/work.h"
 
 namespace jail {
 
@@ -18,10 +18,10 @@ uint64_t max_kept(const Request& request);
 std::string run_message(const Request& request);
 
 inline bool is_large_order(const Request& request) {
-  return request.code.size() + request.context_vars.size() > JsonWork::kSmall;
+  return request.code.size() + request.context_vars.size() > Work::kSmall;
 }
 // Makes request.order beside the loop. It then holds context_vars, and request.context_vars is empty. Errors: those of
-// JsonWork.
-Task<Result<>> write_order(JsonWork& work, Request& request);
+// Work.
+Task<Result<>> write_order(Work& work, Request& request);
 
 }  // namespace jail

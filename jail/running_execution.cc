@@ -30,9 +30,9 @@ RunningExecution::RunningExecution(Host& host, Request& request, Jail& jail, con
           [this] { end(EndCause::output_limit); }, request.progressed),
       err_({request.spec.limits.output_bytes, request.spec.limits.output_total_bytes}, request.keep_err,
            [this] { end(EndCause::output_limit); }, {}),
-      meter_(jail, request.session_call > 1 ? Meter::Program::later : Meter::Program::first,
+      meter_(jail, host.trees, request.session_call > 1 ? Meter::Program::later : Meter::Program::first,
              request.values_use == Request::Values::read ? request.values : nullptr),
-      clock_(host.loop, jail, meter_, request.spec.limits.wall,
+      clock_(host.loop, jail, request.spec.limits.wall,
              {[this] { end(EndCause::deadline); }, [this] { end(EndCause::cancelled); }, [this] { tell_phase(); }}),
       calls_(host.loop) {
   report_.start = origin.start;
@@ -41,7 +41,8 @@ RunningExecution::RunningExecution(Host& host, Request& request, Jail& jail, con
 }
 
 RunningExecution::~RunningExecution() {
-  if (report_.value && is_large(*report_.value)) host_.json.free_elsewhere(*std::move(report_.value));
+  leave_disk_users();  // of a cancelled execution; its jail still exists
+  if (report_.value && is_large(*report_.value)) host_.work.free_elsewhere(*std::move(report_.value));
   if (request_.handle) request_.handle->set_control(nullptr);
 }
 
@@ -59,7 +60,7 @@ Task<Result<Report>> RunningExecution::run() {
   tell_attached();
   if (jail_.ready()) {
     if (auto before = std::exchange(request_.before_code, {})) co_await before();
-    CO_CHECKED(start_clock());
+    CO_CHECKED(co_await start_clock());
   }
   mark("prepare");
   auto talking = start(talk());
@@ -74,23 +75,25 @@ Task<Result<Report>> RunningExecution::run() {
   // The task that fired over_ is still on the stack. If only the runner is left, its answer ends the execution.
   co_await next_turn(host_.loop);
   if (state_.is_finished()) clock_.let_go();  // one of its threads may wait for a person
+  const double wall_ms = clock_.ran_ms();
+  if (answers_session()) report_.left = co_await meter_.count_living();
   while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half message
   ending_ = choose_ending();
   if (ending_ == Ending::answer && jail_.staging() && request_.settles) {
     const bool must_end = co_await request_.settles(*jail_.staging());
     if (must_end) ending_ = Ending::exit;
   }
-  if (ending_ != Ending::exit) co_return report_of_living_jail();
+  if (ending_ != Ending::exit) co_return report_of_living_jail(wall_ms);
 
   jail_.guest().end_sending();
   co_await reporting;
-  const double wall_ms = end_jail();
+  const double ended_ms = end_jail();
   co_await talking;
   (void)co_await sending;
   if (must_await_gone()) co_await jail_.gone();
   co_await draining_out;
   co_await draining_err;
-  co_return report_of_ended_jail(wall_ms);
+  co_return report_of_ended_jail(ended_ms);
 }
 
 Result<> RunningExecution::check_not_cancelled() {
@@ -116,9 +119,8 @@ void RunningExecution::tell_attached() {
 }
 
 // The report while the jail still lives: its runner, and in a session also other processes.
-Report RunningExecution::report_of_living_jail() {
-  const double wall_ms = clock_.ran_ms();
-  if (goes_on()) meter_.count_living();
+Report RunningExecution::report_of_living_jail(double wall_ms) {
+  leave_disk_users();
   out_.drain_now(jail_.out());
   err_.drain_now(jail_.err());
   calls_.cancel_all();
@@ -147,6 +149,7 @@ bool RunningExecution::must_await_gone() const {
 }
 
 Result<Report> RunningExecution::report_of_ended_jail(double wall_ms) {
+  leave_disk_users();
   calls_.cancel_all();
   mark("drained");
   if (init_report_ && init_report_->event == InitEvent::failed) return cannot_start(*init_report_);
@@ -248,13 +251,34 @@ tl::unexpected<Error> RunningExecution::did_not_start() const {
                                              language_name(request_.spec.language), said.empty() ? "" : ": ", said));
 }
 
-Result<> RunningExecution::start_clock() {
-  CHECKED(meter_.begin(request_.spec.limits, origin_.start));
+Task<Result<>> RunningExecution::start_clock() {
+  CO_CHECKED(co_await meter_.begin(request_.spec.limits, origin_.start));
   deadline_ = Deadline();
   clock_.start();
+  join_disk_users();
   (void)advance(ExecutionEvent::interpreter_ready);
   if (request_.handle) request_.handle->enter(Phase::running);
-  return {};
+  co_return Result<>{};
+}
+
+void RunningExecution::join_disk_users() {
+  if (!request_.disk) return;
+  jail_.use_disk(*std::move(request_.disk));
+  DiskUse* const use = jail_.disk_use();
+  if (use == nullptr) return;
+  uses_disk_ = true;
+  use->set_pace(DiskUse::kProgram);
+  use->set_end([this] { end(EndCause::disk_floor); });
+}
+
+// Files of a session count until its end.
+void RunningExecution::leave_disk_users() {
+  if (!std::exchange(uses_disk_, false) || jail_.disk_use() == nullptr) return;
+  if (goes_on()) {
+    jail_.disk_use()->set_end({});
+  } else {
+    jail_.stop_using_disk();
+  }
 }
 
 Task<> RunningExecution::watch() {
@@ -265,10 +289,12 @@ Task<> RunningExecution::watch() {
       jail_.kill();  // again, because the jailer's queue may have been full
       continue;
     }
-    clock_.look();
     if (state_.has_started() && never_began() && clock_.ran_ms() > kBeginLimitMs) end(EndCause::deadline);
-    const Meter::Look look = meter_.look(limits.memory_bytes);
+    const Meter::Look look = co_await meter_.look(limits.memory_bytes);
+    if (is_stopped()) continue;
+    if (look.tree.is_read) clock_.look(look.tree.cpu_us);
     sampled_ = {0, {}, look.memory_bytes, look.tasks};
+    if (state_.has_started()) jail_.lower_priority(priority_, look.tree);
     if (look.cpu_us) sampled_.cpu_ms = static_cast<double>(*look.cpu_us) / 1000;
     if (state_.has_started() && limits.cpu.count() > 0 &&
         look.cpu_us.value_or(0) > static_cast<uint64_t>(limits.cpu.count()) * 1000)

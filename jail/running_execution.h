@@ -9,6 +9,7 @@
 #include <string>
 
 #include "jail/capture.h"
+#include "jail/code_priority.h"
 #include "jail/execution.h"
 #include "jail/execution_state.h"
 #include "jail/replies.h"
@@ -53,8 +54,10 @@ class RunningExecution final : public ExecutionControl {
   Result<> check_not_cancelled();
   Task<Error> why_not_attached(Error attach, Started<void>& draining_err);
   void tell_attached();
-  Report report_of_living_jail();
+  Report report_of_living_jail(double wall_ms);
   double end_jail();
+  void join_disk_users();
+  void leave_disk_users();
   bool must_await_gone() const;
   Result<Report> report_of_ended_jail(double wall_ms);
 
@@ -63,7 +66,7 @@ class RunningExecution final : public ExecutionControl {
   bool is_stopped() const { return evidence_.ended != EndCause::by_itself; }
   void tell_phase();
   Result<> check_freezable() const;
-  JsonWork::Owner owner() const { return {request_.tenant, request_.spec.limits.json_bytes_per_second}; }
+  Work::Owner owner() const { return {request_.tenant, request_.spec.limits.json_bytes_per_second}; }
 
   // Moves the state. False: the state does not allow the event, and the execution ends with the outcome `protocol`.
   bool advance(ExecutionEvent event);
@@ -74,7 +77,7 @@ class RunningExecution final : public ExecutionControl {
   tl::unexpected<Error> cannot_start(const InitReport& report) const;
   tl::unexpected<Error> did_not_start() const;
   // The interpreter is ready. From here on, time and the cgroup's charges count for the program.
-  Result<> start_clock();
+  Task<Result<>> start_clock();
   // Enforces what no kernel limit does: CPU time of the jail, quota without project quotas, memory without cgroups.
   Task<> watch();
   Task<> await_report();
@@ -110,15 +113,17 @@ class RunningExecution final : public ExecutionControl {
   TeardownQueue::Left left_ = TeardownQueue::Left::anything;
   LiveUsage sampled_;
   Meter meter_;
+  CodePriority priority_;
   WallClock clock_;
   Monotonic::time_point marked_at_;
   UnansweredCalls unanswered_{host_.loop};
   const std::shared_ptr<LoopShare> share_{host_.shares.of(request_.tenant)};
-  Replies replies_{jail_.guest(), host_.replies, host_.json, owner(), request_.answered};
+  Replies replies_{jail_.guest(), host_.replies, host_.work, owner(), request_.answered};
   Deadline deadline_;
-  uint64_t accepted_ = 0;  // calls; each has one reply
-  uint64_t kept_ = 0;      // bytes of a value that came in parts
-  Scope calls_;            // last: cancelled first
+  bool uses_disk_ = false;  // the jail's DiskUse ends this execution
+  uint64_t accepted_ = 0;   // calls; each has one reply
+  uint64_t kept_ = 0;       // bytes of a value that came in parts
+  Scope calls_;             // last: cancelled first
 };
 
 }  // namespace jail

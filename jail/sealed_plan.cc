@@ -12,6 +12,7 @@
 
 #include "jail/machine_files.h"
 #include "policies/uncounted_memory.h"
+#include "policies/unnamed_files.h"
 
 namespace jail {
 namespace {
@@ -69,6 +70,10 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
 
   std::vector<sock_filter> filter;
   if (!host.cgroups) filter = policies::refuse_uncounted_memory();
+  if (!host.has_project_quotas) {
+    const auto refused = policies::refuse_unnamed_files();
+    filter.insert(filter.end(), refused.begin(), refused.end());
+  }
   filter.insert(filter.end(), spec.filter->program.begin(), spec.filter->program.end());
   if (spec.filter->program.empty() || filter.size() > kMaxFilter)
     return fail(Code::internal, "the seccomp filter does not fit a plan");

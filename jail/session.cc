@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "jail/run_message.h"
@@ -19,11 +20,6 @@ constexpr uint64_t kWorkGrainUs = 20'000;  // the clock's; less is no work
 constexpr uint64_t kIdleCpuUs = 1'000'000;
 constexpr uint64_t kIdleShare = 20;
 
-uint64_t used_cpu_us(Jail& jail) {
-  auto lone = jail.lone_process(Threads::any);
-  return lone ? lone->cpu_us : read_tree_cpu_us(jail.init_pid());
-}
-
 }  // namespace
 
 Session::~Session() { between_.cancel_all(); }
@@ -31,7 +27,7 @@ Session::~Session() { between_.cancel_all(); }
 Task<Result<Report>> Session::run(Request request) {
   if (is_large_order(request)) {  // while the session still rests and is watched
     request.session_call = calls_ + 1;
-    CO_CHECKED(co_await write_order(host_.json, request));
+    CO_CHECKED(co_await write_order(host_.work, request));
   }
   between_.cancel_all();
   if (calls_ > 0 && !alive()) co_return fail(Code::not_found, "the session has ended");
@@ -50,6 +46,7 @@ Task<Result<Report>> Session::run(Request request) {
   if (request.values_use != Request::Values::write) calls_++;  // writing values is no program of the session
   if (calls_ == 1) memory_limit_ = request.spec.limits.memory_bytes;
   auto report = co_await execute(host_, pool_, std::move(request), kept_);
+  if (report) left_ = report->left;
   if (alive()) rest();
   co_return report;
 }
@@ -57,18 +54,22 @@ Task<Result<Report>> Session::run(Request request) {
 void Session::end(std::string why) {
   if (!alive()) return;
   why_ = std::move(why);
+  kept_.jail->stop_using_disk();
   pool_.retire(std::move(kept_.jail), TeardownQueue::Left::anything);
 }
 
 uint64_t Session::memory_bytes() const {
   if (!alive()) return 0;
-  return kept_.jail->cgroup() ? kept_.jail->cgroup().memory_bytes()
-                              : read_process_tree(kept_.jail->init_pid()).memory_bytes;
+  return kept_.jail->cgroup() ? kept_.jail->cgroup().memory_bytes() : left_.memory_bytes;
 }
 
 // If a cgroup cannot be frozen, the session ends: its processes must not run unwatched.
 void Session::rest() {
   worked_ = false;
+  if (DiskUse* const use = kept_.jail->disk_use()) {
+    use->set_pace(frozen() ? DiskUse::Pace(0) : DiskUse::kBetweenPrograms);
+    use->set_end([this] { end("the disk of all tenants is nearly full, and it had taken most of it"); });
+  }
   if (frozen()) {
     if (auto done = kept_.jail->cgroup().freeze(); !done) {
       log_warning("a session ends, because it cannot be frozen: {}", done.error().what);
@@ -94,16 +95,20 @@ Task<> Session::watch_end() {
 
 Task<> Session::watch_work() {
   const auto since = Monotonic::now();
-  const uint64_t before = used_cpu_us(*kept_.jail);
-  while (alive()) {
-    co_await sleep_for(host_.loop, kLookBetweenCalls);
+  uint64_t before = left_.tree_cpu_us;
+  for (;; co_await sleep_for(host_.loop, kLookBetweenCalls)) {
     if (!alive()) co_return;
-    const uint64_t now = used_cpu_us(*kept_.jail);
-    const uint64_t used = now > before ? now - before : 0;
+    const TreeUsage usage = co_await host_.trees.read(kept_.jail->init_pid());
+    if (!alive()) co_return;
+    if (!usage.is_read) continue;
+    left_.memory_bytes = usage.memory_bytes;
+    kept_.jail->lower_priority(priority_, usage);
+    if (before == 0) before = usage.cpu_us;
+    const uint64_t used = usage.cpu_us - std::min(usage.cpu_us, before);
     if (used > kWorkGrainUs) worked_ = true;
     if (used > kIdleCpuUs + static_cast<uint64_t>(ms_since(since) * 1000) / kIdleShare) {
       end("it used CPU time between calls, which this host cannot prevent (no cgroup)");
-    } else if (read_process_tree(kept_.jail->init_pid()).memory_bytes > memory_limit_) {
+    } else if (usage.memory_bytes > memory_limit_) {
       end("it used more memory than its limit between calls");
     }
   }

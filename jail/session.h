@@ -29,7 +29,9 @@ class Session {
 
   uint32_t calls() const { return calls_; }
   bool frozen() const { return alive() && kept_.jail->cgroup(); }
-  uint64_t memory_bytes() const;  // memory that it holds between two programs
+  // Memory that it holds between two programs; without a cgroup, at the last look, which a second may have passed
+  // since.
+  uint64_t memory_bytes() const;
   // True if it has used CPU time since its last program; it may then have written to the workspace, uncounted.
   bool has_worked() const { return worked_; }
 
@@ -42,6 +44,8 @@ class Session {
   SessionJail kept_;
   uint32_t calls_ = 0;
   uint64_t memory_limit_ = 0;
+  LeftUsage left_;         // by the last program; memory at the last look since then
+  CodePriority priority_;  // between two programs
   bool worked_ = false;
   std::string why_;
   Scope between_;  // tasks that watch the jail while no program runs

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "jail/jail_namespaces.h"
 #include "jail/plan.h"
 
 namespace jail {
@@ -56,8 +57,7 @@ constexpr int kFirstFreeFd = 64;  // above every fixed number, so that dup2() to
   give_up(kControlFd, Step::exec_init);
 }
 
-constexpr uint64_t kFlags =
-    CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
+constexpr uint64_t kFlags = kJailNamespaces | CLONE_PIDFD;
 
 uint32_t sharing = 0;  // set to 0 by the kernel (CLONE_CHILD_CLEARTID) when the child no longer shares the memory
 

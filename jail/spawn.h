@@ -1,7 +1,7 @@
 // spawn_jail: clone3 into new user, mount, pid, network, IPC and UTS namespaces, and the few raw system calls until
 // process 1 execs warder-jail-init. The child waits until its ids are mapped, and ends if the jailer is gone. Source:
-// clone(2), user_namespaces(7). The child's calls are listed in tests/lint/child_symbols.py. Used by: jail/jailer.cc,
-// jail/zygote/fork.cc.
+// clone(2), user_namespaces(7). The child's calls are listed in tests/lint/child_symbols.py. Used by:
+// jail/jailer/jailer.cc, jail/zygote/fork.cc.
 #pragma once
 #include <cstdint>
 

@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "jail/host_files.h"
 #include "jail/machine_files.h"
+#include "jail/template_file.h"
+#include "supervisor/base/folder.h"
 
 namespace jail {
 namespace {
@@ -82,14 +83,17 @@ Result<> write_tree(const fs::path& directory, const std::string& guest, const s
   for (const char* name : {"root", "empty", "mount", "servers", "usr", "layers"})
     fs::create_directories(directory / name);
   for (const char* name : kDirectories) fs::create_directories(root / name);
-  for (const char* name : kDevices) std::ofstream(root / "dev" / name).flush();
-  for (const auto& file : kFiles) std::ofstream(root / file.path) << file.text;
+  for (const char* name : kDevices) write_template_file(root / "dev" / name, "");
+  for (const auto& file : kFiles) write_template_file(root / file.path, file.text);
   for (const auto& link : kLinks) fs::create_symlink(link.target, root / link.path);
   copy_host_files("/etc", root / "etc");
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator("/etc/alternatives", none)) {
-    if (entry.path().extension() == ".gz") continue;  // manual pages: three of four links
-    if (entry.is_symlink()) fs::copy_symlink(entry.path(), root / "etc/alternatives" / entry.path().filename());
+  if (may_be_folder("/etc/alternatives")) {
+    TRY(const auto names, read_names(FolderReader::open("/etc/alternatives")));
+    for (const fs::path name : names) {
+      if (name.extension() == ".gz") continue;  // manual pages: three of four links
+      if (fs::is_symlink("/etc/alternatives" / name))
+        fs::copy_symlink("/etc/alternatives" / name, root / "etc/alternatives" / name);
+    }
   }
   write_machine_files(root);
   CHECKED(copy_usr_links(root));
@@ -101,7 +105,7 @@ Result<> write_tree(const fs::path& directory, const std::string& guest, const s
   }
   fs::copy(guest, root / "warder", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   fs::create_directories(root / "warder/bin");
-  std::ofstream(root / kNoInstaller.path) << kNoInstaller.text;
+  write_template_file(root / kNoInstaller.path, kNoInstaller.text);
   fs::permissions(root / kNoInstaller.path, fs::perms(0755));
   for (const auto& link : kPrograms) fs::create_symlink(link.target, root / "warder/bin" / link.path);
   // The skills folder may itself be a link, as in a build tree.
@@ -128,7 +132,7 @@ Result<Fd> make_template(const std::string& directory, const std::string& guest,
     CHECKED(write_tree(directory, guest, skills));
     make_readable(directory);
     fs::permissions(fs::path(directory) / "root" / kShadow, fs::perms::none);
-  } catch (const fs::filesystem_error& e) {
+  } catch (const std::system_error& e) {  // of std::filesystem, and of a stream that cannot be read
     return fail(Code::internal, fmt::format("write the jail template: {}", e.what()));
   }
   Fd fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

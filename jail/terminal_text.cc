@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 namespace jail {
 namespace {
@@ -17,6 +18,12 @@ bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; 
 
 bool has_special(std::string_view text) {
   return std::ranges::any_of(std::string_view("\r\x1b\b"), [text](char c) { return text.find(c) != text.npos; });
+}
+
+// memrchr(3) looks at many bytes at a time, std::string_view::rfind() at one. A program may write very fast.
+size_t last_newline(std::string_view text) {
+  const void* found = text.empty() ? nullptr : ::memrchr(text.data(), '\n', text.size());
+  return found == nullptr ? text.npos : static_cast<size_t>(static_cast<const char*>(found) - text.data());
 }
 
 // The byte behind `characters` characters from `begin`.
@@ -40,8 +47,8 @@ size_t before(const std::string& text, size_t end) {
 
 // Text without special bytes.
 void TerminalText::put(std::string_view text, std::string& out) {
-  if (const size_t end = text.rfind('\n'); end != text.npos) {
-    size_t first = text.find('\n');
+  if (const size_t end = last_newline(text); end != text.npos) {
+    const size_t first = text.find('\n');
     put(text.substr(0, first), out);
     out += line_;
     out += text.substr(first, end + 1 - first);
@@ -51,6 +58,13 @@ void TerminalText::put(std::string_view text, std::string& out) {
   }
   if (text.empty()) return;
   if (column_ == line_.size()) {
+    if (line_.size() + text.size() > kMaxLine) {  // it is no progress bar
+      out += line_;
+      out += text;
+      line_.clear();
+      column_ = 0;
+      return;
+    }
     line_ += text;
   } else {
     has_overwritten_ = true;
@@ -60,7 +74,7 @@ void TerminalText::put(std::string_view text, std::string& out) {
   }
   column_ += text.size();
   if (line_.size() <= kMaxLine) return;
-  out += line_;  // it is no progress bar
+  out += line_;
   line_.clear();
   column_ = 0;
 }

@@ -57,7 +57,7 @@ void WallClock::hold() {
     if (auto done = jail_.cgroup().freeze(); !done)
       return log_warning("a program cannot be frozen, and its time runs on: {}", done.error().what);
   } else {
-    held_cpu_from_us_ = meter_.cpu_without_cgroup();
+    held_cpu_from_us_.reset();
   }
   deadline_ = Deadline();  // the caller of hold() limits the time
   stand_still();
@@ -87,10 +87,10 @@ double WallClock::ran_ms() const {
   return std::chrono::duration<double, std::milli>(until - *started_at_).count();
 }
 
-void WallClock::look() {
+void WallClock::look(uint64_t tree_cpu_us) {
   if (!stands_still() || jail_.cgroup()) return;
-  const uint64_t now = meter_.cpu_without_cgroup();
-  held_cpu_ = std::chrono::microseconds(now - std::min(now, held_cpu_from_us_));
+  if (!held_cpu_from_us_) held_cpu_from_us_ = tree_cpu_us;
+  held_cpu_ = std::chrono::microseconds(tree_cpu_us - std::min(tree_cpu_us, *held_cpu_from_us_));
   if (ran_ms() > static_cast<double>(limit_.count())) callbacks_.late();
 }
 

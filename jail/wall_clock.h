@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "jail/jail.h"
-#include "jail/meter.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 
@@ -26,8 +25,8 @@ class WallClock {
     std::function<void()> changed;  // the program was paused, or continues
   };
   // All references must outlive the clock; `limit` is read whenever the clock starts to run.
-  WallClock(Loop& loop, Jail& jail, Meter& meter, const std::chrono::milliseconds& limit, Callbacks callbacks)
-      : loop_(loop), jail_(jail), meter_(meter), limit_(limit), callbacks_(std::move(callbacks)) {}
+  WallClock(Loop& loop, Jail& jail, const std::chrono::milliseconds& limit, Callbacks callbacks)
+      : loop_(loop), jail_(jail), limit_(limit), callbacks_(std::move(callbacks)) {}
 
   void start();
   bool started() const { return started_at_.has_value(); }
@@ -45,8 +44,8 @@ class WallClock {
   bool is_frozen() const { return stands_still() && jail_.cgroup(); }
 
   double ran_ms() const;  // 0 before the start
-  // Call it regularly.
-  void look();
+  // Call it regularly. `tree_cpu_us`: without a cgroup, TreeUsage::cpu_us.
+  void look(uint64_t tree_cpu_us);
 
  private:
   void stand_still();
@@ -57,15 +56,15 @@ class WallClock {
 
   Loop& loop_;
   Jail& jail_;
-  Meter& meter_;
   const std::chrono::milliseconds& limit_;
   Callbacks callbacks_;
   std::optional<Monotonic::time_point> started_at_;  // start time, moved later by the time of each pause
   std::optional<Monotonic::time_point> still_since_;
   bool stopped_ = false;
-  bool frozen_ = false;                    // by freeze()
-  uint32_t holds_ = 0;                     // calls of hold() without their release()
-  uint64_t held_cpu_from_us_ = 0;          // without a cgroup: CPU time at the begin of the pause
+  bool frozen_ = false;  // by freeze()
+  uint32_t holds_ = 0;   // calls of hold() without their release()
+  // Without a cgroup: CPU time at the first look of the pause, until which CPU time is not counted; empty: none yet.
+  std::optional<uint64_t> held_cpu_from_us_;
   std::chrono::microseconds held_cpu_{0};  // CPU time used since then
   double due_ms_ = 0;                      // ran_ms() at which the deadline is due
   Deadline deadline_;

@@ -14,10 +14,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <cstddef>
 #include <cstring>
 
 #include "jail/init/capabilities.h"
+#include "jail/init/fixed_filter.h"
+#include "jail/slice.h"
 
 namespace jail::init {
 
@@ -76,6 +77,7 @@ int start_session_of_fork() {
 }
 
 int set_limits() {
+  set_slice(kUsualSlice);
   for (uint32_t i = 0; i < plan->resource_limit_count; i++) {
     const ResourceLimit& limit = plan->resource_limits[i];
     rlimit value{limit.soft, limit.hard};
@@ -142,16 +144,9 @@ int load_filter() {
   return outcome_of(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, plan->seccomp_flags, &program));
 }
 
-// libuv (from 1.49, in node 22) maps a ring of io_uring(7) for each event loop. Copies of a zygote would share that
-// memory. Without rings libuv uses epoll alone, as in every jail: their filters refuse io_uring_setup(2), too.
-int refuse_rings() {
-  sock_filter code[] = {{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-                        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_io_uring_setup},
-                        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS},
-                        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
-  sock_fprog program{sizeof code / sizeof code[0], code};
-  return outcome_of(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
-}
+// Beside all else, a zygote and its copies can make no ring of io_uring(7). libuv (from 1.49, in node 22) maps one for
+// each event loop, and copies of a zygote would share that memory. Without rings libuv uses epoll alone.
+int load_home_filter() { return load_filter_for_home(plan->identity == Identity::shared); }
 
 struct Row {
   Step step;
@@ -183,21 +178,25 @@ constexpr Row kStrip[] = {
 constexpr Row kShowFork[] = {
     {Step::runner_ids, be_like_exec},
 };
-// The filter is the last step: it forbids the system calls that earlier steps make.
+// The filters are the last steps: they forbid the system calls that earlier steps make. A fork has inherited the fixed
+// one of its zygote's home.
 constexpr Row kLock[] = {
     {Step::runner_no_new_privileges, no_new_privileges},
     {Step::runner_landlock, restrict_files},
+};
+constexpr Row kFixedFilter[] = {
+    {Step::runner_seccomp, load_filter_for_code},
+};
+constexpr Row kPlanFilter[] = {
     {Step::runner_seccomp, load_filter},
 };
 constexpr Row kEndFork[] = {
     {Step::runner_descriptors, forget_control},
 };
 constexpr Row kZygote[] = {
-    {Step::runner_session, start_session_anew},
-    {Step::runner_descriptors, keep_only_the_guest_socket},
-    {Step::runner_capabilities, keep_what_maps_ids},
-    {Step::runner_no_new_privileges, no_new_privileges},
-    {Step::runner_seccomp, refuse_rings},
+    {Step::runner_session, start_session_anew},      {Step::runner_descriptors, keep_only_the_guest_socket},
+    {Step::runner_capabilities, keep_what_maps_ids}, {Step::runner_no_new_privileges, no_new_privileges},
+    {Step::runner_seccomp, load_home_filter},
 };
 
 }  // namespace
@@ -206,6 +205,8 @@ void confine_exec() {
   walk(kBeginExec);
   walk(kStrip);
   walk(kLock);
+  walk(kFixedFilter);
+  walk(kPlanFilter);
 }
 
 void confine_fork() {
@@ -213,6 +214,7 @@ void confine_fork() {
   walk(kStrip);
   walk(kShowFork);
   walk(kLock);
+  walk(kPlanFilter);
   walk(kEndFork);
 }
 

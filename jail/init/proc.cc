@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <cstring>
 
-#include "jail/init/short_text.h"
 #include "jail/init/steps.h"
+#include "jail/short_text.h"
 
 namespace jail::init {
 namespace {

@@ -1,7 +1,6 @@
 // Init after the jail is built: without capabilities, filtered, waiting. It reaps the processes that the runner leaves,
 // reports how the runner ended, and exits; its exit ends every process of the jail (pid_namespaces(7)).
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
@@ -15,20 +14,17 @@
 #include <unistd.h>
 #include <cstddef>
 
+#include "jail/init/architecture.h"
 #include "jail/init/capabilities.h"
 #include "jail/init/steps.h"
 
 namespace jail::init {
 namespace {
 
-#if defined(__x86_64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#ifdef SYS_poll
 constexpr unsigned kPoll = SYS_poll;
-#elif defined(__aarch64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-constexpr unsigned kPoll = SYS_ppoll;  // the kernel has no poll there: the C library's poll() calls ppoll
 #else
-#error "init's filter does not know this machine's AUDIT_ARCH"
+constexpr unsigned kPoll = SYS_ppoll;  // aarch64 has no poll: the C library's poll() calls ppoll
 #endif
 
 int child_signal = -1;  // signalfd

@@ -1,5 +1,6 @@
 // The plan is read, and a step is taken: what the init of a jail and the copy of a zygote have in common.
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -30,7 +31,8 @@ int read_plan() {
   plan = static_cast<const Plan*>(mapped);
   if (plan->version != kPlanVersion || plan->filter_length > kMaxFilter || plan->argument_count == 0 ||
       plan->argument_count > kMaxArguments || plan->environment_count > kMaxEnvironment ||
-      plan->resource_limit_count > kMaxResourceLimits || plan->layer_count > kMaxLayers)
+      plan->resource_limit_count > kMaxResourceLimits || plan->layer_count > kMaxLayers ||
+      (plan->seccomp_flags & ~static_cast<uint32_t>(SECCOMP_FILTER_FLAG_LOG)))
     return EINVAL;
   return 0;
 }

@@ -120,7 +120,13 @@ int note_descriptors() {
   if (!directory) return errno;
   int error = 0;
   count = 0;
-  while (const dirent* entry = ::readdir(directory)) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(directory);
+    if (!entry) {
+      if (!error) error = errno;
+      break;
+    }
     int number = atoi(entry->d_name);
     if (number > kGuestFd && number != ::dirfd(directory) && !error) error = note(number);
   }

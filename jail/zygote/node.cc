@@ -59,7 +59,11 @@ int other_threads(int& idle) {
   if (!tasks) return -1;
   int others = 0;
   idle = 0;
-  while (const dirent* entry = ::readdir(tasks)) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(tasks);
+    if (!entry && errno != 0) others = -1;
+    if (!entry) break;
     if (entry->d_name[0] == '.' || atoi(entry->d_name) == ::gettid()) continue;
     others++;
     idle += is_idle(entry->d_name);
@@ -96,6 +100,7 @@ const char* share_memory() {
       if (::madvise(reinterpret_cast<void*>(low), high - low, MADV_DOFORK) < 0) wrong = "cannot fork V8's heap";
     }
   }
+  if (!wrong && ::ferror(maps)) wrong = "cannot read all of its own smaps";
   ::fclose(maps);
   return wrong;
 }

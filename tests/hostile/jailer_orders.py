@@ -14,7 +14,7 @@ import signal
 import socket
 import struct
 
-BUILD, ATTACH, END, PROBE, FORK, LIMIT = 1, 2, 3, 4, 5, 6
+BUILD, ATTACH, END, PROBE, FORK, LIMIT, LOWER, COUNT_FILES = 1, 2, 3, 4, 5, 6, 7, 8
 FIRST, COUNT = 0x70000000, 65536  # the default range of host ids
 DAEMON = FIRST + COUNT - 1        # where the daemon's user does not exist
 FIRST_PROJECT = 0x80000000
@@ -143,8 +143,8 @@ class Orders:
     def send(self, kind, fds, **words):
         names = ("identity", "init_id", "runner_id", "wanted", "crowded", "owner_uid", "owner_gid", "map_ids",
                  "read_only", "staged", "listens", "project")
-        message = struct.pack("<IIQ12IQQ", kind, words.get("has_cgroup", 0), OURS, *[words.get(n, 0) for n in names],
-                              words.get("bytes", 0), words.get("inodes", 0))
+        message = struct.pack("<IIQ12IQQII", kind, words.get("has_cgroup", 0), OURS, *[words.get(n, 0) for n in names],
+                              words.get("bytes", 0), words.get("inodes", 0), words.get("nice", 0), words.get("session_nice", 0))
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         self.socket.sendmsg([message], rights)
 
@@ -153,7 +153,7 @@ class Orders:
         self.send(kind, fds, **words)
         while True:
             data, fds, _, _ = socket.recv_fds(self.socket, 64, 4)
-            token, error, _, _ = struct.unpack("<QiHH", data)
+            token, error = struct.unpack_from("<Qi", data)
             if token == OURS:
                 return error, fds
             self.others.append((data, fds))
@@ -197,6 +197,11 @@ class Orders:
     def attach(self, pidfd, directory, **words):
         right = {"runner_id": self.runner, "owner_uid": self.uid, "owner_gid": self.gid, "map_ids": int(self.mapped)}
         return self.ask(ATTACH, [pidfd, directory], **{**right, **words})[0]
+
+    def lower(self, *pidfds, nice=19, session_nice=19):
+        """There is no answer, as for end()."""
+        self.send(LOWER, list(pidfds), nice=nice, session_nice=session_nice)
+        self.ask(FORK, [])
 
     def end(self, *pidfds):
         """There is no answer; the next order's says that it was seen to."""

@@ -5,8 +5,10 @@ Each wrong order differs in one thing from one that is carried out.
 """
 import ctypes
 import errno
+import json
 import os
 import pathlib
+import platform
 import select
 import signal
 import socket
@@ -20,8 +22,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "supervi
 
 from harness import (HOLD, PATIENCE, ROOT, Client, Daemon, Policies, body_of, descendants, eventually, jailer_of,
                      let_go, parents)
-from jailer_orders import (ATTACH, AT_EMPTY_PATH, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, COUNT, DAEMON, FIRST,
-                           FIRST_PROJECT, FORK, FORKED, LIMIT, OPEN_TREE, OPEN_TREE_CLONE, PROBE, SEALS, ZYGOTE, Orders,
+from jailer_orders import (ATTACH, AT_EMPTY_PATH, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, COUNT, COUNT_FILES, DAEMON, FIRST,
+                           FIRST_PROJECT, FORK, FORKED, JAIL, LIMIT, OPEN_TREE, OPEN_TREE_CLONE, PROBE, SEALS, ZYGOTE, Orders,
                            libc, plan, process_in, process_with_pid, syscall)
 
 EPERM, EINVAL = 1, 22
@@ -32,6 +34,69 @@ def setUpModule():
     """Mounts of these tests are nobody else's."""
     if ROOT and (libc.unshare(CLONE_NEWNS) < 0 or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) < 0):
         raise OSError(ctypes.get_errno(), "a mount namespace of our own")
+
+
+# Prints {place: {attempt: [the expected error, the errno or 0]}}.
+FORBIDDEN = r"""
+import ctypes, json, os, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+JAIL = sys.argv[1] == "0"
+NAMESPACES = 0x10000000 | 0x20000 | 0x20000000 | 0x40000000 | 0x8000000 | 0x4000000
+MISSING = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435, "userfaultfd": 323,
+           "keyctl": 250, "add_key": 248, "request_key": 249, "quotactl": 179, "quotactl_fd": 443}
+REFUSED = {"bpf": 321, "perf_event_open": 298, "init_module": 175, "finit_module": 313, "delete_module": 176,
+           "kexec_load": 246, "kexec_file_load": 320, "reboot": 169, "swapon": 167, "swapoff": 168, "acct": 163,
+           "syslog": 103, "open_by_handle_at": 304, "fanotify_init": 300, "clock_settime": 227, "settimeofday": 164,
+           "adjtimex": 159, "clock_adjtime": 305, "setns": 308, "chroot": 161, "fsopen": 430, "fsconfig": 431,
+           "fsmount": 432, "fspick": 433, "iopl": 172, "ioperm": 173}
+BUILDING = {"mount": 165, "umount2": 166, "pivot_root": 155, "move_mount": 429, "open_tree": 428,
+            "mount_setattr": 442, "sethostname": 170, "setdomainname": 171, "unshare": 272}
+UNSHARE, SOCKET, SETSOCKOPT, CLONE = 272, 41, 54, 56
+
+def errno_of(*call):
+    result = libc.syscall(*[ctypes.c_long(n) for n in call])
+    if call[0] == CLONE and result == 0:
+        os._exit(0)  # the child, should there be one
+    return ctypes.get_errno() if result < 0 else 0
+
+def attempts():
+    for name, number in MISSING.items():
+        yield name, "ENOSYS", (number, 0, 0, 0, 0, 0)
+    for name, number in REFUSED.items():
+        yield name, "EPERM", (number, 0, 0, 0, 0, 0)
+    if JAIL:
+        for name, number in BUILDING.items():
+            yield name, "EPERM", (number, 0, 0, 0, 0, 0)
+        yield "clone of a jail", "EPERM", (CLONE, NAMESPACES | signal.SIGCHLD, 0, 0, 0, 0)
+    for flag in (0x10000000, 0x20000, 0x20000000, 0x40000000, 0x2000000):
+        yield f"clone {flag:x}", "EPERM", (CLONE, flag | signal.SIGCHLD, 0, 0, 0, 0)
+        if JAIL or flag != 0x2000000:
+            yield f"unshare {flag:x}", "EPERM", (UNSHARE, flag)
+    for protocol in (4, 6, 9, 12, 16):
+        yield f"netlink {protocol}", "EAFNOSUPPORT", (SOCKET, 16, 3, protocol)
+    yield "netlink of routes", 0, (SOCKET, 16, 3, 0)
+    for family, kind in ((17, 3), (17, 2), (2, 3), (10, 3), (2, 3 | 0x80000)):
+        yield f"socket {family} {kind}", "EPERM", (SOCKET, family, kind, 255)
+    any_socket = libc.socket(2, 2, 0)
+    for level in (0, 41):
+        for option in (64, 65, 96, 97, 128, 129):
+            yield f"setsockopt {level} {option}", "EPERM", (SETSOCKOPT, any_socket, level, option, 0, 0)
+    yield "setsockopt of the lifetime", "EFAULT", (SETSOCKOPT, any_socket, 0, 2, 0, 4)
+
+def all_attempts():
+    return {name: [expected, errno_of(*call)] for name, expected, call in attempts()}
+
+found = {"code": all_attempts()}
+if not JAIL:
+    reading, writing = os.pipe()
+    if libc.syscall(CLONE, NAMESPACES | signal.SIGCHLD, 0, 0, 0, 0) == 0:
+        os.write(writing, json.dumps(all_attempts()).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as below:
+        found["a jail below it"] = json.loads(below.read())
+print(json.dumps(found), flush=True)
+"""
 
 
 def alive(pidfd):
@@ -119,7 +184,7 @@ class BelievesNoOrder(unittest.TestCase):
                 for what, change in wrong.items():
                     with self.subTest(what):
                         self.assertEqual(orders.build(**change), (expected, None))
-            for kind in (0, FORK, 7, 2**32 - 1):
+            for kind in (0, FORK, 9, 2**32 - 1):
                 with self.subTest(f"an order of type {kind}"):
                     self.assertEqual(orders.ask(kind, [root]), (EINVAL, []))
 
@@ -251,6 +316,38 @@ class BelievesNoOrder(unittest.TestCase):
             orders.end(jail.pidfd)
             eventually(lambda: not alive(jail.pidfd), "the end of a jail that was asked for")
 
+    def priorities(self, pids):
+        return {pid: (os.getpriority(os.PRIO_PROCESS, pid), pathlib.Path(f"/proc/{pid}/autogroup").read_text().split()[-1:])
+                for pid in pids}
+
+    def test_only_the_code_of_jails_is_lowered(self):
+        if not os.path.exists("/proc/self/autogroup"):
+            self.skipTest("this kernel makes no autogroups")
+        jailer = jailer_of(self.daemon)
+        with Orders(self.pid) as orders:
+            jail = self.built(orders)
+            others = [os.getpid(), self.pid, jailer, jail.pid, 1, self.sleeper(FIRST + 778)]
+            pidfds = [os.pidfd_open(pid) for pid in others]
+            for pidfd in pidfds:
+                self.addCleanup(os.close, pidfd)
+            before = self.priorities(others)
+            for pidfd in pidfds[:3] + pidfds[4:]:  # not the jail itself
+                orders.lower(pidfd)
+                orders.lower(pidfd, *pidfds)
+            for wrong in (dict(nice=20), dict(session_nice=20), dict(nice=2**32 - 5), dict(session_nice=2**32 - 5)):
+                orders.lower(jail.pidfd, *pidfds, **wrong)
+            orders.lower()
+            orders.lower(*[jail.pidfd] * 66)
+            self.assertEqual(self.priorities(others), before)
+            self.assertEqual(os.getpriority(os.PRIO_USER, FIRST + 777), 0)
+            orders.lower(jail.pidfd, *pidfds)  # right, but for the processes that it names
+            self.assertEqual(self.priorities(others), before)
+            self.assertEqual(os.getpriority(os.PRIO_USER, FIRST + 777), 19)
+            self.assertTrue(alive(jail.pidfd))
+            status = pathlib.Path(f"/proc/{jailer}/status").read_text()
+            self.assertEqual(status.split("Uid:")[1].split()[:4], ["0"] * 4)
+            self.assertEqual(orders.attach(jail.pidfd, self.open(self.own)), 0, "the jailer has its rights again")
+
     def test_jails_that_run_are_not_given_another_folder(self):
         for start, pool in self.STARTS.items():
             with self.subTest(start):
@@ -287,6 +384,28 @@ class BelievesNoOrder(unittest.TestCase):
                     os.close(pidfd)
         return errors
 
+    def output_of(self, orders, role, runner):
+        """What FORBIDDEN says in a jail of the attacker's own plan, whose filter allows everything."""
+        jail = self.built(orders, plan_fd=plan("/usr/bin/python3", "-I", "-c", FORBIDDEN, str(role), role=role),
+                          runner_id=runner)
+        text = b""
+        while select.select([jail.out], [], [], PATIENCE)[0] and (part := os.read(jail.out, 65536)):
+            text += part
+        return json.loads(text)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the attack has the numbers of this architecture")
+    def test_a_filter_of_inits_own_stands_behind_that_of_the_plan(self):
+        """A taken-over daemon chooses the plan, and with it the filter; a zygote's home has none of the plan's."""
+        for role, runner in ((JAIL, FIRST + 910), (ZYGOTE, FIRST + 911)):
+            with Orders(self.pid) as orders:
+                places = self.output_of(orders, role, runner)
+            self.assertEqual(set(places), {"code"} if role == JAIL else {"code", "a jail below it"})
+            for place, attempts in places.items():
+                self.assertGreater(len(attempts), 40)
+                for what, (expected, found) in attempts.items():
+                    with self.subTest(what, role=role, place=place):
+                        self.assertEqual(errno.errorcode.get(found, found), expected)
+
     def test_probes_and_projects(self):
         elsewhere = self.folder(self.daemon.directory / "elsewhere", self.uid)
         own, foreign = self.open(self.own, os.O_RDONLY), self.open(elsewhere, os.O_RDONLY)
@@ -309,6 +428,23 @@ class BelievesNoOrder(unittest.TestCase):
                 with self.subTest("project", number=number):
                     self.assertEqual(orders.ask(LIMIT, [folder], project=number % 2**32)[0], EPERM)
             self.assertEqual(orders.ask(LIMIT, [own, own], project=project % 2**32)[0], EINVAL)
+
+    def test_files_are_counted_of_jails_with_a_workspace_only(self):
+        with Orders(self.pid) as orders:
+            error, jail = orders.build()
+            self.assertEqual(error, 0)
+            jail.wait_until_built()
+            self.assertEqual(orders.ask(COUNT_FILES, [jail.pidfd])[0], EPERM, "it has no workspace yet")
+            for pid in (self.pid, 1, os.getpid()):
+                pidfd = os.pidfd_open(pid)
+                self.assertEqual(orders.ask(COUNT_FILES, [pidfd])[0], EPERM)
+                os.close(pidfd)
+            self.assertEqual(orders.ask(COUNT_FILES, [])[0], EINVAL)
+            self.assertEqual(orders.ask(COUNT_FILES, [jail.pidfd, jail.pidfd])[0], EINVAL)
+            self.assertEqual(orders.attach(jail.pidfd, self.open(self.own)), 0)
+            self.assertEqual(orders.ask(COUNT_FILES, [jail.pidfd])[0], 0)
+            orders.end(jail.pidfd)
+            jail.close()
 
     def test_refusals_are_in_the_log_and_do_not_fill_it(self):
         with Orders(self.pid) as orders:

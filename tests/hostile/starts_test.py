@@ -50,6 +50,7 @@ CHANNEL_ATTACKS = {  # code: outcomes that hold
 }
 
 MEMORY = 500 << 20  # of a jail, in bytes
+ENVIRONMENT = {"WARDER_HOSTILE_SECRET": "the daemon's"}
 
 
 class EveryStart:
@@ -58,9 +59,14 @@ class EveryStart:
     pool, start = {"min_idle": 0, "max_idle": 0, "zygotes": False}, None
 
     @classmethod
+    def make_daemon(cls, **policy):
+        """In a guest: tests/system/suite/hostile.py."""
+        return Daemon(policies=cls.enterClassContext(Policies(**policy)), environment=ENVIRONMENT)
+
+    @classmethod
     def setUpClass(cls):
-        cls.enterClassContext(policies := Policies(pool=cls.pool, limits={"standard": {"tmp_bytes": 32 << 20, "memory_bytes": MEMORY}}))
-        cls.daemon = cls.enterClassContext(Daemon(policies=policies, environment={"WARDER_HOSTILE_SECRET": "the daemon's"}))
+        limits = {"standard": {"tmp_bytes": 32 << 20, "memory_bytes": MEMORY}}
+        cls.daemon = cls.enterClassContext(cls.make_daemon(pool=cls.pool, limits=limits))
         cls.client = cls.enterClassContext(Client(cls.daemon.socket))
         receipt = cls.client.call("execute_code", {"code": ""})["_meta"]["org.warder/receipt"]
         cls.counted = bool(receipt["cgroup"])

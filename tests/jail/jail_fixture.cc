@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "jail/jailer.h"
+#include "jail/jailer_start.h"
 #include "jail/self_test.h"
 #include "jail/template.h"
 #include "supervisor/base/json.h"
@@ -72,6 +72,7 @@ Result<> JailFixture::prepare() {
   if (identity.root && ::chown(workspace_.c_str(), identity.uid, identity.gid) < 0) return fail_errno(errno, "chown");
   jail::JailerConfig config;
   TRY(config.template_dir, jail::make_template(directory_ + "/template", WARDER_BUILD "/guest"));
+  TRY(config.program, jail::open_jailer(WARDER_BUILD "/jail/jailer/warder-jailer"));
   TRY(config.init, jail::add_init(directory_ + "/template", WARDER_BUILD "/jail/init/warder-jail-init"));
   config.privileged = identity.root;
   config.ids = ids;
@@ -79,7 +80,7 @@ Result<> JailFixture::prepare() {
   config.daemon_gid = identity.gid;
   TRY(Fd parent, open_directory(tenants));
   config.workspace_parents.push_back(std::move(parent));
-  TRY(Fd socket, jail::fork_jailer(std::move(config)));
+  TRY(Fd socket, jail::start_jailer(std::move(config)));
   loop_ = std::make_unique<Loop>();
   TRY(client_, jail::JailerClient::start(*loop_, std::move(socket), [] {}));
   host_.reset(new jail::Host{.loop = *loop_, .jailer = *client_, .ids = ids});

@@ -1,5 +1,5 @@
 // What the jailer believes: ids, folders, processes. Whole orders against a whole jailer: tests/hostile.
-#include "jail/order_check.h"
+#include "jail/jailer/order_check.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

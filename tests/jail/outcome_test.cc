@@ -65,6 +65,7 @@ const Row kRows[] = {
     {"the memory watch", ended_by(EndCause::memory_watch), Outcome::memory},
     {"too much output", ended_by(EndCause::output_limit), Outcome::output},
     {"the quota", ended_by(EndCause::disk_limit), Outcome::disk},
+    {"the disk's floor", ended_by(EndCause::disk_floor), Outcome::disk},
     {"a broken protocol", ended_by(EndCause::protocol), Outcome::protocol},
     {"cancellation", ended_by(EndCause::cancelled), Outcome::cancelled},
     {"cancellation while memory ran out", with_oom(ended_by(EndCause::cancelled)), Outcome::cancelled},

@@ -1,12 +1,15 @@
 #include "jail/process_tree.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <thread>
 
@@ -69,10 +72,13 @@ class Family {
 TEST_CASE("the tree below a process is counted, the process itself is not", "[jail]") {
   Family family([](const auto& hold) {
     memset(map(kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE), 1, kBytes);
+    while (std::clock() < CLOCKS_PER_SEC / 10) continue;
     hold();
   });
   auto usage = jail::read_process_tree(family.init);
   CHECK(usage.tasks == 3);
+  CHECK(usage.cpu_us >= 90'000);
+  CHECK(usage.cpu_us < 2'000'000);
   CHECK(usage.memory_bytes >= kBytes);
 }
 
@@ -148,11 +154,14 @@ TEST_CASE("shared values do not count for those who read them, all else does", "
   CHECK(apart.shared_bytes < kOther + (8 << 20));
   CHECK(usage.memory_bytes - apart.memory_bytes >= kValues - kCopied - kOther - (8 << 20));
   jail::ValuesApart watched(values);
-  CHECK(watched.memory_bytes(reader.init, usage, UINT64_MAX) == usage.memory_bytes);  // under the limit: not looked at
-  CHECK(watched.memory_bytes(reader.init, usage, kValues) ==
-        usage.memory_bytes - (usage.shared_bytes - apart.shared_bytes));
+  CHECK_FALSE(watched.must_read(usage, UINT64_MAX));
+  CHECK(watched.memory_bytes(usage) == usage.memory_bytes);
+  CHECK(watched.must_read(usage, kValues));
+  watched.take(usage, apart);
+  CHECK(watched.memory_bytes(usage) == usage.memory_bytes - (usage.shared_bytes - apart.shared_bytes));
   jail::ValuesApart nothing(nullptr);
-  CHECK(nothing.memory_bytes(reader.init, usage, 1) == usage.memory_bytes);
+  CHECK_FALSE(nothing.must_read(usage, 1));
+  CHECK(nothing.memory_bytes(usage) == usage.memory_bytes);
 }
 
 TEST_CASE("page tables are counted", "[jail]") {
@@ -186,10 +195,30 @@ TEST_CASE("a process whose first thread has ended is counted", "[jail]") {
   CHECK(jail::read_process_tree(family.init).memory_bytes >= kBytes);
 }
 
+TEST_CASE("a child of a second thread is counted, and what computes is told from what waits", "[jail]") {
+  Family family([](const auto& hold) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // what computes ends with the family
+    std::thread second([&] {
+      if (::fork() == 0) {
+        hold();
+        ::_exit(0);
+      }
+      ::pause();
+    });
+    for (;;) ::sched_yield();
+  });
+  const auto usage = jail::read_process_tree(family.init);
+  CHECK(usage.is_read);
+  CHECK(usage.processes.size() == 4);
+  CHECK(usage.tasks == 5);
+  CHECK(usage.running == 1);
+}
+
 TEST_CASE("a process that is gone has no tree", "[jail]") {
   pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);
+  CHECK_FALSE(jail::read_process_tree(child).is_read);
   CHECK(jail::read_process_tree(child).tasks == 0);
   CHECK(jail::read_process_tree(0).tasks == 0);
   CHECK(jail::read_process_tree(-1).tasks == 0);

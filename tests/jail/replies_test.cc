@@ -55,7 +55,7 @@ TEST_CASE("replies go whole, one after the other", "[jail]") {
   Loop loop;
   SlowJail jailed(loop);
   Replies::Room room;
-  JsonWork json(loop);
+  Work json(loop);
   Replies replies(jailed.daemon, room, json, {"a"});
   Scope scope(loop);
   scope.spawn(replies.send(1, large()));
@@ -80,7 +80,7 @@ TEST_CASE("who counts is told each result as it goes, and no refusal", "[jail]")
   Loop loop;
   SlowJail jailed(loop);
   Replies::Room room;
-  JsonWork json(loop);
+  Work json(loop);
   std::vector<std::string> told;
   Replies replies(jailed.daemon, room, json, {"a"}, [&](std::string_view text) { told.emplace_back(text); });
   Scope scope(loop);
@@ -100,7 +100,7 @@ TEST_CASE("a result of more values than are counted at once has no more room tha
   Loop loop;
   SlowJail jailed(loop);
   Replies::Room room{.bytes = 500 << 10};
-  JsonWork json(loop);
+  Work json(loop);
   Replies replies(jailed.daemon, room, json, {"a"});
   Scope scope(loop);
   scope.spawn(replies.send(1, Json(std::vector<Json>(300'000, Json::array()))));  // 900 kB
@@ -115,7 +115,7 @@ TEST_CASE("jails that do not read take a bounded room together, and small replie
   Loop loop;
   SlowJail slow(loop), other(loop);
   Replies::Room room{.bytes = 8 << 20};
-  JsonWork json(loop);
+  Work json(loop);
   Replies others(other.daemon, room, json, {"a"});
   Scope scope(loop);
   {

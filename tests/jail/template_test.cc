@@ -9,6 +9,7 @@
 #include "jail/host_files.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"
+#include "tests/tiny_files.h"
 
 namespace fs = std::filesystem;
 
@@ -224,4 +225,14 @@ TEST_CASE("a place that cannot be written is told by path", "[jail]") {
   auto opened = jail::make_template("/proc/warder-template", made.guest);
   REQUIRE_FALSE(opened);
   CHECK_THAT(opened.error().what, Catch::Matchers::Contains("/proc/warder-template"));
+}
+
+TEST_CASE("a template is never made with a file that could not be written whole", "[jail]") {
+  Made made;
+  auto opened = [&] {
+    const TinyFiles tiny;  // the guest's programs fit, /etc/passwd does not
+    return made.make();
+  }();
+  REQUIRE_FALSE(opened);
+  CHECK_THAT(opened.error().what, Catch::Matchers::Contains("etc/passwd"));
 }

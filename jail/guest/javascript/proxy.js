@@ -3,7 +3,7 @@
 'use strict';
 const process = require('process');
 
-const ADDRESS = 'http://127.0.0.1:3128'; // jail/listener.h
+const ADDRESS = 'http://127.0.0.1:3128'; // jail/jailer/listener.h
 const BY_PROXY = 'this jail reaches only the hosts that the egress rules of its policy name, through the proxy in HTTPS_PROXY';
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 const MOST_REFUSAL = 8192; // bytes of the proxy's answer that an error quotes

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -108,7 +109,11 @@ std::vector<std::string> variables_of(const Json& order) {
 std::string script_of(const std::string& code) {
   int fd = ::memfd_create("execution", MFD_ALLOW_SEALING);
   const bool is_sealed = fd >= 0;
-  if (fd < 0 && errno == ENOSYS) fd = ::open("/tmp", O_TMPFILE | O_RDWR, 0400);
+  if (fd < 0 && errno == ENOSYS) {
+    char name[] = "/tmp/.warder-code-XXXXXX";
+    fd = ::mkstemp(name);
+    if (fd >= 0) ::unlink(name), ::fchmod(fd, 0400);
+  }
   if (fd < 0) refuse(std::string("cannot hold the code: ") + ::strerror(errno), errno);
   for (size_t at = 0; at < code.size();) {
     ssize_t n = ::write(fd, code.data() + at, code.size() - at);

@@ -2,7 +2,7 @@
 // Two kinds are allowed. First: folders that the daemon's user owns, below a few parents (the folders of tenants and of
 // the daemon's own servers). Second: single folders of any owner (the self-test's, and those that the administrator's
 // configuration names for servers).
-// Source: supervisor/main.cc, before the daemon gives its privileges up. Used by: jail/order_check.h.
+// Source: supervisor/main.cc, before the daemon gives its privileges up. Used by: jail/jailer/order_check.h.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "jail/order_check.h"
+#include "jail/jailer/order_check.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -98,6 +98,10 @@ OrderVerdict OrderCheck::judge(const Order& order, std::vector<Fd>& fds) {
       return judge_probe(order, fds);
     case OrderType::limit_project:
       return judge_project(order, fds);
+    case OrderType::lower_priority:
+      return judge_priority(order, fds);
+    case OrderType::count_files:
+      return judge_count(fds);
     case OrderType::fork:
       break;  // only zygotes fork
   }
@@ -168,6 +172,29 @@ OrderVerdict OrderCheck::judge_end(std::vector<Fd>& fds) {
   const int pid = pid_of(fds[0].get());
   if (LivingJail* jail = jails_.find(pid)) return allow(jail);
   return jails_.home_of_fork(fds[0].get(), pid) ? allow() : not_a_jail(fds[0].get());
+}
+
+// Only processes with the id of the jail's code are changed (priority.h), so that id must be no other process's.
+OrderVerdict OrderCheck::judge_priority(const Order& order, const std::vector<Fd>& fds) {
+  constexpr uint32_t kLowest = 19;
+  if (fds.empty() || fds.size() > 1 + kMaxNamed) return wrong_descriptors();
+  if (order.nice > kLowest || order.session_nice > kLowest) return refuse("the nice value", EINVAL);
+  const int pid = pid_of(fds[0].get());
+  const LivingJail* jail = jails_.find(pid);
+  if (!jail) jail = jails_.home_of_fork(fds[0].get(), pid);
+  if (!jail) return not_a_jail(fds[0].get());
+  if (!rules_.separated || jail->runner_id == rules_.daemon_uid)
+    return refuse("the jail's code has the daemon's host id, so the daemon can do it by itself");
+  OrderVerdict verdict;
+  verdict.runner_id = jail->runner_id;
+  return verdict;
+}
+
+OrderVerdict OrderCheck::judge_count(const std::vector<Fd>& fds) {
+  if (fds.size() != 1) return wrong_descriptors();
+  LivingJail* jail = jails_.find(pid_of(fds[0].get()));
+  if (!jail) return not_a_jail(fds[0].get());
+  return jail->attached ? allow(jail) : refuse("the jail has no workspace");
 }
 
 OrderVerdict OrderCheck::judge_probe(const Order& order, const std::vector<Fd>& fds) const {

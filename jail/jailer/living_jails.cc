@@ -1,4 +1,4 @@
-#include "jail/living_jails.h"
+#include "jail/jailer/living_jails.h"
 
 #include <algorithm>
 #include <array>

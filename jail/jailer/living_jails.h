@@ -1,7 +1,7 @@
 // LivingJails: the jailer's table of processes that are the init of a jail. The jailer looks a process up before it
 // enters or ends the jail that an order names by pidfd. The table holds jails that the jailer built. Forks of a zygote
 // are recognized by their descent from a zygote's home.
-// Used by: jail/order_check.h. Errors: none; an unknown process is nullptr.
+// Used by: jail/jailer/order_check.h. Errors: none; an unknown process is nullptr.
 #pragma once
 #include <cstdint>
 #include <map>

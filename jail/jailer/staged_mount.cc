@@ -1,13 +1,11 @@
-#include "jail/staged_mount.h"
+#include "jail/jailer/staged_mount.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/fsuid.h>
-#include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -15,6 +13,7 @@
 
 #include <cerrno>
 
+#include "jail/jailer/jailed_child.h"
 #include "supervisor/base/fd.h"
 
 namespace jail {
@@ -36,14 +35,14 @@ int take_all_capabilities() {
 }
 
 int become_mounter(const StagedMount& wanted) {
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return errno;
-  if (setns(wanted.init, CLONE_NEWUSER | CLONE_NEWNS) < 0) return errno;
+  if (const int error = enter_jail(wanted.init, CLONE_NEWUSER | CLONE_NEWNS)) return error;
   // These two report no errors: a second call with an invalid id returns the id that is set (setfsuid(2)).
   setfsgid(wanted.code_id);
   setfsuid(wanted.code_id);
   if (static_cast<uint32_t>(setfsgid(static_cast<gid_t>(-1))) != wanted.code_id ||
       static_cast<uint32_t>(setfsuid(static_cast<uid_t>(-1))) != wanted.code_id)
     return EPERM;
+  if (const int error = guard_child()) return error;
   return take_all_capabilities();
 }
 
@@ -106,7 +105,7 @@ int mount_staged(const StagedMount& wanted) {
   if (child == 0) {
     const int error = mount_in_jail(wanted);
     (void)!write(write_end.get(), &error, sizeof error);
-    _exit(0);
+    end_in_jail();
   }
   write_end.reset();
   int error = 0;

@@ -1,13 +1,14 @@
-#include "jail/allowed_folders.h"
+#include "jail/jailer/allowed_folders.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+
+#include "jail/short_text.h"
 
 namespace jail {
 namespace {
@@ -16,9 +17,9 @@ namespace {
 // off every rename (fs/d_path.c, prepend_path). It needs no right to search the folders in between; the jailer has no
 // right to search them. False if the directory is not below our root, or the path is longer than PATH_MAX.
 bool read_path(int fd, char (&path)[PATH_MAX]) {
-  char link[32];
-  *fmt::format_to_n(link, sizeof link - 1, "/proc/self/fd/{}", fd).out = '\0';
-  const ssize_t n = ::readlink(link, path, sizeof path);
+  ShortText<32> link;
+  link << "/proc/self/fd/" << static_cast<uint64_t>(fd);
+  const ssize_t n = ::readlink(link.c_str(), path, sizeof path);
   if (n <= 0 || n >= static_cast<ssize_t>(sizeof path) || path[0] != '/') return false;
   path[n] = '\0';
   return true;

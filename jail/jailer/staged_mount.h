@@ -6,7 +6,7 @@
 // that the layers do not map, the mount would succeed and be read-only (measured on 6.1, 6.12 and 6.18).
 // Both layers are mounted first, one below the other, because detached mounts are no layers before Linux 6.15. They
 // stay mounted below the overlay: no path leads to them, and unmounting waits for a grace period of RCU. Sources:
-// overlayfs.rst, mount(2), fsopen(2), setns(2). Used by: jail/jailer.cc.
+// overlayfs.rst, mount(2), fsopen(2), setns(2). Used by: jail/jailer/jailer.cc.
 #pragma once
 #include <cstdint>
 

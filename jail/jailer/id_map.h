@@ -1,6 +1,6 @@
 // Id maps: the host ids behind a jail's ids, and mounts with mapped owners (user_namespaces(7), mount_setattr(2)
 // MOUNT_ATTR_IDMAP).
-// Used by: jail/jailer.cc only; needs CAP_SETUID and CAP_SETGID there.
+// Used by: jail/jailer/jailer.cc only; needs CAP_SETUID and CAP_SETGID there.
 #pragma once
 #include <cstdint>
 #include <map>

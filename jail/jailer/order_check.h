@@ -1,14 +1,14 @@
 // OrderCheck: decides which orders the jailer carries out. The daemon parses text of clients, so the jailer does not
 // trust its orders. It checks them against its own knowledge, and against what the daemon passed before it gave its
 // privileges up: ids, folders, the cgroup.
-// Used by: jail/jailer.cc, for every order before it is carried out. Errors: OrderVerdict.
+// Used by: jail/jailer/jailer.cc, for every order before it is carried out. Errors: OrderVerdict.
 #pragma once
 #include <optional>
 #include <vector>
 
-#include "jail/allowed_folders.h"
 #include "jail/id_range.h"
-#include "jail/living_jails.h"
+#include "jail/jailer/allowed_folders.h"
+#include "jail/jailer/living_jails.h"
 #include "jail/orders.h"
 
 namespace jail {
@@ -31,7 +31,8 @@ struct OrderVerdict {
   // 0: carry it out. EINVAL: malformed. EPERM: refused. ENOSPC: too many jails. ESRCH: the jail is gone.
   int error = 0;
   const char* why = "";        // the check that refuses the order, in words
-  LivingJail* jail = nullptr;  // attach, end: the jail in the table; nullptr: to end a fork outside the table
+  LivingJail* jail = nullptr;  // attach, end, count: the jail in the table; nullptr: to end a fork outside the table
+  uint32_t runner_id = 0;      // lower_priority: the host id of the jail's code
   Role role = Role::jail;      // build: the role in the plan
   explicit operator bool() const { return error == 0; }
 };
@@ -53,8 +54,10 @@ class OrderCheck {
   OrderVerdict judge_build(const Order& order, const std::vector<Fd>& fds);
   OrderVerdict judge_attach(const Order& order, std::vector<Fd>& fds);
   OrderVerdict judge_end(std::vector<Fd>& fds);
+  OrderVerdict judge_priority(const Order& order, const std::vector<Fd>& fds);
   OrderVerdict judge_probe(const Order& order, const std::vector<Fd>& fds) const;
   OrderVerdict judge_project(const Order& order, const std::vector<Fd>& fds) const;
+  OrderVerdict judge_count(const std::vector<Fd>& fds);
   OrderVerdict judge_owner(const Order& order) const;
 
   OrderRules rules_;

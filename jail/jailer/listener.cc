@@ -1,9 +1,8 @@
-#include "jail/listener.h"
+#include "jail/jailer/listener.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -11,6 +10,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "jail/jailer/jailed_child.h"
+#include "jail/orders.h"
 
 namespace jail {
 namespace {
@@ -25,7 +27,7 @@ struct Made {
 };
 
 int listen_in_jail(Made& made) {
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || setns(made.init, CLONE_NEWUSER | CLONE_NEWNET) < 0) return errno;
+  if (const int error = enter_jail(made.init, CLONE_NEWUSER | CLONE_NEWNET)) return error;
   Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) return errno;
   sockaddr_in place{};
@@ -46,7 +48,7 @@ int listen_in_jail(Made& made) {
 int run_child(void* argument) {
   auto* made = static_cast<Made*>(argument);
   made->error = listen_in_jail(*made);
-  _exit(0);
+  end_in_jail();
 }
 
 }  // namespace
@@ -61,13 +63,16 @@ Fd make_listener(int init, int& error) {
     error = errno;
     return {};
   }
+  // Without SIGCHLD, which the jailer ignores, the child can be waited for.
   const int child =
-      clone(run_child, static_cast<char*>(stack) + kStackBytes, CLONE_VM | CLONE_FILES | CLONE_VFORK | SIGCHLD, &made);
+      clone(run_child, static_cast<char*>(stack) + kStackBytes, CLONE_VM | CLONE_FILES | CLONE_VFORK, &made);
   error = child < 0 ? errno : made.error;
+  if (child > 0 && waitpid(child, nullptr, __WALL) != child) error = errno;
   munmap(stack, kStackBytes);
-  // A change of the child's credentials may have cleared this for the shared memory (prctl(2)), and then the daemon
-  // could not read the jailer's /proc files.
-  (void)prctl(PR_SET_DUMPABLE, 1);
+  // The child has cleared this for the memory that it shared, which it no longer uses. The jailer's next children need
+  // it: the files of a process below /proc belong to root otherwise, and an ordinary user's jailer could not write
+  // their id maps.
+  if (prctl(PR_SET_DUMPABLE, 1) < 0 && error == 0) error = errno;
   if (error == 0 && made.listener < 0) error = EIO;  // the child was killed
   return Fd(made.listener);
 }
