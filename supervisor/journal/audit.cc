@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/exact_number.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
@@ -105,6 +106,9 @@ ALTER TABLE audit ADD COLUMN principal TEXT NOT NULL DEFAULT '';
 ALTER TABLE audit_repeats ADD COLUMN principal TEXT NOT NULL DEFAULT '';
 )";
 
+// Not sealed: the entry's age for the sweep, as retention time (base/elapsed_clock.h); 0: by an older version.
+constexpr char kAuditAge[] = "ALTER TABLE audit ADD COLUMN recorded_ms INTEGER NOT NULL DEFAULT 0;";
+
 // The fields that repeats share.
 enum class Detail { whole, subject, action };
 
@@ -191,7 +195,7 @@ Result<> note_added(Database& database, const std::string& account, AuditKind ki
 
 }  // namespace
 
-Part audit_part() { return {"audit", {kAuditTables, kAuditShares, kAuditExecutions, kAuditPrincipals}}; }
+Part audit_part() { return {"audit", {kAuditTables, kAuditShares, kAuditExecutions, kAuditPrincipals, kAuditAge}}; }
 
 std::string principal_of(const AuditEntry& entry) {
   return entry.principal.empty() ? fmt::format("uid:{}", entry.uid) : entry.principal;
@@ -212,18 +216,16 @@ void bound_sizes(AuditEntry& entry) {
 std::string shape_of(const Json& arguments) {
   Json shape = Json::object();
   if (!arguments.is_object()) return dump_json(shape);
-  size_t more = 0;
+  size_t seen = 0;
   for (const auto& [name, value] : arguments.items()) {
-    if (shape.size() == kMaxMembers) {
-      more++;
-      continue;
-    }
+    if (shape.size() == kMaxMembers) break;
+    seen++;
     std::string type = is_exact_number(value) ? "number" : value.type_name();
     if (value.is_string()) type += fmt::format("({})", value.get_ref<const std::string&>().size());
     if (value.is_structured()) type += fmt::format("({})", value.size());
     shape[name.substr(0, whole_utf8_prefix(std::string_view(name).substr(0, 64)))] = std::move(type);
   }
-  if (more > 0) shape["..."] = more;
+  if (const size_t more = arguments.size() - seen; more > 0) shape["..."] = more;
   return dump_json(shape);
 }
 
@@ -265,6 +267,11 @@ Result<uint64_t> seal_repeats(Database& database, int64_t now_ms, uint64_t at_on
   return old.size();
 }
 
+Result<AuditHead> read_head(Database& database) {
+  TRY(const Link last, chain::read_last(database));
+  return AuditHead{last.number, chain::hexadecimal(last.hash)};
+}
+
 }  // namespace journal
 
 namespace journal::chain {
@@ -294,13 +301,13 @@ Result<Link> read_last(Database& database) {
 Result<int64_t> write_entry(Database& database, const AuditEntry& entry) {
   TRY(const Link last, read_last(database));
   const Link next{last.number + 1, hash_of(kVersion, last.hash, last.number + 1, entry)};
-  TRY(Statement insert,
-      database.prepare("INSERT INTO audit(number, at_ms, tenant, uid, pid, action, subject, shape, "
-                       "hash, version, kind, count, last_ms, principal) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  TRY(Statement insert, database.prepare("INSERT INTO audit(number, at_ms, tenant, uid, pid, action, subject, shape, "
+                                         "hash, version, kind, count, last_ms, principal, recorded_ms) "
+                                         "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   insert.bind(next.number).bind(entry.at_ms).bind(entry.tenant).bind(static_cast<int64_t>(entry.uid));
   insert.bind(static_cast<int64_t>(entry.pid)).bind(entry.action).bind(entry.subject).bind(entry.shape);
   insert.bind_blob(next.hash).bind(kVersion).bind(static_cast<int64_t>(entry.kind)).bind(entry.count);
-  CHECKED(insert.bind(entry.last_ms).bind(entry.principal).run());
+  CHECKED(insert.bind(entry.last_ms).bind(entry.principal).bind(retention_now_ms()).run());
   TRY(Statement update, database.prepare("UPDATE audit_ends SET number=?, hash=? WHERE which='last'"));
   CHECKED(update.bind(next.number).bind_blob(next.hash).run());
   return next.number;

@@ -20,7 +20,7 @@
 //   - Of forgotten entries: how many, and of which tenant, as the sweep recorded it. Their content is gone.
 //   - Any other removal, also one that imitates a gap of the sweep: the digests do not fit.
 // The proof holds against an attacker that does not also write new hashes up to the end. Against an attacker that can
-// rewrite the whole file, compare its head with one that was logged before (the daemon logs the head at each start).
+// rewrite the whole file, compare it with heads that were logged before (audit_heads.h).
 // Entries that the first release removed from the front, before the first "forgotten" entry, are counted but not
 // proven.
 //
@@ -78,7 +78,7 @@ Result<uint64_t> seal_repeats(Database& database, int64_t now_ms, uint64_t at_on
 struct AuditLimits {
   uint64_t entries = 0;
   uint64_t bytes = 0;     // as the column `bytes` counts them
-  int64_t oldest_ms = 0;  // since 1970; all older entries are removed
+  int64_t oldest_ms = 0;  // retention time (base/elapsed_clock.h): all older entries are removed
 };
 // Removes entries beyond the limits, at most `at_once`, and writes the entry that records the removal. Returns how many
 // were removed.
@@ -103,6 +103,15 @@ struct AuditVerdict {
   int64_t said_by = 0;        // number of the last "forgotten" entry; 0: not found
 };
 constexpr int kSharesTold = 20;
+// The end of the chain: the number of entries that were ever written, and the hash of the last one in hexadecimal.
+struct AuditHead {
+  int64_t count = 0;
+  std::string hash;
+  bool operator==(const AuditHead&) const = default;
+};
+// Not verified: that would read the whole chain. Errors also: internal, the chain has lost its end.
+Result<AuditHead> read_head(Database& database);
+
 // Reads the whole audit, also in a file of an older version. Errors: the file cannot be read. A broken chain is no
 // error but a verdict.
 Result<AuditVerdict> verify_audit(Database& database);

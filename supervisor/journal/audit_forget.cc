@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/system_time.h"
 #include "supervisor/journal/audit.h"
 #include "supervisor/journal/audit_chain.h"
 
@@ -30,11 +30,14 @@ struct Going {  // an entry to remove
   std::string account;
   AuditKind kind = AuditKind::call;
   std::string hash;
+  int64_t recorded_ms = 0;  // retention time
 };
 constexpr char kOldest[] =
-    "SELECT number, at_ms, max(at_ms, last_ms), count, bytes, account, kind, hash FROM audit ORDER BY number LIMIT ?";
+    "SELECT number, at_ms, max(at_ms, last_ms), count, bytes, account, kind, hash, "
+    "iif(recorded_ms=0, max(at_ms, last_ms), recorded_ms) FROM audit ORDER BY number LIMIT ?";
 constexpr char kOldestOfShare[] =
-    "SELECT number, at_ms, max(at_ms, last_ms), count, bytes, account, kind, hash FROM audit "
+    "SELECT number, at_ms, max(at_ms, last_ms), count, bytes, account, kind, hash, "
+    "iif(recorded_ms=0, max(at_ms, last_ms), recorded_ms) FROM audit "
     "WHERE account=? AND kind=? ORDER BY number LIMIT ?";
 
 Result<std::vector<Going>> read_all(Statement& rows) {
@@ -43,7 +46,7 @@ Result<std::vector<Going>> read_all(Statement& rows) {
     TRY(bool row, rows.step());
     if (!row) return found;
     found.push_back({rows.integer(0), rows.integer(1), rows.integer(2), rows.integer(3), rows.integer(4), rows.text(5),
-                     static_cast<AuditKind>(rows.integer(6)), rows.blob(7)});
+                     static_cast<AuditKind>(rows.integer(6)), rows.blob(7), rows.integer(8)});
   }
 }
 
@@ -159,7 +162,7 @@ Result<> Sweep::forget_older_than(int64_t oldest_ms) {
   }
   for (const Going& entry : oldest) {
     if (entry.number == said_by_) continue;
-    if (!has_room() || entry.last_ms >= oldest_ms) break;
+    if (!has_room() || entry.recorded_ms >= oldest_ms) break;
     CHECKED(take(entry));
   }
   return {};
@@ -275,9 +278,7 @@ Result<int64_t> Sweep::write_statement() {
   if (named > kSharesNamed) of["..."] = named - kSharesNamed;
   told["of"] = std::move(of);
   AuditEntry entry;
-  entry.at_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-          .count();
+  entry.at_ms = system_now_ms();
   entry.uid = ::geteuid();
   entry.pid = ::getpid();
   entry.action = chain::kForgottenAction;

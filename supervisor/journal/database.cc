@@ -21,6 +21,7 @@ Database::Database(Database&&) noexcept = default;
 Database& Database::operator=(Database&& other) noexcept {
   statements_ = std::move(other.statements_);  // statements are finalized before their connection is closed
   handle_ = std::move(other.handle_);
+  is_over_ = std::move(other.is_over_);
   path_ = std::move(other.path_);
   return *this;
 }
@@ -41,6 +42,8 @@ tl::unexpected<Error> Database::failure(int code, std::string_view doing) const 
   switch (code & 0xff) {
     case SQLITE_FULL:
       return fail(Code::exhausted, std::move(what), "free space on the file system of the state folder");
+    case SQLITE_INTERRUPT:
+      return fail(Code::exhausted, std::move(what), "the answer would take too long: ask for less");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_IOERR:
@@ -78,6 +81,15 @@ Result<Database> Database::open(const std::string& path, Access access) {
         database.execute("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
                          "PRAGMA temp_store=MEMORY"));
   return database;
+}
+
+void Database::end_statements(std::function<bool()> is_over) {
+  constexpr int kOperations = 10'000;  // of SQLite's virtual machine, some 100 us
+  auto next = std::make_unique<std::function<bool()>>(std::move(is_over));
+  const bool ends = static_cast<bool>(*next);
+  const auto look = [](void* function) { return (*static_cast<std::function<bool()>*>(function))() ? 1 : 0; };
+  sqlite3_progress_handler(handle_.get(), ends ? kOperations : 0, ends ? +look : nullptr, next.get());
+  is_over_ = std::move(next);
 }
 
 Result<Statement> Database::prepare(const char* sql) {
@@ -121,10 +133,10 @@ Result<> Database::copy_to(const std::string& path) const {
   CHECKED(copy.execute("PRAGMA journal_mode=DELETE"));
   sqlite3_backup* const backup = sqlite3_backup_init(copy.handle_.get(), "main", handle_.get(), "main");
   if (backup == nullptr) return copy.failure(sqlite3_errcode(copy.handle_.get()), "begin a copy");
-  static_cast<void>(sqlite3_backup_step(backup, -1));
+  const int step = sqlite3_backup_step(backup, -1);  // by its manual, finish() ignores SQLITE_BUSY
   const int code = sqlite3_backup_finish(backup);
-  if (code == SQLITE_OK) return {};
-  auto failed = copy.failure(code, "copy the database");
+  if (step == SQLITE_DONE && code == SQLITE_OK) return {};
+  auto failed = copy.failure(code == SQLITE_OK ? step : code, "copy the database");
   ::unlink(path.c_str());
   return failed;
 }

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,6 +78,9 @@ class Database {
   // Writes the whole database, as of one moment, into a new file at `path`, while other connections read and write.
   // Errors: those of open(), and of either file; then no file is left.
   Result<> copy_to(const std::string& path) const;
+  // `is_over` is called from time to time while a statement runs; true: the statement ends with Code::exhausted. Empty:
+  // no statement is ended. The function is called on the thread of the connection.
+  void end_statements(std::function<bool()> is_over);
   int64_t changed_rows() const;  // by the last statement
   // Steps of SQLite's virtual machine in the stored statements so far: a measure of cost that is the same on any
   // machine. For tests.
@@ -95,6 +99,7 @@ class Database {
     void operator()(sqlite3_stmt* statement) const;
   };
   std::string path_;
+  std::unique_ptr<std::function<bool()>> is_over_;  // the connection below uses it
   std::unique_ptr<sqlite3, Close> handle_;
   std::map<const void*, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;  // destroyed before the connection
 };

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "supervisor/base/elapsed_clock.h"
+
 namespace journal {
 namespace {
 
@@ -89,6 +91,9 @@ END;
 
 constexpr char kPrincipals[] = "ALTER TABLE executions ADD COLUMN principal TEXT NOT NULL DEFAULT '';";
 
+// The age of the row for the sweep, as retention time (base/elapsed_clock.h); 0: by an older version.
+constexpr char kAge[] = "ALTER TABLE executions ADD COLUMN recorded_ms INTEGER NOT NULL DEFAULT 0;";
+
 uint64_t loaded(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
 
 Row read_row(const Statement& row) {
@@ -172,13 +177,13 @@ constexpr char kAddTotals[] =
 }  // namespace
 
 Part executions_part() {
-  return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares, kHistory, kPrincipals}};
+  return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares, kHistory, kPrincipals, kAge}};
 }
 
 Result<> write_begun(Database& database, const Begun& begun) {
   TRY(Statement insert,
       database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes, "
-                       "uid, principal) VALUES(?,?,?,?,?,?,nullif(?,-1),?) ON CONFLICT(id) DO NOTHING"));
+                       "uid, principal, recorded_ms) VALUES(?,?,?,?,?,?,nullif(?,-1),?,?) ON CONFLICT(id) DO NOTHING"));
   return insert.bind(begun.id)
       .bind(begun.tenant)
       .bind(begun.language)
@@ -187,6 +192,7 @@ Result<> write_begun(Database& database, const Begun& begun) {
       .bind(stored(begun.code_bytes))
       .bind(begun.uid ? int64_t{*begun.uid} : -1)
       .bind(begun.principal)
+      .bind(retention_now_ms())
       .run();
 }
 
@@ -305,13 +311,18 @@ Result<> forget_tenant(Database& database, const std::string& tenant) {
   return {};
 }
 
-Result<uint64_t> forget_account(Database& database, const std::string& account, int64_t before_ms, uint64_t at_once) {
+Result<int64_t> last_row(Database& database) {
+  TRY(const auto last, database.number("SELECT MAX(number) FROM executions"));
+  return last.value_or(0);
+}
+
+Result<uint64_t> forget_account(Database& database, const std::string& account, int64_t last_row, uint64_t at_once) {
   CHECKED(database.execute("PRAGMA secure_delete=ON"));
   auto removed = [&]() -> Result<uint64_t> {
     TRY(Statement remove,
         database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions WHERE "
-                         "account=? AND started_ms<? LIMIT ?)"));
-    CHECKED(remove.bind(account).bind(before_ms).bind(stored(at_once)).run());
+                         "account=? AND number<=? LIMIT ?)"));
+    CHECKED(remove.bind(account).bind(last_row).bind(stored(at_once)).run());
     const uint64_t gone = loaded(database.changed_rows());
     if (gone >= at_once) return gone;
     // "acme", "acme/reports": '0' is the character behind '/'.
@@ -346,8 +357,9 @@ Result<LargestShare> largest_share(Database& database) {
 
 Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once) {
   TRY(Statement old, database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM (SELECT number, "
-                                      "started_ms, outcome FROM executions ORDER BY number LIMIT ?2) "
-                                      "WHERE started_ms<?1 AND outcome IS NOT NULL)"));
+                                      "iif(recorded_ms=0, started_ms, recorded_ms) AS recorded, outcome "
+                                      "FROM executions ORDER BY number LIMIT ?2) "
+                                      "WHERE recorded<?1 AND outcome IS NOT NULL)"));
   CHECKED(old.bind(oldest_ms).bind(stored(at_once)).run());
   uint64_t gone = loaded(database.changed_rows());
   while (gone < at_once) {

@@ -114,12 +114,16 @@ Result<std::optional<JournaledExecution>> read_account(Database& database, const
 // Removes the executions and totals of a tenant or named workspace that was removed. Its audit entries stay.
 Result<> forget_tenant(Database& database, const std::string& tenant);
 
-// Removes the executions of a tenant with all its workspaces that began before `before_ms`, at most `at_once`, and,
+// The highest number of an execution; 0: without executions.
+Result<int64_t> last_row(Database& database);
+
+// Removes the executions of a tenant with all its workspaces up to the number `last_row`, at most `at_once`, and,
 // when none is left, its totals. What was removed is overwritten in the file. Returns how many rows went; fewer than
 // `at_once`: all are gone.
-Result<uint64_t> forget_account(Database& database, const std::string& account, int64_t before_ms, uint64_t at_once);
+Result<uint64_t> forget_account(Database& database, const std::string& account, int64_t last_row, uint64_t at_once);
 
-// Removes rows of ended executions, beyond `most` rows or older than `oldest_ms`, at most `at_once`. Returns how many.
+// Removes rows of ended executions, beyond `most` rows or older than `oldest_ms` (retention time), at most `at_once`.
+// Returns how many.
 // The tenant with most rows loses its oldest first, so every tenant keeps at least most/tenants rows, however many
 // other tenants have.
 Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "supervisor/base/system_time.h"
+#include "supervisor/journal/clock_row.h"
 #include "supervisor/journal/task_rows.h"
 #include "supervisor/journal/workflow_rows.h"
 #include "supervisor/tenants/tenant_id.h"
@@ -15,20 +17,9 @@ namespace {
 constexpr uint64_t kSweepEvery = 1'000;  // records
 constexpr uint64_t kSweepRows = 500;     // of each table, in one step
 constexpr std::chrono::milliseconds kSweepPause{20};
+constexpr int64_t kStoreClockMs = 600'000;
 constexpr uint64_t kSealedAtEnd = 20'000;                       // repeats; more are sealed after the next start
 constexpr char kGiveBack[] = "PRAGMA incremental_vacuum(256)";  // pages, to the file system
-
-int64_t since_1970(std::chrono::system_clock::time_point time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-}
-
-// The number of entries and the hash at the end of the chain, as text. Not verified: that would read the whole chain.
-Result<std::string> read_head(Database& database) {
-  TRY(Statement found, database.prepare("SELECT number || ' entries, ' || lower(hex(hash)) FROM audit_ends WHERE "
-                                        "which='last'"));
-  TRY(bool row, found.step());
-  return row ? found.text(0) : std::string();
-}
 
 Result<> read_accounts(Database& database, std::map<std::string, Journal::AccountSums>& found) {
   {
@@ -57,17 +48,19 @@ Result<> read_accounts(Database& database, std::map<std::string, Journal::Accoun
 
 }  // namespace
 
-int64_t now_ms() { return since_1970(std::chrono::system_clock::now()); }
+int64_t now_ms() { return system_now_ms(); }
 
 Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& folder, Settings settings) {
   if (sodium_init() < 0) return fail(Code::unavailable, "libsodium cannot be used on this machine");
-  const std::vector<Part> parts = {executions_part(), audit_part(), records_part(), tasks_part(), workflows_part()};
+  const std::vector<Part> parts = {executions_part(), audit_part(),     records_part(),
+                                   tasks_part(),      workflows_part(), clock_part()};
   TRY(Opened opened, open_checked(folder + "/journal.db", parts));
   TRY(Spool spool, Spool::open(folder + "/spool"));
   std::unique_ptr<Journal> journal(new Journal(loop, folder, settings, std::move(spool)));
   journal->set_aside_ = std::move(opened.set_aside);
   {
     TRY(Transaction transaction, Transaction::begin(opened.database));
+    CHECKED(journal->start_clock(opened.database));
     CHECKED(journal->catch_up(opened.database));
     TRY(journal->interrupted_, interrupt_running(opened.database));
     TRY(journal->stored_tasks_, read_tasks(opened.database, TaskTable::tasks));
@@ -88,12 +81,21 @@ Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& fo
 Journal::~Journal() {
   if (!writer_) return;  // open() failed
   write_left_out();
-  auto seal = [](Database& database) -> Result<> {
+  clock_->update(settings_.clocks());
+  auto seal = [record = clock_->record()](Database& database) -> Result<> {
     TRY(uint64_t sealed, seal_repeats(database, INT64_MAX, kSealedAtEnd));
     static_cast<void>(sealed);
-    return {};
+    return write_clock(database, record);
   };
   writer_->queue(std::move(seal), Writer::When::now, Writer::Promise::made);
+}
+
+Result<> Journal::start_clock(Database& database) {
+  TRY(std::optional<ClockRecord> stored, read_clock(database));
+  TRY(const std::optional<int64_t> newest, newest_record_ms(database));
+  clock_ = std::make_unique<ElapsedClock>(std::move(stored), newest, settings_.clocks());
+  stored_clock_ = clock_->record();
+  return write_clock(database, stored_clock_);
 }
 
 // Applies records that an earlier process acknowledged and did not commit. Records that do not fit the rows are
@@ -325,18 +327,40 @@ Task<Result<std::optional<ExecutionStory>>> Journal::story(std::string account, 
   co_return std::move(*found);
 }
 
+Task<Result<AuditHead>> Journal::head() {
+  auto found = std::make_shared<AuditHead>();
+  const Writer::Work work = [found](Database& database) -> Result<> {
+    TRY(*found, read_head(database));
+    return {};
+  };
+  auto done = co_await read(work);
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  co_return std::move(*found);
+}
+
 void Journal::forget(const std::string& tenant) {
   since_start_.erase(tenant);
   writer_->queue([tenant](Database& database) { return forget_tenant(database, tenant); });
 }
 
-Task<Result<uint64_t>> Journal::forget_account(std::string account, int64_t before_ms) {
+Task<Result<int64_t>> Journal::last_row() {
+  auto found = std::make_shared<int64_t>(0);
+  const Writer::Work work = [found](Database& database) -> Result<> {
+    TRY(*found, journal::last_row(database));
+    return {};
+  };
+  auto done = co_await run(work);
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  co_return *found;
+}
+
+Task<Result<uint64_t>> Journal::forget_account(std::string account, int64_t last_row) {
   std::erase_if(since_start_, [&account](const auto& one) { return tenants::account_of(one.first) == account; });
   uint64_t all = 0;
   for (;;) {
     auto gone = std::make_shared<uint64_t>(0);
-    const Writer::Work work = [gone, account, before_ms](Database& database) -> Result<> {
-      TRY(*gone, journal::forget_account(database, account, before_ms, kSweepRows));
+    const Writer::Work work = [gone, account, last_row](Database& database) -> Result<> {
+      TRY(*gone, journal::forget_account(database, account, last_row, kSweepRows));
       return *gone > 0 ? database.execute(kGiveBack) : Result<>();
     };
     auto done = co_await run(work);
@@ -364,8 +388,27 @@ void Journal::sweep_later() {
   next_sweep_.emplace(loop_, settings_.sweep_every, [this] { sweep(); });
 }
 
+void Journal::look_at_clock() {
+  const bool was_far = clock_->jump_ms() != 0;
+  clock_->update(settings_.clocks());
+  const bool is_far = clock_->jump_ms() != 0;
+  if (is_far != was_far && tell_clock_) tell_clock_(clock_->jump_ms());
+}
+
+// An idle daemon writes the record seldom; a record that is older only makes data live longer.
+std::optional<ClockRecord> Journal::clock_to_store() {
+  const ClockRecord& now = clock_->record();
+  const bool has_changed = now.jump_ms != stored_clock_.jump_ms ||
+                           now.retention_ms - stored_clock_.retention_ms >= kStoreClockMs ||
+                           std::abs(now.uncounted_ms - stored_clock_.uncounted_ms) >= kStoreClockMs;
+  if (!has_changed) return {};
+  stored_clock_ = now;
+  return now;
+}
+
 void Journal::sweep() {
   records_ = 0;
+  look_at_clock();
   if (oldest_waiting_ && Writer::is_done(oldest_waiting_)) write_left_out();
   if (sweeping_) return;
   sweeping_ = true;
@@ -381,11 +424,13 @@ Task<> Journal::sweep_in_steps() {
   };
   for (;;) {
     auto step = std::make_shared<Step>();
-    auto work = [step, settings = settings_, files = files_](Database& database) -> Result<> {
+    const int64_t kept_ms = std::chrono::milliseconds(settings_.oldest).count();
+    const int64_t oldest = clock_->jump_ms() != 0 ? INT64_MIN : clock_->record().retention_ms - kept_ms;
+    auto work = [step, settings = settings_, files = files_, oldest,
+                 record = clock_to_store()](Database& database) -> Result<> {
       step->trouble = files->trouble();
-      const auto now = std::chrono::system_clock::now();
-      const int64_t oldest = since_1970(now - settings.oldest);
-      TRY(const uint64_t sealed, seal_repeats(database, since_1970(now), kSweepRows));
+      if (record) CHECKED(write_clock(database, *record));
+      TRY(const uint64_t sealed, seal_repeats(database, system_now_ms(), kSweepRows));
       TRY(const uint64_t executions, forget_executions(database, settings.executions_kept, oldest, kSweepRows));
       const AuditLimits limits{settings.audit_kept, settings.audit_kept_bytes, oldest};
       TRY(const uint64_t entries, forget_audit(database, limits, kSweepRows));

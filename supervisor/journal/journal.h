@@ -10,9 +10,10 @@
 // also a power failure.
 //
 // Limits. Every few seconds, and after every thousand records, a sweep on the writer's thread removes rows beyond the
-// limits, in steps of at most 500 rows of each table, with pauses between the steps. Tenants share the limits: the
-// tenant with most rows loses its oldest (audit.h). The sweep also checks that the open files are still those on the
-// disk (own_files.h). The queue of one tenant is bounded while the disk stands still: audit entries beyond
+// limits, in steps of at most 500 rows of each table, with pauses between the steps. Age is elapsed time
+// (base/elapsed_clock.h): while the wall clock is far from it, no row is removed for its age. Tenants share the limits:
+// the tenant with most rows loses its oldest (audit.h). The sweep also checks that the open files are still those on
+// the disk (own_files.h). The queue of one tenant is bounded while the disk stands still: audit entries beyond
 // kMaxWaitingEach are only counted, and the count is written when the disk works again. So no tenant fills the queue
 // that all tenants share.
 //
@@ -25,6 +26,7 @@
 #include <optional>
 #include <string>
 
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/journal/audit.h"
 #include "supervisor/journal/executions.h"
 #include "supervisor/journal/history.h"
@@ -44,6 +46,7 @@ struct Settings {
   uint64_t audit_kept_bytes = 512ull << 20;  // of the entries, with their indexes in the file
   std::chrono::hours oldest{90 * 24};        // age of rows and entries
   std::chrono::milliseconds sweep_every{5'000};
+  std::function<MachineClocks()> clocks = read_clocks;
 };
 constexpr uint64_t kMaxWaitingEach = 2'000;  // entries of a tenant's, of each kind
 
@@ -81,6 +84,8 @@ class Journal {
   // Whether the last commit failed. Then the caller waits for begun() before the program runs. If begun() fails, the
   // execution gets no row and is not counted.
   bool failing() const { return writer_->failing(); }
+  // See Writer::on_full().
+  void on_full(std::function<Task<bool>()> relieve) { writer_->on_full(std::move(relieve)); }
   Task<Result<>> begun(Execution& execution);
 
   // Queues an audit entry. It is written with the next execution that ends, and within 20 ms.
@@ -108,9 +113,11 @@ class Journal {
   // Removes the executions and totals of a tenant or named workspace that was removed. A later one of that name begins
   // at zero. Queued.
   void forget(const std::string& tenant);
-  // Removes the executions and totals of a tenant that was removed, with those of all its workspaces, as far as they
-  // began before `before_ms`; in steps. Returns how many, when that is committed. May be called again after a failure.
-  Task<Result<uint64_t>> forget_account(std::string account, int64_t before_ms);
+  // The number of the last execution of any tenant; what was queued before counts. 0: without executions.
+  Task<Result<int64_t>> last_row();
+  // Removes the executions and totals of a tenant that was removed, with those of all its workspaces, up to the number
+  // `last_row`; in steps. Returns how many, when that is committed. May be called again after a failure.
+  Task<Result<uint64_t>> forget_account(std::string account, int64_t last_row);
   // The tenants that have executions or totals, by name: the sum of all executions, the begin of the last stored one,
   // and the last known user.
   struct AccountSums {
@@ -139,8 +146,14 @@ class Journal {
   // executions that were interrupted, the end of the audit chain.
   const std::string& set_aside() const { return set_aside_; }
   uint64_t interrupted() const { return interrupted_; }
-  const std::string& audit_head() const { return audit_head_; }
+  const AuditHead& audit_head() const { return audit_head_; }
   uint64_t commits() const { return writer_->commits(); }
+  // The number of entries and the hash at the end of the audit chain now, with all queued entries.
+  Task<Result<AuditHead>> head();
+
+  // By how much the wall clock is far from the elapsed time; 0: it is near. `tell` is called when that begins or ends.
+  int64_t clock_jump_ms() const { return clock_->jump_ms(); }
+  void on_clock(std::function<void(int64_t jump_ms)> tell) { tell_clock_ = std::move(tell); }
 
   // A sentence about a file that was removed or replaced since the start; empty: all files are in place. `tell` is
   // called with it once.
@@ -154,6 +167,7 @@ class Journal {
         spool_(std::move(spool)),
         reader_(loop, folder + "/journal.db"),
         tasks_(loop) {}
+  Result<> start_clock(Database& database);
   Result<> catch_up(Database& database);
   Writer::Ticket queue_record(Record record, Writer::When when, Writer::Promise promise);
   bool acknowledge(const Record& record);
@@ -161,16 +175,22 @@ class Journal {
   bool queue_entry(const AuditEntry& entry, Writer::Promise promise);
   void write_left_out();
   void sweep();
+  void look_at_clock();
+  std::optional<ClockRecord> clock_to_store();
   void sweep_later();
   Task<> sweep_in_steps();
 
   Loop& loop_;
   Settings settings_;
+  std::unique_ptr<ElapsedClock> clock_;
+  ClockRecord stored_clock_;
+  std::function<void(int64_t jump_ms)> tell_clock_;
   Spool spool_;
   int64_t next_record_ = 1;
   std::string unspooled_;             // lines of queued records that are not acknowledged
   Writer::Ticket spooled_, waiting_;  // of the last records in the spool and in unspooled_
-  std::string set_aside_, audit_head_;
+  std::string set_aside_;
+  AuditHead audit_head_;
   uint64_t interrupted_ = 0;
   std::vector<tasks::StoredTask> stored_tasks_, stored_named_;
   std::vector<std::string> stored_runs_;

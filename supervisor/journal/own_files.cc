@@ -87,7 +87,8 @@ std::string trouble_of_daemon(const std::string& file) {
   if (!list || !is_locked(list.get())) return {};
   std::string text(kMaxList, '\0');
   const ssize_t got = ::pread(list.get(), text.data(), text.size(), 0);
-  text.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  if (got < 0) return fmt::format("{}{} cannot be read: {}", folder, kList, std::generic_category().message(errno));
+  text.resize(static_cast<size_t>(got));
   for (std::string_view rest = text; !rest.empty();) {
     std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));

@@ -22,24 +22,32 @@ CREATE TABLE named_executions(
 ) WITHOUT ROWID;
 )";
 
+// Rows of older versions have no expires_ms: the wall clock's times of the row stand for it.
+constexpr char kExpiry[] = R"(
+ALTER TABLE tasks ADD COLUMN expires_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE named_executions ADD COLUMN expires_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE tasks SET expires_ms=max(created_ms+ttl_ms, updated_ms+60000);
+UPDATE named_executions SET expires_ms=max(created_ms+ttl_ms, updated_ms+60000);
+)";
+
 // The statements about one table. Database finds a prepared statement by the address of its text.
 struct TaskStatements {
   const char *insert, *end, *result, *remove, *all;
 };
 constexpr TaskStatements kOfTasks = {
-    "INSERT INTO tasks(id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, digest) "
-    "VALUES(?,?,?,?,?,?,?,?,?)",
-    "UPDATE tasks SET state=?, updated_ms=?, result=?, is_error=? WHERE id=?",
+    "INSERT INTO tasks(id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, digest, "
+    "expires_ms) VALUES(?,?,?,?,?,?,?,?,?,?)",
+    "UPDATE tasks SET state=?, updated_ms=?, result=?, is_error=?, expires_ms=? WHERE id=?",
     "SELECT result FROM tasks WHERE id=? AND result IS NOT NULL", "DELETE FROM tasks WHERE id=?",
     "SELECT id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, length(CAST(result AS BLOB)), "
-    "is_error, digest FROM tasks ORDER BY created_ms"};
+    "is_error, digest, expires_ms FROM tasks ORDER BY created_ms"};
 constexpr TaskStatements kOfNamed = {
-    "INSERT INTO named_executions(id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, digest) "
-    "VALUES(?,?,?,?,?,?,?,?,?)",
-    "UPDATE named_executions SET state=?, updated_ms=?, result=?, is_error=? WHERE id=?",
+    "INSERT INTO named_executions(id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, digest, "
+    "expires_ms) VALUES(?,?,?,?,?,?,?,?,?,?)",
+    "UPDATE named_executions SET state=?, updated_ms=?, result=?, is_error=?, expires_ms=? WHERE id=?",
     "SELECT result FROM named_executions WHERE id=? AND result IS NOT NULL", "DELETE FROM named_executions WHERE id=?",
     "SELECT id, tenant, principal, kind, state, created_ms, updated_ms, ttl_ms, length(CAST(result AS BLOB)), "
-    "is_error, digest FROM named_executions ORDER BY created_ms"};
+    "is_error, digest, expires_ms FROM named_executions ORDER BY created_ms"};
 
 const TaskStatements& statements_of(TaskTable table) { return table == TaskTable::tasks ? kOfTasks : kOfNamed; }
 
@@ -47,18 +55,18 @@ Result<> write_task(Database& database, TaskTable table, const tasks::StoredTask
   TRY(Statement insert, database.prepare(statements_of(table).insert));
   insert.bind(task.id).bind(task.owner.tenant).bind(task.owner.principal).bind(tasks::kind_name(task.kind));
   insert.bind(tasks::state_name(task.state)).bind(task.created_ms).bind(task.updated_ms).bind(task.ttl_ms);
-  return insert.bind(task.digest).run();
+  return insert.bind(task.digest).bind(task.expires_ms).run();
 }
 
 Result<> write_task_end(Database& database, TaskTable table, const tasks::StoredTask& task, const std::string& result) {
   TRY(Statement update, database.prepare(statements_of(table).end));
   update.bind(tasks::state_name(task.state)).bind(task.updated_ms).bind(result).bind(task.is_error ? 1 : 0);
-  return update.bind(task.id).run();
+  return update.bind(task.expires_ms).bind(task.id).run();
 }
 
 }  // namespace
 
-Part tasks_part() { return {"tasks", {kTaskTable, kTaskColumns, kNamedTable}}; }
+Part tasks_part() { return {"tasks", {kTaskTable, kTaskColumns, kNamedTable, kExpiry}}; }
 
 Result<std::vector<tasks::StoredTask>> read_tasks(Database& database, TaskTable table) {
   TRY(Statement rows, database.prepare(statements_of(table).all));
@@ -77,6 +85,7 @@ Result<std::vector<tasks::StoredTask>> read_tasks(Database& database, TaskTable 
     task.result_bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(8), 0));
     task.is_error = rows.integer(9) != 0;
     task.digest = rows.text(10);
+    task.expires_ms = rows.integer(11);
     all.push_back(std::move(task));
   }
 }

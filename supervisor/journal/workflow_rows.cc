@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "supervisor/base/elapsed_clock.h"
+
 namespace journal {
 namespace {
 
@@ -122,7 +124,7 @@ Result<uint64_t> put_step(Database& database, const WorkflowId& id, const Stored
     CHECKED(put.bind(step.attempts).bind(step.execution).bind(step.ended_ms).bind(step.value).bind(step.inputs).run());
   }
   // The expiry is in an index, so writing it costs a page: one that moved by less than a hundredth is left as it is.
-  const bool expiry_moved = expires_ms - workflow->expires_ms > (expires_ms - step.ended_ms) / 100;
+  const bool expiry_moved = expires_ms - workflow->expires_ms > (expires_ms - retention_now_ms()) / 100;
   const int64_t expiry = expiry_moved || expires_ms < workflow->expires_ms ? expires_ms : workflow->expires_ms;
   TRY(Statement update,
       database.prepare(expiry == workflow->expires_ms
@@ -201,11 +203,11 @@ Result<> forget_workflows(Database& database, const std::string& tenant) {
   return {};
 }
 
-Result<uint64_t> expire_workflows(Database& database, int64_t now_ms, const std::set<WorkflowId>& held) {
+Result<uint64_t> expire_workflows(Database& database, int64_t retention_ms, const std::set<WorkflowId>& held) {
   std::vector<WorkflowId> old;
   {
     TRY(Statement rows, database.prepare("SELECT tenant, name FROM workflows WHERE expires_ms<=? LIMIT 500"));
-    rows.bind(now_ms);
+    rows.bind(retention_ms);
     for (;;) {
       TRY(bool row, rows.step());
       if (!row) break;
@@ -363,10 +365,10 @@ void WorkflowRows::end_run(std::string execution) {
   journal_.queue(std::move(work), Writer::When::soon);
 }
 
-Task<Result<uint64_t>> WorkflowRows::expire(int64_t now_ms, std::vector<WorkflowId> held) {
+Task<Result<uint64_t>> WorkflowRows::expire(int64_t retention_ms, std::vector<WorkflowId> held) {
   return answer_of<uint64_t>(journal_, Side::write,
-                             [now_ms, held = std::set<WorkflowId>(held.begin(), held.end())](Database& database) {
-                               return expire_workflows(database, now_ms, held);
+                             [retention_ms, held = std::set<WorkflowId>(held.begin(), held.end())](Database& database) {
+                               return expire_workflows(database, retention_ms, held);
                              });
 }
 

@@ -27,7 +27,7 @@ class WorkflowRows : public workflows::WorkflowDisk {
   Task<Result<std::optional<workflows::StoredRun>>> find_run(std::string execution) override;
   Task<Result<>> resume_run(std::string before, std::string execution) override;
   void end_run(std::string execution) override;
-  Task<Result<uint64_t>> expire(int64_t now_ms, std::vector<workflows::WorkflowId> held) override;
+  Task<Result<uint64_t>> expire(int64_t retention_ms, std::vector<workflows::WorkflowId> held) override;
 
  private:
   Journal& journal_;

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
+
+#include "supervisor/base/disk_faults.h"
 
 namespace journal {
 namespace {
@@ -53,6 +56,8 @@ struct Writer::Commit {
   Group again = {};  // promised work of a failed commit, for another try
   Result<> result = {};
   bool is_begun = false;
+  bool may_wait = false;     // for space: the work stays undone when there is no space
+  bool lacks_space = false;  // it was not done for that reason
 
   void run(Database& database);
   Result<> commit_all(Database& database);
@@ -117,7 +122,13 @@ Task<> Writer::write() {
       commit->run(database_);
       return {};
     };
+    commit_->may_wait = static_cast<bool>(relieve_);
     static_cast<void>(co_await thread_->run(job));
+    for (int tries = 0; commit_->lacks_space; tries++) {
+      const bool has_more = co_await relieve_();
+      commit_->may_wait = has_more && tries == 0;
+      static_cast<void>(co_await thread_->run(job));
+    }
     const NamedWork named_work(LoopWork::journal);
     const auto done = std::exchange(commit_, nullptr);
     give_back(*done);
@@ -155,10 +166,19 @@ Task<> Writer::catch_up() {
 // Afterwards every ticket that stays in the group has its result.
 void Writer::Commit::run(Database& database) {
   is_begun = true;
+  lacks_space = false;
+  const disk_faults::FaultCounts before = disk_faults::noted();
   try {
     result = commit_all(database);
   } catch (const std::exception& e) {  // probably out of memory: the transaction is not committed
     result = fail(Code::internal, std::string("bug in a commit of the journal: ") + e.what());
+  }
+  const disk_faults::FaultCounts faults = disk_faults::noted();
+  const bool has_failed = !result || (group.size() == 1 && !group.front()->result);
+  if (has_failed && may_wait && faults.count != before.count && faults.last == ENOSPC) {
+    lacks_space = true;
+    is_begun = false;
+    return;
   }
   if (!result) {
     auto is_open = [](const Ticket& ticket) { return ticket->promise == Promise::open; };

@@ -50,6 +50,10 @@ class Writer {
   static bool is_done(const Ticket& ticket);
   // Starts the work that is queued for soon now.
   void hurry();
+  // Called on the loop when a commit found no space on the disk. True: there may be space now, and the same commit is
+  // tried once more before its work fails. The objects that `relieve` uses must outlive the writer, or the writer's use
+  // of the loop.
+  void on_full(std::function<Task<bool>()> relieve) { relieve_ = std::move(relieve); }
   // Waits until the work of that ticket, and all work before it, is committed. One waiter per ticket. A cancelled task
   // leaves the work queued.
   static Task<Result<>> committed(Ticket ticket);
@@ -79,6 +83,7 @@ class Writer {
   bool is_behind_ = false;          // commits have not reached the disk
   bool failing_ = false;
   uint64_t commits_ = 0;
+  std::function<Task<bool>()> relieve_;
   std::optional<Deadline> soon_;   // while work is queued for soon
   std::optional<Deadline> retry_;  // while work waits for another try
   std::optional<Deadline> sync_;   // while commits have not reached the disk

@@ -42,8 +42,13 @@ class TaskStore::Beginning {
   bool is_done_ = false;
 };
 
-TaskStore::TaskStore(Loop& loop, TaskDisk& disk, TaskLimits limits, Clock now)
-    : loop_(loop), disk_(disk), limits_(limits), now_(std::move(now)), writing_(loop) {}
+TaskStore::TaskStore(Loop& loop, TaskDisk& disk, TaskLimits limits, Clock now, Clock retention)
+    : loop_(loop),
+      disk_(disk),
+      limits_(limits),
+      now_(std::move(now)),
+      retention_(std::move(retention)),
+      writing_(loop) {}
 
 size_t TaskStore::load(std::vector<StoredTask> rows, const std::function<std::string(const StoredTask&)>& interrupted) {
   size_t count = 0;
@@ -87,6 +92,7 @@ Task<Result<StoredTask>> TaskStore::begin(NewTask asked) {
   task.created_ms = task.updated_ms = last_begun_ms_ = std::max(now_(), last_begun_ms_ + 1);
   task.ttl_ms = std::clamp<int64_t>(asked.ttl_ms.value_or(limits_.default_ttl.count()), limits_.min_ttl.count(),
                                     limits_.max_ttl.count());
+  task.expires_ms = retention_() + task.ttl_ms;
   insert(task);
   const Share& share = shares_[account];
   task.is_last_place = share.running + share.ended >= limits_.tasks_of_tenant && share.ended > 0;
@@ -227,6 +233,7 @@ bool TaskStore::end(std::string_view id, TaskState state, std::string result, bo
   StoredTask& task = entry.task;
   task.state = state;
   task.updated_ms = now_();
+  task.expires_ms = std::max(task.expires_ms, retention_() + limits_.min_ttl.count());
   task.result_bytes = result.size();
   task.is_error = is_error;
   ended_.emplace(task.updated_ms, task.id);
@@ -310,12 +317,11 @@ void TaskStore::sweep_later() {
 
 // A task that ended after its time to live stays for the shortest time to live.
 void TaskStore::sweep() {
-  const int64_t now = now_();
+  const int64_t now = retention_();
   std::vector<std::string> old;
   for (const auto& [id, entry] : entries_) {
     const StoredTask& task = entry.task;
-    const int64_t expires = std::max(task.created_ms + task.ttl_ms, task.updated_ms + limits_.min_ttl.count());
-    if (is_ended(task.state) && expires <= now) old.push_back(id);
+    if (is_ended(task.state) && task.expires_ms <= now && !is_removal_by_age_paused()) old.push_back(id);
   }
   for (const auto& id : old) forget(id);
   if (entries_.empty()) {

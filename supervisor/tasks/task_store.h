@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/system_time.h"
@@ -46,6 +47,7 @@ struct StoredTask {
   TaskState state = TaskState::working;
   int64_t created_ms = 0, updated_ms = 0;  // since 1970
   int64_t ttl_ms = 0;                      // from `created_ms`
+  int64_t expires_ms = 0;                  // retention time (base/elapsed_clock.h) of the removal of its result
   uint64_t result_bytes = 0;
   bool is_error = false;       // the result says that the call failed: isError of a tool's result
   std::string digest;          // of the request, if its owner wants to know it again; empty: it does not
@@ -94,9 +96,10 @@ struct TaskCounts {
 
 class TaskStore {
  public:
-  using Clock = std::function<int64_t()>;  // milliseconds since 1970
-  // Both references must outlive the store. `limits` and `now` are for tests.
-  TaskStore(Loop& loop, TaskDisk& disk, TaskLimits limits = {}, Clock now = system_now_ms);
+  using Clock = std::function<int64_t()>;  // milliseconds
+  // Both references must outlive the store. `retention` decides which tasks have expired; `now` is for people.
+  TaskStore(Loop& loop, TaskDisk& disk, TaskLimits limits = {}, Clock now = system_now_ms,
+            Clock retention = retention_now_ms);
   TaskStore(const TaskStore&) = delete;
   TaskStore& operator=(const TaskStore&) = delete;
 
@@ -168,7 +171,7 @@ class TaskStore {
   Loop& loop_;
   TaskDisk& disk_;
   const TaskLimits limits_;
-  const Clock now_;
+  const Clock now_, retention_;
   int64_t last_begun_ms_ = 0;  // no two tasks begin in one millisecond: the times are their order
   Entries entries_;
   std::map<std::string, Share, std::less<>> shares_;

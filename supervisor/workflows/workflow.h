@@ -39,11 +39,12 @@ struct WorkflowLimits {
 };
 
 struct StoredWorkflow {
-  std::string run;        // random; made when the workflow is, so a reset workflow has another
-  std::string execution;  // the last one that used it
-  int64_t created_ms = 0, updated_ms = 0, expires_ms = 0;  // since 1970
-  uint32_t steps = 0;                                      // recorded; their positions are 0 to steps - 1
-  uint64_t bytes = 0;                                      // of their values
+  std::string run;                         // random; made when the workflow is, so a reset workflow has another
+  std::string execution;                   // the last one that used it
+  int64_t created_ms = 0, updated_ms = 0;  // since 1970
+  int64_t expires_ms = 0;                  // retention time (base/elapsed_clock.h)
+  uint32_t steps = 0;                      // recorded; their positions are 0 to steps - 1
+  uint64_t bytes = 0;                      // of their values
 };
 
 // finished: `value` is the step's value. failed: `value` is the message of its last attempt.
@@ -123,7 +124,7 @@ class WorkflowDisk {
   // The execution has ended. Queued, and committed with what is written next.
   virtual void end_run(std::string execution) = 0;
   // Removes workflows that have expired, but `held`; returns how many.
-  virtual Task<Result<uint64_t>> expire(int64_t now_ms, std::vector<WorkflowId> held) = 0;
+  virtual Task<Result<uint64_t>> expire(int64_t retention_ms, std::vector<WorkflowId> held) = 0;
 };
 
 }  // namespace workflows

@@ -55,7 +55,7 @@ Task<Result<>> HeldWorkflow::open() {
   fresh.run = random_hex(16);
   fresh.execution = execution_;
   fresh.created_ms = fresh.updated_ms = store_.now_();
-  fresh.expires_ms = fresh.created_ms + std::chrono::milliseconds(limits_.keep).count();
+  fresh.expires_ms = store_.retention_() + std::chrono::milliseconds(limits_.keep).count();
   CO_TRY(WorkflowDisk::Opened opened, co_await store_.disk_.open(id_, std::move(fresh), limits_));
   workflow_ = std::move(opened.workflow);
   tenant_bytes_ = opened.tenant_bytes;
@@ -118,6 +118,8 @@ Task<Result<StepStart>> HeldWorkflow::begin_step(uint32_t position, std::string 
       co_return StepStart{step->state == StepState::finished ? StepStart::What::finished : StepStart::What::failed,
                           step->value};
   }
+  if (store_.refusal_)
+    if (auto refused = store_.refusal_()) co_return tl::unexpected<Error>(*std::move(refused));
   running_ = Running{position, std::move(name), std::move(inputs)};
   calls_ = 0;
   co_return StepStart{StepStart::What::run, {}};
@@ -164,7 +166,7 @@ Task<Result<>> HeldWorkflow::end_step(Ending ending) {
   step.attempts = ending.attempts;
   step.execution = execution_;
   step.ended_ms = store_.now_();
-  const int64_t expires_ms = step.ended_ms + std::chrono::milliseconds(limits_.keep).count();
+  const int64_t expires_ms = store_.retention_() + std::chrono::milliseconds(limits_.keep).count();
   std::erase_if(ahead_, [&step](const StoredStep& one) { return one.position == step.position; });
   CO_TRY(tenant_bytes_, co_await store_.disk_.put(id_, std::move(step), expires_ms, limits_));
   workflow_.steps = std::max(workflow_.steps, ending.position + 1);
@@ -212,9 +214,10 @@ uint32_t WorkflowStore::hash_seed(std::string_view tenant) const {
 }
 
 Task<uint64_t> WorkflowStore::tidy() {
+  if (is_removal_by_age_paused()) co_return 0;
   std::vector<WorkflowId> held;
   for (const auto& [id, execution] : holders_) held.push_back(id);
-  auto expired = co_await disk_.expire(now_(), std::move(held));
+  auto expired = co_await disk_.expire(retention_(), std::move(held));
   if (!expired) log_warning("expired workflows were not removed: {}", expired.error().what);
   co_return expired.value_or(0);
 }

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/system_time.h"
 #include "supervisor/workflows/step_inputs.h"
 #include "supervisor/workflows/workflow.h"
@@ -103,11 +104,15 @@ class HeldWorkflow {
 
 class WorkflowStore {
  public:
-  using Clock = std::function<int64_t()>;  // milliseconds since 1970
+  using Clock = std::function<int64_t()>;  // milliseconds
 
   // The disk must outlive the store, and the store every HeldWorkflow.
-  explicit WorkflowStore(WorkflowDisk& disk, Clock now = system_now_ms) : disk_(disk), now_(std::move(now)) {}
+  // `retention` decides which workflows have expired (base/elapsed_clock.h); `now` is for people.
+  explicit WorkflowStore(WorkflowDisk& disk, Clock now = system_now_ms, Clock retention = retention_now_ms)
+      : disk_(disk), now_(std::move(now)), retention_(std::move(retention)) {}
 
+  // `refusal`: why no step can be recorded now; nullopt: steps are recorded. Both a begin and an end ask it.
+  void refuse_steps(std::function<std::optional<Error>()> refusal) { refusal_ = std::move(refusal); }
   Task<Result<std::unique_ptr<HeldWorkflow>>> hold(WorkflowId id, std::string execution, WorkflowLimits limits);
   // The execution that holds the workflow; empty: none does.
   std::string holder(const WorkflowId& id) const;
@@ -125,7 +130,8 @@ class WorkflowStore {
  private:
   friend class HeldWorkflow;
   WorkflowDisk& disk_;
-  const Clock now_;
+  const Clock now_, retention_;
+  std::function<std::optional<Error>()> refusal_;
   std::map<WorkflowId, std::string> holders_;  // its execution
 };
 

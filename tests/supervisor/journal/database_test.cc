@@ -161,3 +161,37 @@ TEST_CASE("a folder that cannot be written is an error, and nothing is set aside
   CHECK_FALSE(open_checked(folder.path() / "journal.db", {notes()}));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "elsewhere"));
 }
+
+TEST_CASE("a copy of a database that another program has locked is an error, not an empty file", "[journal]") {
+  TempDirectory folder;
+  const std::string file = folder.path() / "journal.db", copy = folder.path() / "copy.db";
+  auto owner = Database::open(file, Database::Access::read_write);
+  REQUIRE(owner);
+  REQUIRE(owner->execute("CREATE TABLE notes(text TEXT); PRAGMA journal_mode=DELETE; BEGIN EXCLUSIVE"));
+  auto reader = Database::open(file, Database::Access::read_only);
+  REQUIRE(reader);
+  REQUIRE(reader->execute("PRAGMA busy_timeout=0"));
+  const auto copied = reader->copy_to(copy);
+  REQUIRE_FALSE(copied);
+  CHECK(copied.error().code == Code::unavailable);
+  CHECK_FALSE(std::filesystem::exists(copy));
+  REQUIRE(owner->execute("COMMIT"));
+  CHECK(reader->copy_to(copy));
+}
+
+TEST_CASE("a statement that takes too long is ended, and the connection works on", "[journal]") {
+  TempDirectory folder;
+  auto opened = open_checked(folder.path() / "journal.db", {notes()});
+  REQUIRE(opened);
+  Database& database = opened->database;
+  constexpr const char* kEndless =
+      "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT count(*) FROM numbers";
+  int looks = 0;
+  database.end_statements([&looks] { return ++looks == 3; });
+  const auto ended = database.number(kEndless);
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().code == Code::exhausted);
+  CHECK(count(database, "SELECT count(*) FROM notes") == 0);
+  database.end_statements({});
+  CHECK(looks == 3);
+}

@@ -259,7 +259,7 @@ TEST_CASE("a tenant that was removed is forgotten with its workspaces, and no ot
   REQUIRE(before);
   CHECK(before->at("acme").executions == 280);
   CHECK(before->at("acme").last_ms.has_value());
-  auto gone = await(scene.loop, scene.book->forget_account("acme", now_ms() + 1));
+  auto gone = await(scene.loop, scene.book->forget_account("acme", await(scene.loop, scene.book->last_row()).value()));
   REQUIRE(gone);
   CHECK(*gone == 280);
   auto after = await(scene.loop, scene.book->accounts());
@@ -274,10 +274,25 @@ TEST_CASE("a tenant that was removed is forgotten with its workspaces, and no ot
 TEST_CASE("what began after a tenant's removal stays", "[journal]") {
   Scene scene;
   scene.run("e0001");
-  auto gone = await(scene.loop, scene.book->forget_account("acme", 1));  // it was removed long ago
+  const auto last_row = await(scene.loop, scene.book->last_row());
+  REQUIRE(last_row);
+  scene.run("e0002");
+  auto gone = await(scene.loop, scene.book->forget_account("acme", *last_row));
   REQUIRE(gone);
-  CHECK(*gone == 0);
-  CHECK(scene.outcome_of("e0001") == "ok");
+  CHECK(*gone == 1);
+  CHECK(scene.outcome_of("e0002") == "ok");
+}
+
+TEST_CASE("a removed tenant's executions of a clock that was ahead are removed, too", "[journal]") {
+  Scene scene;
+  scene.run("e0001");
+  static_cast<void>(scene.statistics());  // committed
+  auto database = Database::open(scene.folder.path() / "journal.db");
+  REQUIRE(database);
+  REQUIRE(database->execute("UPDATE executions SET started_ms = started_ms + 400 * 86400000"));
+  auto gone = await(scene.loop, scene.book->forget_account("acme", await(scene.loop, scene.book->last_row()).value()));
+  REQUIRE(gone);
+  CHECK(*gone == 1);
 }
 
 TEST_CASE("a copy is whole and of one moment, while the journal is written", "[journal]") {

@@ -1,11 +1,14 @@
 // The journal's writer: what it has done when it goes, and what it tries again.
 #include "supervisor/journal/writer.h"
 
+#include <cerrno>
 #include <latch>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/disk_faults.h"
 #include "tests/catch.h"
+#include "tests/jail/await.h"
 #include "tests/temp_directory.h"
 
 using namespace std::chrono_literals;
@@ -77,4 +80,54 @@ TEST_CASE("what was promised and found the disk full is tried again, before what
   };
   REQUIRE(alone.wait_for(alone.writer->queue(again, Writer::When::now, Writer::Promise::made)));
   CHECK_FALSE(alone.writer->failing());
+}
+
+TEST_CASE("a commit that finds no space is done when there is some, and its callers do not notice", "[journal]") {
+  Home home;
+  bool is_full = true;
+  int relieved = 0;
+  home.writer->on_full([&]() -> Task<bool> {
+    relieved++;
+    is_full = false;  // the thread waits meanwhile
+    co_return true;
+  });
+  const auto needs_space = [&](const char* name) {
+    return [&home, &is_full, name](Database&) -> Result<> {
+      home.done.push_back(name);
+      if (!is_full) return {};
+      disk_faults::note(ENOSPC);
+      return fail(Code::exhausted, "the disk is full");
+    };
+  };
+  SECTION("alone") {
+    const auto work = home.writer->queue(needs_space("open"));
+    REQUIRE(home.wait_for(work));
+    CHECK(await(home.loop, Writer::committed(work)));
+    CHECK(home.done == std::vector<std::string>{"open", "open"});
+  }
+  SECTION("acknowledged, in a group") {
+    home.writer->queue(home.note("before"), Writer::When::soon);
+    const auto work = home.writer->queue(needs_space("promised"), Writer::When::now, Writer::Promise::made);
+    REQUIRE(home.wait_for(work));
+    CHECK(await(home.loop, Writer::committed(work)));
+    CHECK(home.done == std::vector<std::string>{"before", "promised", "before", "promised"});
+  }
+  CHECK(relieved == 1);
+  CHECK_FALSE(home.writer->failing());
+}
+
+TEST_CASE("a commit for which no space can be found fails after a last try", "[journal]") {
+  Home home;
+  int relieved = 0;
+  home.writer->on_full([&]() -> Task<bool> { co_return ++relieved == 1; });
+  const auto full = [](Database&) -> Result<> {
+    disk_faults::note(ENOSPC);
+    return fail(Code::exhausted, "the disk is full");
+  };
+  const auto work = home.writer->queue(full);
+  REQUIRE(home.wait_for(work));
+  const auto result = await(home.loop, Writer::committed(work));
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == Code::exhausted);
+  CHECK(relieved == 2);  // the second time, there was no more to give
 }

@@ -41,7 +41,8 @@ struct Stored {
   std::unique_ptr<TaskStore> store;
 
   explicit Stored(TaskLimits given = {}) : limits(given) {
-    store = std::make_unique<TaskStore>(loop, disk, limits, [this] { return now; });
+    store = std::make_unique<TaskStore>(
+        loop, disk, limits, [this] { return now; }, [this] { return now; });
   }
   Result<StoredTask> begin(const std::string& tenant, std::optional<int64_t> ttl_ms = {}) {
     NewTask asked;
@@ -226,7 +227,7 @@ TEST_CASE("after a restart, tasks that had not ended are interrupted, once", "[t
   Stored stored;
   StoredTask running;
   running.id = "t1", running.owner = {"acme", "uid-1"}, running.created_ms = running.updated_ms = stored.now;
-  running.ttl_ms = 3'600'000;
+  running.ttl_ms = 3'600'000, running.expires_ms = stored.now + running.ttl_ms;
   StoredTask asking = running, ended = running;
   asking.id = "t2", asking.state = TaskState::input_required;
   ended.id = "t3", ended.state = TaskState::cancelled;

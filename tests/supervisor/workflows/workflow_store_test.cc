@@ -30,7 +30,8 @@ struct Kept {
     REQUIRE(opened);
     book = *std::move(opened);
     rows = std::make_unique<journal::WorkflowRows>(*book);
-    store = std::make_unique<WorkflowStore>(*rows, [this] { return now; });
+    store = std::make_unique<WorkflowStore>(
+        *rows, [this] { return now; }, [this] { return now; });
   }
   Result<std::unique_ptr<HeldWorkflow>> hold(const std::string& name, const std::string& execution = "e1",
                                              WorkflowLimits limits = kLimits, const std::string& tenant = "acme") {
