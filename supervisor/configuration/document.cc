@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <set>
-
 #include "policies/policy.h"
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fd.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/folder.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 
@@ -45,7 +43,7 @@ Result<Json> read_object(const std::string& path) {
     return fail(Code::invalid, "cannot be read: not a regular file");  // a device may not end
   if (status.st_mode & S_IWOTH) return fail(Code::invalid, "all users may write the file", "chmod o-w");
   TRY(std::string text, read_whole(file.get(), kMaxConfigurationFile));
-  TRY(Json value, parse_json(text));
+  TRY(Json value, parse_json_file(text));
   if (!value.is_object()) return fail(Code::invalid, "not a JSON object", "begin the file with {");
   if (const std::string null = find_null_key(value, ""); !null.empty())
     return fail(Code::invalid, null + ": null is not a value", "leave out the key");
@@ -86,22 +84,19 @@ ConfigurationDocument ConfigurationDocument::read(const Invocation& invocation, 
   if (document.main_.empty()) return document;
   if (named || exists(document.main_)) document.add(document.main_, problems);
   const std::string folder = document.main_ + ".d";
-  const DirectoryStream entries(::opendir(folder.c_str()));
-  if (!entries) {
-    if (errno != ENOENT && errno != ENOTDIR)
-      problems.push_back(folder + ": cannot be read: " + std::generic_category().message(errno));
+  auto names = read_names(FolderReader::open(folder));
+  if (!names) {
+    if (names.error().err != ENOENT && names.error().err != ENOTDIR) problems.push_back(names.error().what);
     return document;
   }
-  std::set<std::string> names;  // sorted
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string name = entry->d_name;
-    if (!name.starts_with('.') && name.ends_with(".json") && !name.ends_with(".schema.json")) names.insert(name);
-  }
-  if (names.size() > kMaxDropIns) {
+  std::erase_if(*names, [](const std::string& name) {
+    return name.starts_with('.') || !name.ends_with(".json") || name.ends_with(".schema.json");
+  });
+  if (names->size() > kMaxDropIns) {
     problems.push_back(fmt::format("{}: more than {} files", folder, kMaxDropIns));
     return document;
   }
-  for (const auto& name : names) document.add(folder + "/" + name, problems);
+  for (const auto& name : *names) document.add(folder + "/" + name, problems);
   return document;
 }
 

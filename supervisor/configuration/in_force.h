@@ -15,6 +15,8 @@ struct ConfigurationInForce {
   Notes notes;                     // problems: of the files at the start; empty after a good reload
 
   bool degraded() const { return source != Source::files; }
+  // The daemon serves without a listener that the configuration names.
+  bool falls_short() const { return !notes.shortfalls.empty(); }
 };
 
 }  // namespace configuration

@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/fd.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 #include "supervisor/layers/layer_lookup.h"
@@ -23,22 +23,21 @@ constexpr size_t kMaxCopiedFiles = 5000;
 constexpr char kCopyFile[] = "configuration.json";
 constexpr int64_t kCopyFormat = 1;
 
-std::vector<std::string> json_files_of(int folder) {
-  std::vector<std::string> names;
-  const DirectoryStream entries = stream_of(Fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  if (!entries) return names;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string name = entry->d_name;
-    if (!name.starts_with('.') && name.ends_with(".json") && !name.ends_with(".schema.json")) names.push_back(name);
-  }
+Result<std::vector<std::string>> json_files_of(int folder, const std::string& path) {
+  TRY(auto names, read_names(FolderReader::at(folder, path)));
+  std::erase_if(names, [](const std::string& name) {
+    return name.starts_with('.') || !name.ends_with(".json") || name.ends_with(".schema.json");
+  });
   return names;
 }
 
 // A folder without the files is not copied: there may be no folder seccomp/.
 Result<> copy_files(const std::string& from, const std::string& to, std::map<std::string, std::string>& copy) {
   Fd folder(::open(from.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return {};
-  for (const auto& name : json_files_of(folder.get())) {
+  if (!folder && errno == ENOENT) return {};
+  if (!folder) return fail_path(errno, "open", from);
+  TRY(const auto names, json_files_of(folder.get(), from));
+  for (const auto& name : names) {
     Fd file(::openat(folder.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file) return fail_errno(errno, fmt::format("open {}/{}", from, name));
     TRY(copy[to + "/" + name], read_whole(file.get(), kMaxCopiedFile));
@@ -77,9 +76,12 @@ bool is_stored(const std::string& state, const ConfigurationCopy& copy) {
   size_t stored = 1;  // kCopyFile
   for (size_t i = 0; i < copy.policy_folders; i++) {
     for (const char* part : {"", "/seccomp"}) {
-      const Fd one(
-          ::openat(folder->get(), fmt::format("policies/{}{}", i, part).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-      if (one) stored += json_files_of(one.get()).size();
+      const std::string path = fmt::format("policies/{}{}", i, part);
+      const Fd copied(::openat(folder->get(), path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (!copied && errno == ENOENT) continue;
+      const auto names = json_files_of(copied.get(), path);
+      if (!names) return false;
+      stored += names->size();
     }
   }
   return stored == copy.files.size();

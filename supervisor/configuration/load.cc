@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "supervisor/layers/layer_lookup.h"
 
 namespace configuration {
@@ -14,6 +16,16 @@ std::vector<std::string> lines_of(const std::string& text) {
     at = end + 1;
   }
   return lines;
+}
+
+bool has_key(const std::vector<Shortfall>& shortfalls, std::string_view key) {
+  return std::any_of(shortfalls.begin(), shortfalls.end(), [key](const Shortfall& one) { return one.key == key; });
+}
+
+std::vector<std::string> texts_of(const std::vector<Shortfall>& shortfalls) {
+  std::vector<std::string> texts;
+  for (const auto& one : shortfalls) texts.push_back(one.text);
+  return texts;
 }
 
 std::string summary_of(const std::vector<std::string>& problems) {

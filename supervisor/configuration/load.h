@@ -17,6 +17,8 @@ struct LoadedConfiguration {
   std::optional<policies::Store> policies;  // nullopt: the policies have a problem
   Notes notes;
   bool good() const { return notes.problems.empty(); }
+  // A start would serve all that the configuration names.
+  bool complete() const { return good() && notes.shortfalls.empty(); }
 };
 
 // The own rules of tokens become rules of `store`. Returns a sentence for each token that cannot be used:
@@ -29,6 +31,9 @@ LoadedConfiguration load(const Invocation& invocation, const policies::Store* cu
 
 // Text of several lines, one for each problem, as a list.
 std::vector<std::string> lines_of(const std::string& text);
+bool has_key(const std::vector<Shortfall>& shortfalls, std::string_view key);
+// The texts of shortfalls.
+std::vector<std::string> texts_of(const std::vector<Shortfall>& shortfalls);
 // One sentence about all problems: the first, and the number of further ones. Empty without a problem.
 std::string summary_of(const std::vector<std::string>& problems);
 

@@ -52,6 +52,7 @@ struct Options {
   std::vector<upstream::ServerConfig> servers;
   LogLevel log_level = LogLevel::info;
   std::string jail_init;  // the program warder-jail-init
+  std::string jailer;     // the program warder-jailer
   std::string guest;      // folder of the programs that run inside jails
   std::string skills;     // folder of the skills that all tenants share; empty: no shared skills
 };

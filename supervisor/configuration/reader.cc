@@ -9,6 +9,7 @@
 #include "policies/store.h"
 #include "supervisor/base/environment.h"
 #include "supervisor/base/fields.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/loopback.h"
 #include "supervisor/base/tcp_address.h"
@@ -20,34 +21,13 @@ namespace fs = std::filesystem;
 
 constexpr char kCatalogFolder[] = "/etc/warder/catalog";  // read if it exists and no other folder is named
 
-// Default paths: root serves all users of the machine, an ordinary user only that user (file-hierarchy(7), XDG base
-// directories).
-Options defaults(const Invocation& invocation) {
-  Options options;
-  std::string runtime = environment("XDG_RUNTIME_DIR"), state = environment("XDG_STATE_HOME"),
-              home = environment("HOME");
-  if (invocation.by_root) {
-    options.socket = "/run/warder/mcp.sock";
-    options.egress_socket = "/run/warder-egress/egress.sock";
-    options.state = "/var/lib/warder";
-  } else {
-    if (!runtime.empty()) options.socket = runtime + "/warder/mcp.sock";
-    if (state.empty() && !home.empty()) state = home + "/.local/state";
-    if (!state.empty()) options.state = state + "/warder";
-  }
-  std::error_code missing;
-  for (const char* folder : {policies::kInstalledFolder, "/etc/warder/policies"}) {
-    if (fs::is_directory(folder, missing)) options.policies.push_back(folder);
-  }
-  return options;
-}
-
 // Finds the files that belong to this warderd: in its build tree, or else in its installation.
 void find_programs(const Invocation& invocation, Options& options) {
   std::error_code error;
   const fs::path top = invocation.programs;
   const bool built = fs::exists(top / "jail/init/warder-jail-init", error);
   options.jail_init = built ? top / "jail/init/warder-jail-init" : top / "lib/warder/warder-jail-init";
+  options.jailer = built ? top / "jail/jailer/warder-jailer" : top / "lib/warder/warder-jailer";
   options.guest = built ? top / "guest" : top / "lib/warder/guest";
   fs::path skills = built ? top / "shared-skills" : top / "lib/warder/skills";
   if (fs::is_directory(skills, error)) options.skills = skills;
@@ -68,11 +48,11 @@ class OptionsReader {
 
   void read() {
     (void)in_.find("$schema");
-    path("socket", options_.socket, check_socket_path);
+    path("socket", options_.socket, check_own_socket);
     metrics();
     path("egress_socket", options_.egress_socket, check_socket_path);
     take(cluster());
-    path("state", options_.state);
+    path("state", options_.state, check_absolute);
     path("catalog", options_.catalog);
     policies();
     text("bus", options_.bus, check_bus);
@@ -93,6 +73,21 @@ class OptionsReader {
  private:
   using Check = Result<>(const std::string& value);
 
+  static Result<> check_path_text(const std::string& path) {
+    if (path.starts_with('~'))
+      return fail(Code::invalid, "~ stands for no folder in this file", "write the path from / on");
+    return {};
+  }
+  static Result<> check_own_socket(const std::string& path) {
+    if (path.empty()) return fail(Code::invalid, "empty", "leave out the key, or name a path");
+    return check_socket_path(path);
+  }
+  static Result<> check_absolute(const std::string& path) {
+    CHECKED(check_path_text(path));
+    if (path.starts_with('/')) return {};
+    return fail(Code::invalid, "not an absolute path", "write it from / on, for example /var/lib/warder");
+  }
+
   // "journal.days_kept: 0 is outside 1..36500" begins with its key.
   void wrong(const Error& error) {
     const std::string key = error.what.substr(0, error.what.find_first_of(":["));
@@ -109,13 +104,13 @@ class OptionsReader {
   void text(const char* key, std::string& into, Check* check = nullptr) {
     const auto value = in_.string_or(key, into);
     if (!value) return wrong(value.error());
-    if (check) {
+    if (check && in_.has(key)) {
       auto fits = check(*value);
       if (!fits) return wrong_value(key, *value, std::move(fits).error());
     }
     into = *value;
   }
-  void path(const char* key, std::string& into, Check* check = nullptr) {
+  void path(const char* key, std::string& into, Check* check = check_path_text) {
     text(key, into, check);
     into = absolute_path(into, invocation_);
   }
@@ -375,6 +370,7 @@ Result<> check_bus(const std::string& bus) {
 }
 
 Result<> check_socket_path(const std::string& path) {
+  if (path.starts_with('~')) return fail(Code::invalid, "~ stands for no folder here", "write the path from / on");
   // sockaddr_un(7): 108 bytes with the NUL.
   if (path.size() > 107) return fail(Code::invalid, "longer than 107 bytes", "choose a shorter path");
   return {};
@@ -405,8 +401,28 @@ Result<> check_durability(const std::string& durability) {
   return {};
 }
 
+// Root serves all users of the machine, an ordinary user only that user.
+Options default_options(const Invocation& invocation) {
+  Options options;
+  std::string runtime = environment("XDG_RUNTIME_DIR"), state = environment("XDG_STATE_HOME"),
+              home = environment("HOME");
+  if (invocation.by_root) {
+    options.socket = "/run/warder/mcp.sock";
+    options.egress_socket = "/run/warder-egress/egress.sock";
+    options.state = "/var/lib/warder";
+  } else {
+    if (!runtime.empty()) options.socket = runtime + "/warder/mcp.sock";
+    if (state.empty() && !home.empty()) state = home + "/.local/state";
+    if (!state.empty()) options.state = state + "/warder";
+  }
+  for (const char* folder : {policies::kInstalledFolder, "/etc/warder/policies"}) {
+    if (may_be_folder(folder)) options.policies.push_back(folder);
+  }
+  return options;
+}
+
 Options read_options(const ConfigurationDocument& document, const Invocation& invocation, Notes& notes) {
-  Options options = defaults(invocation);
+  Options options = default_options(invocation);
   OptionsReader(document, invocation, options, notes).read();
   take_flags(invocation.flags, options);
   add_cluster_policies(options);

@@ -11,13 +11,21 @@
 
 namespace configuration {
 
-// Notes: sentences about the files. problems: the configuration cannot be used. warnings: one entry cannot be used and
-// is skipped; all else works.
+// Notes: sentences about the files. problems: the configuration cannot be used. shortfalls: this machine lacks what one
+// listener needs; a start does without it and is degraded (trial.h). warnings: one entry cannot be used and is skipped;
+// all else works.
+struct Shortfall {
+  std::string key;   // "http.listen[0]"
+  std::string text;  // with file, key and remedy
+};
 struct Notes {
   std::vector<std::string> problems, warnings;
+  std::vector<Shortfall> shortfalls;
   std::vector<std::string> unreadable_imports;  // files of other users, which only root may read
 };
 
+// Without files and flags. By paths of file-hierarchy(7) for root, of the XDG base directories for other users.
+Options default_options(const Invocation& invocation);
 Options read_options(const ConfigurationDocument& document, const Invocation& invocation, Notes& notes);
 
 // Checks of single values, for flags and keys. Errors: invalid, without the name of the flag or key.

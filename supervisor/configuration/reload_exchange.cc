@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -28,6 +30,7 @@ namespace {
 
 constexpr char kRequest[] = "reload.request";
 constexpr char kAnswer[] = "reload/answer";
+constexpr char kSockets[] = "reload/sockets";
 constexpr size_t kMaxWord = 64, kMaxAnswer = 1 << 20, kMaxLines = 1000;
 constexpr std::chrono::milliseconds kLookEvery{20};
 
@@ -138,6 +141,30 @@ Result<> write_reload_answer(const std::string& state, const std::string& word, 
     text["files"] = {
         {"main", answer.files->main}, {"state", answer.files->state}, {"policies", answer.files->policies}};
   return replace_file(folder.get(), kAnswer, dump_json(text), 0600);
+}
+
+Result<> write_held_sockets(const std::string& state, const HeldSockets& held) {
+  TRY(const Fd folder, open_state(state));
+  const Json text = {{"mcp", held.mcp_passed},
+                     {"http", held.http_passed},
+                     {"metrics", held.metrics_passed},
+                     {"node", held.node_passed},
+                     {"opened", held.opened}};
+  return replace_file(folder.get(), kSockets, dump_json(text), 0600);
+}
+
+Result<HeldSockets> read_held_sockets(const std::string& state) {
+  TRY(const Fd folder, open_state(state));
+  TRY(const RelativePath path, RelativePath::parse(kSockets));
+  TRY(const Fd file, open_regular_beneath(folder.get(), path, O_RDONLY));
+  TRY(const std::string text, read_whole(file.get(), kMaxAnswer));
+  TRY(const Json object, parse_json(text));
+  const auto is_passed = [&object](const char* name) { return member(object, name) == Json(true); };
+  HeldSockets held{is_passed("mcp"), is_passed("http"), is_passed("metrics"), is_passed("node"), {}};
+  const Json& opened = member(object, "opened");
+  for (size_t i = 0; opened.is_array() && i < std::min(opened.size(), kMaxLines); i++)
+    if (opened[i].is_string()) held.opened.insert(opened[i].get<std::string>());
+  return held;
 }
 
 Result<bool> is_daemon_running(const std::string& state) {

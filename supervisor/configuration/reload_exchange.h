@@ -12,6 +12,7 @@
 
 #include "supervisor/base/result.h"
 #include "supervisor/configuration/files_in_force.h"
+#include "supervisor/configuration/start_view.h"
 
 namespace configuration {
 
@@ -24,6 +25,11 @@ struct ReloadAnswer {
 // The daemon's side. Both touch the disk. An empty word: nobody asks.
 std::string read_reload_request(const std::string& state);
 Result<> write_reload_answer(const std::string& state, const std::string& word, const ReloadAnswer& answer);
+
+// The sockets of the running daemon, in reload/sockets. The daemon writes them after its start and after a reload, and
+// a check reads them. A false answer of the daemon only makes a check say that an address is in use, or is free.
+Result<> write_held_sockets(const std::string& state, const HeldSockets& held);
+Result<HeldSockets> read_held_sockets(const std::string& state);
 
 // Whether a daemon runs with this state folder. No folder: no daemon.
 Result<bool> is_daemon_running(const std::string& state);

@@ -8,11 +8,11 @@
 namespace configuration {
 
 struct CheckReport {
-  std::string good;  // for standard output; empty if there is a problem
-  std::string bad;   // for standard error: problems, then warnings
+  std::string good;  // for standard output; empty if there is a problem or a shortfall
+  std::string bad;   // for standard error: problems, shortfalls, then warnings
 };
 CheckReport report_of(const LoadedConfiguration& loaded);
-// The same as an object: good, problems, warnings, files, policies.
+// The same as an object: good, problems, shortfalls, warnings, files, policies.
 Json report_json(const LoadedConfiguration& loaded);
 
 }  // namespace configuration

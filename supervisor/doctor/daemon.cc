@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/doctor/doctor.h"
 
 namespace doctor {
@@ -57,9 +58,27 @@ Finding judge_journal(const std::string& trouble, std::string_view durability) {
           "the file"};
 }
 
-Finding judge_state_disk(const std::string& problem, std::string remedy, const std::string& folder) {
-  if (problem.empty()) return {"state disk", Health::good, folder + " takes writes", {}};
-  return {"state disk", Health::bad, problem, std::move(remedy)};
+Finding judge_clock(int64_t jump_ms) {
+  if (jump_ms == 0) return {"clock", Health::good, "the wall clock fits the time that has passed", {}};
+  return {
+      "clock", Health::bad, clock_jump_text(jump_ms) + "; no data is removed for its age meanwhile",
+      "timedatectl shows the clock. If it is wrong: timedatectl set-ntp yes, or set it. If it is right, it is accepted "
+      "when it has stayed the same for a day"};
+}
+
+Finding judge_state_disk(const StateDiskFacts& facts) {
+  const std::string what = "state disk";
+  if (!facts.problem.empty()) return {what, Health::bad, facts.problem, facts.remedy};
+  if (!facts.reserve_problem.empty())
+    return {what, Health::note,
+            fmt::format("{} takes writes; it has no reserve for the journal, so a full disk stops all records: {}",
+                        facts.folder, facts.reserve_problem),
+            "keep the state folder on ext4 or xfs, which can hold allocated space back"};
+  if (facts.reserve_bytes == 0) return {what, Health::good, facts.folder + " takes writes", {}};
+  return {what,
+          Health::good,
+          fmt::format("{} takes writes; {} KiB are held back for the journal", facts.folder, facts.reserve_bytes >> 10),
+          {}};
 }
 
 Finding judge_workspaces(const WorkspaceIndexes& seen) {

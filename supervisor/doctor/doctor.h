@@ -16,7 +16,8 @@
 
 namespace doctor {
 
-// note: Warder works, but a wall is weaker or a feature is missing. bad: it prevents programs from running.
+// note: Warder works, but a wall is weaker or a feature is missing. bad: it prevents programs from running, or tenants
+// can harm each other.
 enum class Health { good, note, bad };
 std::string_view health_name(Health health);
 
@@ -44,11 +45,13 @@ Finding judge_user(User user, const std::string& name);
 Finding judge_policies(const Result<std::vector<std::string>>& names);
 struct ConfigurationFacts {  // of the configuration's files and the policies, read now
   std::vector<std::string> problems, warnings, files;
-  bool in_force = true;  // the daemon runs with the files, and not with the last good copy
-  bool executes = true;  // the daemon has a configuration with which it runs programs
+  std::vector<std::string> shortfalls;  // listeners that the daemon does without
+  bool in_force = true;                 // the daemon runs with the files, and not with the last good copy
+  bool executes = true;                 // the daemon has a configuration with which it runs programs
 };
 Finding judge_configuration(const ConfigurationFacts& facts);
-// Whether the file system of a daemon's state enforces the tenants' quotas.
+// Whether the file system of a daemon's state enforces the tenants' quotas. Without, the finding is bad: programs run,
+// and one tenant can take more of the disk than its quota for a moment.
 Finding look_at_quotas(std::string folder);
 
 // Judges a program that a daemon ran. `error` and `remedy` are used if the outcome is not "ok"; `weaker` is from its
@@ -68,8 +71,15 @@ Finding judge_spans(const Spans& spans);
 Finding judge_jail_network(const std::string& seen, const std::string& unseen_why);
 // `trouble`: the journal's file that was removed or replaced while the daemon runs; empty: no file was.
 Finding judge_journal(const std::string& trouble, std::string_view durability);
-// `problem`: why the disk of the state folder takes no writes; empty: it takes them.
-Finding judge_state_disk(const std::string& problem, std::string remedy, const std::string& folder);
+// `jump_ms`: by how much the wall clock is far from the elapsed time (base/elapsed_clock.h); 0: it is near.
+Finding judge_clock(int64_t jump_ms);
+struct StateDiskFacts {
+  std::string problem, remedy;  // why the disk of the state folder takes no writes; empty: it takes them
+  std::string folder;
+  uint64_t reserve_bytes = 0;   // of the journal (../journal/reserve.h); 0: without one
+  std::string reserve_problem;  // why the reserve is missing; empty: it is made, or spent
+};
+Finding judge_state_disk(const StateDiskFacts& facts);
 struct WorkspaceIndexes {  // supervisor/tenants/index/workspace_index.h
   uint64_t followed = 0, without = 0;
   std::string without_why;  // of one workspace

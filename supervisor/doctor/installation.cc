@@ -82,6 +82,9 @@ Finding judge_configuration(const ConfigurationFacts& facts) {
   if (!facts.in_force)
     return {what, Health::note, "the files are good now, but the last good copy is in force",
             "systemctl reload warder"};
+  if (!facts.shortfalls.empty())
+    return {what, Health::note, fmt::format("served without: {}", fmt::join(facts.shortfalls, "; ")),
+            "correct it; then: systemctl reload warder, which tries again"};
   if (!facts.warnings.empty())
     return {what, Health::note, fmt::format("{}", fmt::join(facts.warnings, "; ")),
             "what the warnings name is skipped; correct it, then: systemctl reload warder"};
@@ -98,10 +101,14 @@ Finding look_at_quotas(std::string folder) {
   if (!directory) return {"quotas", Health::note, folder + " cannot be opened", "call as root"};
   if (const auto enforced = project_quota_enforced(directory.get()); !enforced)
     return {
-        "quotas", Health::note,
-        fmt::format("{}: {}; instead, warderd counts the files of tenants, and ends executions that exceed a quota",
+        "quotas", Health::bad,
+        fmt::format("{}: {}; instead, warderd counts the files of tenants some times a second, and ends executions "
+                    "that exceed a quota: until then, one tenant can take more of the disk than its quota",
                     folder, enforced.error().what),
-        "mount the file system with prjquota (ext4 with the feature project, or xfs): writes beyond a quota then fail"};
+        "put the state folder on a file system with project quotas. ext4: unmount it, tune2fs -O project,quota DEVICE, "
+        "then mount it with the option prjquota; xfs: mount it with the option pquota (in /etc/fstab; for the root "
+        "file "
+        "system, rootflags=pquota on the kernel's command line)"};
   return {"quotas", Health::good, folder + " is on a file system with project quotas", {}};
 }
 

@@ -99,6 +99,9 @@ Finding look_at_proc() {
     for (int i = 0; i < 5; i++) words >> point;
     if (point.starts_with("/proc/") && point != "/proc/sys/fs/binfmt_misc") masked = point;
   }
+  if (!mounts.eof())
+    return {"/proc", Health::note, "/proc/self/mountinfo cannot be read",
+            "call the doctor as another user, or as root"};
   if (masked.empty()) return {"/proc", Health::good, "is completely visible", {}};
   return {"/proc", Health::bad, masked + " is covered by a mount, so the kernel refuses each jail its own /proc",
           "container: --security-opt unmask=ALL, or systempaths=unconfined; unit: no ProtectKernelTunables="};

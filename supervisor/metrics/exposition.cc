@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -29,10 +30,19 @@ void add_daemon(OpenMetricsText& text, const DaemonNumbers& daemon) {
   text.sample("_total", {}, disk_faults::noted().count);
   text.family("warder_state_disk_failing", "gauge", "", "1 while the state folder's disk takes no writes.");
   text.sample("", {}, daemon.state_disk_failing ? 1 : 0);
+  text.family("warder_clock_jump_seconds", "gauge", "seconds",
+              "By how much the wall clock is ahead of, or behind, the time that has passed; 0 below a day.");
+  text.sample("", {{"direction", "ahead"}}, static_cast<uint64_t>(std::max<int64_t>(daemon.clock_jump_s, 0)));
+  text.sample("", {{"direction", "behind"}}, static_cast<uint64_t>(std::max<int64_t>(-daemon.clock_jump_s, 0)));
   text.family(
       "warder_configuration_ok", "gauge", "",
       "1 if the configuration's files are in force; 0 if they had a mistake at the start or at the last reload.");
   text.sample("", {}, daemon.configuration_ok ? 1 : 0);
+  text.family(
+      "warder_missing_listeners", "gauge", "",
+      "Listeners that the configuration names and that the daemon does without: an address is in use, or a folder "
+      "cannot be written.");
+  text.sample("", {}, daemon.missing_listeners);
 }
 
 void add_loop(OpenMetricsText& text, const BusyTime::Turn& longest) {

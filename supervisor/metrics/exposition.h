@@ -20,8 +20,10 @@ struct DaemonNumbers {
   int64_t started = 0;        // in seconds since 1970
   uint64_t unread_bytes = 0;  // bytes of answers that clients have not read, over all connections
   bool state_disk_failing = false;
+  int64_t clock_jump_s = 0;  // wall clock minus elapsed time, in seconds; 0: it is near (base/elapsed_clock.h)
   BusyTime::Turn longest_turn;
-  bool configuration_ok = true;  // the files are in force, and the last reload succeeded
+  bool configuration_ok = true;    // the files are in force, and the last reload succeeded
+  uint64_t missing_listeners = 0;  // that the configuration names, and the daemon does without
   FleetNumbers fleet;
 };
 // `pool` is nullptr before the daemon has made its pool, `spans` is nullptr if no spans are recorded.

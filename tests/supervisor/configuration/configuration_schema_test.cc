@@ -4,6 +4,7 @@
 
 #include "policies/schema/json_schema.h"
 #include "supervisor/base/json.h"
+#include "tests/fresh_meter.h"
 #include "tests/supervisor/configuration/scene.h"
 
 namespace {
@@ -105,14 +106,16 @@ TEST_CASE("ranges and choices of the schema are the reader's", "[configuration]"
 
 TEST_CASE("the example of the schema is good, by the schema and by the reader", "[configuration]") {
   const Json schema = configuration_schema();
-  const auto compiled = policies::JsonSchema::compile(schema, policies::JsonSchema::Unknown::refuse);
+  const auto compiled = policies::JsonSchema::compile(std::make_shared<const Json>(schema),
+                                                      policies::JsonSchema::Unknown::refuse, FreshMeter());
   REQUIRE(compiled);
   for (const auto& example : schema.at("examples")) {
-    CHECK((*compiled)->check(example));
+    CHECK((*compiled)->check(example, FreshMeter()));
     ConfigurationScene scene;
     scene.write("warderd.json", dump_json(example));
     CHECK(scene.load().notes.problems == std::vector<std::string>{});
   }
-  CHECK_FALSE((*compiled)->check(Json::parse(R"({"sokcet": "/x"})")));
-  CHECK_FALSE((*compiled)->check(Json::parse(R"({"servers": {"a": {"command": "/x", "url": "http://a"}}})")));
+  CHECK_FALSE((*compiled)->check(Json::parse(R"({"sokcet": "/x"})"), FreshMeter()));
+  CHECK_FALSE(
+      (*compiled)->check(Json::parse(R"({"servers": {"a": {"command": "/x", "url": "http://a"}}})"), FreshMeter()));
 }

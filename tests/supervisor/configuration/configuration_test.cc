@@ -52,6 +52,7 @@ TEST_CASE("every mistake is named, with the file that holds it, and other keys h
   scene.write("warderd.json.d/a.json", R"({"sokcet": "/run/x", "servers": {"two": {"start_s": "soon"}}})");
   scene.write("warderd.json.d/b.json", "{");
   scene.write("policies/own.json", R"({"extends": "default", "limits": {"standard": {"tasks": 0}}})");
+  scene.write("policies/tenants.json", R"({"rules": [{"default": true, "policy": "own"}]})");
   const LoadedConfiguration loaded = scene.load();
   const std::string main = scene.path("warderd.json") + ": ", drop_in = scene.path("warderd.json.d/a.json") + ": ";
   std::string all;

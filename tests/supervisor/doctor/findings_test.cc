@@ -60,8 +60,13 @@ TEST_CASE("the export of spans names its collector, the last failure and the num
 TEST_CASE("a journal or a state disk that loses records is bad", "[doctor]") {
   check_good(judge_journal("", "durable"));
   check_not_good(judge_journal("journal.db was removed", "durable"), Health::bad, "journal.db was removed");
-  check_good(judge_state_disk("", "", "/var/lib/warder"));
-  check_not_good(judge_state_disk("No space left on device", "free some", "/var/lib/warder"), Health::bad, "No space");
+  check_good(judge_clock(0));
+  check_not_good(judge_clock(400LL * 86'400'000), Health::bad, "400 days ahead");
+  check_not_good(judge_clock(-30LL * 3'600'000), Health::bad, "30 hours behind");
+  check_good(judge_state_disk({"", "", "/var/lib/warder", 1 << 20, ""}));
+  check_not_good(judge_state_disk({"", "", "/var/lib/warder", 0, "btrfs cannot keep space"}), Health::note, "btrfs");
+  check_not_good(judge_state_disk({"No space left on device", "free some", "/var/lib/warder", 0, ""}), Health::bad,
+                 "No space");
 }
 
 TEST_CASE("a busy loop is a note above 100 ms, with the time, the work and its user", "[doctor]") {

@@ -128,12 +128,15 @@ TEST_CASE("the daemon's own numbers and its spans are in the text", "[metrics]")
   daemon.started = 1'700'000'000;
   daemon.unread_bytes = 42;
   daemon.state_disk_failing = true;
+  daemon.clock_jump_s = -90'000;
   daemon.longest_turn.busy = std::chrono::milliseconds(120);
   daemon.longest_turn.work = LoopWork::search;
   const Exposed all(metrics::exposition(registry, nullptr, &spans, daemon));
   CHECK(all.at("warder_start_time_seconds") == "1700000000");
   CHECK(all.at("warder_unread_bytes") == "42");
   CHECK(all.at("warder_state_disk_failing") == "1");
+  CHECK(all.at(R"(warder_clock_jump_seconds{direction="ahead"})") == "0");
+  CHECK(all.at(R"(warder_clock_jump_seconds{direction="behind"})") == "90000");
   CHECK(all.at("warder_configuration_ok") == "0");
   CHECK(all.at(R"(warder_loop_busy_seconds_max{work="search"})") == "0.12");
   CHECK(all.at(R"(warder_spans_total{result="exported"})") == "7");

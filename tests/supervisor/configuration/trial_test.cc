@@ -1,0 +1,67 @@
+// The trial of a start, with the facts of a unit that this machine does not have.
+#include "supervisor/configuration/trial.h"
+
+#include "supervisor/configuration/reload_exchange.h"
+#include "tests/supervisor/configuration/scene.h"
+
+using namespace configuration;
+
+namespace {
+
+LoadedConfiguration tried(ConfigurationScene& scene, const std::string& text, const StartView& view) {
+  scene.write("warderd.json", text);
+  LoadedConfiguration loaded = scene.load();
+  try_start(loaded, scene.invocation, view);
+  return loaded;
+}
+
+}  // namespace
+
+TEST_CASE("a state folder that the unit may not write is a problem, and the default folder is tried", "[trial]") {
+  ConfigurationScene scene;
+  scene.invocation.flags.state.clear();
+  StartView view;
+  view.sandbox.is_read_only = true;
+  view.sandbox.writable = {scene.path("lib")};
+  const auto inside = tried(scene, R"({"state": ")" + scene.path("lib/warder") + "\"}", view);
+  CHECK(inside.notes.problems == std::vector<std::string>{});
+  for (const std::string name : {"srv", "library"}) {
+    const auto outside = tried(scene, R"({"state": ")" + scene.path(name) + "\"}", view);
+    REQUIRE(outside.notes.problems.size() == 1);
+    CHECK(outside.notes.problems[0].find("is read-only for the service") != std::string::npos);
+    CHECK(outside.notes.problems[0].find("ReadWritePaths=" + scene.path(name)) != std::string::npos);
+    CHECK(outside.options.state == default_options(scene.invocation).state);
+  }
+}
+
+TEST_CASE("an address in the network of the unit is a shortfall that names the socket unit", "[trial]") {
+  ConfigurationScene scene;
+  StartView view;
+  view.sandbox.private_network = true;
+  const std::string text = R"({"http": {"listen": ["127.0.0.1:9470"]}, "metrics": "127.0.0.1:9471"})";
+  const auto loaded = tried(scene, text, view);
+  CHECK(loaded.good());
+  CHECK_FALSE(loaded.complete());
+  REQUIRE(loaded.notes.shortfalls.size() == 2);
+  CHECK(loaded.notes.shortfalls[0].key == "http.listen[0]");
+  CHECK(loaded.notes.shortfalls[0].text.find("systemctl enable warder-http.socket") != std::string::npos);
+  CHECK(loaded.notes.shortfalls[1].key == "metrics");
+  view.held.http_passed = view.held.metrics_passed = true;
+  const auto passed = tried(scene, text, view);
+  CHECK(passed.complete());
+  CHECK(passed.notes.warnings.size() == 2);
+}
+
+TEST_CASE("the sockets of a running daemon are read as they were written", "[trial]") {
+  ConfigurationScene scene;
+  std::filesystem::create_directories(scene.path("state/reload"));
+  CHECK_FALSE(read_held_sockets(scene.path("state")));
+  HeldSockets held;
+  held.mcp_passed = held.metrics_passed = true;
+  held.opened = {"127.0.0.1:9470", "/run/x.sock"};
+  REQUIRE(write_held_sockets(scene.path("state"), held));
+  const auto read = read_held_sockets(scene.path("state"));
+  REQUIRE(read);
+  CHECK((read->mcp_passed && read->metrics_passed && !read->http_passed && !read->node_passed));
+  CHECK(read->opened == held.opened);
+}
