@@ -11,9 +11,9 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/egress/addresses.h"
 #include "supervisor/egress/client_hello.h"
 #include "supervisor/egress/dial.h"
+#include "supervisor/http/addresses.h"
 #include "supervisor/http/resolver.h"
 #include "supervisor/http/send_reply.h"
 
@@ -112,6 +112,18 @@ bool starts_with_http(std::string_view target) {
          std::equal(kScheme.begin(), kScheme.end(), target.begin(), [](char wanted, char c) {
            return wanted == (c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c);
          });
+}
+
+// nullptr: the proxy may dial the address for that rule. Else: what would allow it. An address of this machine in a
+// private network is one of this machine: services may listen there that only a firewall hides from others.
+const char* remedy_for_address(const std::string& address, const policies::EgressRule* rule) {
+  using Kind = http::AddressKind;
+  Kind kind = http::kind_of_address(address);
+  if (kind == Kind::forbidden) return "no rule can allow it";
+  if (http::is_own_address(address)) kind = Kind::loopback;
+  if (kind == Kind::loopback && !(rule && rule->is_loopback)) return "a rule can allow it with \"loopback\": true";
+  if (kind == Kind::private_use && !(rule && rule->is_private)) return "a rule can allow it with \"private\": true";
+  return nullptr;
 }
 
 }  // namespace
@@ -334,13 +346,8 @@ Task<Result<>> EgressConnection::admit(AdmittedTarget& to) {
   to.addresses = *std::move(found);
   // One refused address refuses the host: its name server must not choose the address.
   for (const std::string& address : to.addresses) {
-    AddressKind kind = kind_of_address(address);
-    if (kind == AddressKind::public_unicast && is_own_address(address)) kind = AddressKind::private_use;
-    const bool is_private_allowed = to.decision.rule && settings_.rules.rules[*to.decision.rule].is_private;
-    if (kind == AddressKind::forbidden || (kind == AddressKind::private_use && !is_private_allowed))
-      co_return denied(why_refused(address), kind == AddressKind::forbidden
-                                                 ? "no rule can allow it"
-                                                 : "a rule can allow it with \"private\": true");
+    const policies::EgressRule* fitting = to.decision.rule ? &settings_.rules.rules[*to.decision.rule] : nullptr;
+    if (const char* remedy = remedy_for_address(address, fitting)) co_return denied(http::why_refused(address), remedy);
   }
   co_return Result<>();
 }

@@ -1,12 +1,9 @@
 #include "supervisor/http/client.h"
 
 #include <fmt/format.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/trimmed.h"
@@ -68,23 +65,6 @@ Result<> check_header(std::string_view name, std::string_view value) {
   if (value.find_first_of(std::string_view("\r\n\0", 3)) != value.npos)
     return fail(Code::invalid, fmt::format("the header {} is not one line", name));
   return {};
-}
-
-// By ioctl(2), because the daemon of a service may open no netlink socket (supervisor/privileges.h).
-bool only_loopback() {
-  std::ifstream interfaces("/proc/self/net/dev");
-  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!interfaces || !socket) return false;
-  for (std::string line; std::getline(interfaces, line);) {
-    const size_t colon = line.find(':');  // the two lines of headings have none
-    const std::string_view name = trimmed(std::string_view(line).substr(0, colon));
-    ifreq asked{};
-    if (colon == line.npos || name.size() >= sizeof asked.ifr_name) continue;
-    name.copy(asked.ifr_name, name.size());
-    if (::ioctl(socket.get(), SIOCGIFFLAGS, &asked) < 0) continue;
-    if ((asked.ifr_flags & IFF_UP) != 0 && (asked.ifr_flags & IFF_LOOPBACK) == 0) return false;
-  }
-  return true;
 }
 
 std::string_view ReplyHead::header(std::string_view name) const {

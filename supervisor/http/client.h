@@ -32,6 +32,8 @@ struct ClientRequest {
   std::chrono::milliseconds limit{30'000};    // limit for the connection, the request and the reply; 0: no limit
   size_t max_head = 64 << 10;                 // bytes of the reply's headers
   size_t max_body = 1 << 20;                  // bytes of the reply's body
+  // The host must have public addresses only (addresses.h). For a URL that a server named. Errors: denied.
+  bool is_public = false;
   // The body is sent once at most. Otherwise libcurl repeats a request, also a POST, when a kept connection ends before
   // the first byte of the reply.
   bool only_once = false;
@@ -98,7 +100,5 @@ struct UrlParts {
 Result<UrlParts> parse_url(std::string_view url);
 // Errors: invalid, `name` is no name of a header, or `value` is not one line.
 Result<> check_header(std::string_view name, std::string_view value);
-// Whether no network interface but lo is up, as in a service with PrivateNetwork=yes.
-bool only_loopback();
 
 }  // namespace http

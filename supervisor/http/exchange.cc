@@ -4,7 +4,9 @@
 
 #include "supervisor/base/ascii.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/only_loopback.h"
 #include "supervisor/base/trimmed.h"
+#include "supervisor/http/addresses.h"
 #include "supervisor/http/resolver.h"
 
 namespace http {
@@ -72,9 +74,19 @@ Task<Result<>> Exchange::State::prepare() {
       core_.remember(place.host, addresses);
     }
   }
+  if (request_.is_public) CO_CHECKED(check_public(place, addresses));
   CO_CHECKED(set_options(place, addresses));
   added_ = true;
   co_return core_.add(easy_, this);
+}
+
+// Without addresses, the host itself is an address, or a name of this machine.
+Result<> Exchange::State::check_public(const UrlParts& place, const std::vector<std::string>& addresses) const {
+  const std::vector<std::string> all = addresses.empty() ? std::vector{place.host} : addresses;
+  for (const std::string& address : all)
+    if (kind_of_address(address) != AddressKind::public_unicast || is_own_address(address))
+      return fail(Code::denied, fmt::format("{}: {}", place.host, why_refused(address)));
+  return {};
 }
 
 Result<> Exchange::State::set_options(const UrlParts& place, const std::vector<std::string>& addresses) {

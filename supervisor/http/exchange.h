@@ -68,6 +68,7 @@ struct Exchange::State {
 
  private:
   Task<Result<>> prepare();
+  Result<> check_public(const UrlParts& place, const std::vector<std::string>& addresses) const;
   Result<> set_options(const UrlParts& place, const std::vector<std::string>& addresses);
   Result<> add_headers();
   static size_t on_header(char* data, size_t, size_t bytes, void* self);

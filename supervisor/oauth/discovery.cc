@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/loopback.h"
+#include "supervisor/http/addresses.h"
 #include "supervisor/oauth/challenge.h"
 
 namespace oauth {
@@ -26,7 +28,10 @@ Task<Result<std::optional<std::string>>> first_document(http::HttpClient& client
   for (const auto& place : places) {
     http::ClientRequest what = request_to(target, place);
     what.headers.emplace_back("Accept", "application/json");
+    const bool is_public = what.is_public;
     auto reply = co_await client.fetch(std::move(what));
+    if (!reply && reply.error().code == Code::denied && is_public)
+      reply.error().hint = "a server may name only public hosts; write the URL of a private one into `oauth.issuer`";
     if (!reply) co_return tl::unexpected<Error>(std::move(reply).error().within(printable(place, 200)));
     if (reply->head.status == 200) co_return std::optional(std::move(reply->body));
     if (reply->head.status >= 300 && reply->head.status < 400)
@@ -72,6 +77,16 @@ Task<Result<std::optional<ProtectedResource>>> find_resource(http::HttpClient& c
   co_return std::optional(*std::move(resource));
 }
 
+// Whether the configuration itself says that the server is on this machine or in a private network.
+bool is_private_host(std::string_view url) {
+  const std::string origin = origin_of(url);
+  std::string_view host = std::string_view(origin).substr(origin.find("://") + 3);
+  if (is_loopback_host(host)) return true;
+  host = host.substr(0, host.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return http::kind_of_address(host) == http::AddressKind::private_use;
+}
+
 std::string url_without_query(std::string_view url) { return std::string(url.substr(0, url.find_first_of("?#"))); }
 
 // "http://host/" and its like: the issuer of a server that is its own authorization server.
@@ -93,6 +108,8 @@ void fit_offline_access(Discovered& found, OAuthSettings::Grant grant) {
 
 http::ClientRequest request_to(const TokenTarget& target, std::string url) {
   http::ClientRequest what;
+  const bool is_named_by_server = target.settings.issuer.empty() && origin_of(url) != origin_of(target.url);
+  what.is_public = is_named_by_server && !is_private_host(target.url);
   what.url = std::move(url);
   what.authorities = target.authorities;
   what.limit = kRequestLimit;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/durable.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/path.h"
 
 namespace oauth {
@@ -58,14 +58,12 @@ std::optional<std::string> owner_of(std::string_view file) {
 
 // The names in a folder, without those that begin with '.'. A missing folder has none.
 Result<std::vector<std::string>> names_in(int folder, const RelativePath& path) {
-  std::vector<std::string> names;
   auto opened = open_beneath(folder, path, O_RDONLY | O_DIRECTORY);
-  if (!opened && opened.error().code == Code::not_found) return names;
+  if (!opened && opened.error().code == Code::not_found) return std::vector<std::string>();
   if (!opened) return tl::unexpected<Error>(std::move(opened).error());
-  const DirectoryStream stream = stream_of(*std::move(opened));
-  if (!stream) return fail_errno(errno, "read the folder of logins");
-  while (const dirent* entry = ::readdir(stream.get()))
-    if (entry->d_name[0] != '.' && names.size() < kMaxLogins) names.emplace_back(entry->d_name);
+  TRY(auto names, read_names(FolderReader::of(*std::move(opened), path.text())));
+  std::erase_if(names, [](const std::string& name) { return name.starts_with('.'); });
+  if (names.size() > kMaxLogins) names.resize(kMaxLogins);
   return names;
 }
 

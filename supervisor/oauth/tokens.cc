@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_members.h"
@@ -64,9 +65,7 @@ Result<int64_t> life_of(const Json& document) {
 
 }  // namespace
 
-int64_t seconds_now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch()).count();
-}
+int64_t seconds_now() { return rights_now_ms() / 1000; }
 
 Result<> read_token_reply(const http::HttpReply& reply, const std::vector<std::string>& asked, Tokens& into) {
   if (reply.head.status != 200) return tl::unexpected<Error>(refusal(reply, "no token"));

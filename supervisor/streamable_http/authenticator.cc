@@ -43,14 +43,14 @@ tl::expected<mcp::Principal, Denial> TokenAuthenticator::authenticate(const http
   if (jwt_.is_set() && credentials::looks_like_jwt(token)) return authenticate_jwt(token);
   const credentials::StoredToken* known = tokens_.find(token);
   if (!known) return tl::unexpected(Denial{DenialReason::unknown, {}});
-  if (known->is_expired(credentials::wall_now())) return tl::unexpected(Denial{DenialReason::expired, known->name});
+  if (known->is_expired(credentials::rights_now())) return tl::unexpected(Denial{DenialReason::expired, known->name});
   mcp::Principal bearer = mcp::Principal::of_token(known->name);
   if (known->expires) bearer.set_good_until(*known->expires);
   return bearer;
 }
 
 tl::expected<mcp::Principal, Denial> TokenAuthenticator::authenticate_jwt(std::string_view text) const {
-  const auto claims = credentials::verify_jwt(jwt_, text, credentials::wall_now());
+  const auto claims = credentials::verify_jwt(jwt_, text, credentials::rights_now());
   if (!claims) return tl::unexpected(Denial{DenialReason::bad_jwt, std::string(claims.error())});
   mcp::Principal bearer = mcp::Principal::of_subject(claims->subject, claims->claim, jwt_.issuer);
   bearer.set_good_until(claims->good_until);

@@ -8,6 +8,7 @@
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/trimmed.h"
+#include "supervisor/credentials/stored_token.h"
 #include "supervisor/http/web_origin.h"
 #include "supervisor/streamable_http/cross_origin.h"
 #include "supervisor/streamable_http/header_checks.h"
@@ -197,7 +198,7 @@ void HttpEndpoint::look_at_clock_after(std::chrono::milliseconds time) {
 // What a client began with credentials ends with them: event streams, sessions, requests. The system's clock decides,
 // which may be set: so it is looked at once a minute at least.
 void HttpEndpoint::end_expired() {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto now = credentials::rights_now();
   next_expiry_.reset();
   std::set<std::shared_ptr<mcp::ConnectionUser>> expired;
   for (const auto& [name, one] : users_) {

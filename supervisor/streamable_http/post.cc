@@ -93,7 +93,7 @@ PostResponder::~PostResponder() {
 Task<> PostResponder::run(http::IncomingRequest given) {
   http::IncomingRequest request = std::move(given);
   auto text = std::make_shared<const std::string>(std::move(request.body));
-  const mcp::ReadingPlan plan = mcp::plan_reading(*text, parts_.server.json_work() != nullptr);
+  const mcp::ReadingPlan plan = mcp::plan_reading(*text, parts_.server.work() != nullptr);
   // The task's memory is freed when it is done: the reply may stay open for long.
   const auto free_task = [self = std::weak_ptr(self_)] {
     if (const auto alive = self.lock()) (*alive)->task_.reset();
@@ -106,9 +106,9 @@ Task<> PostResponder::run(http::IncomingRequest given) {
   std::function<Result<mcp::IncomingJson>()> job = [text]() -> Result<mcp::IncomingJson> {
     return mcp::measure_json(*text, mcp::parse_line(*text));
   };
-  JsonWork::Owner owner{client_.principal.shown()};
+  Work::Owner owner{client_.principal.shown()};
   const mcp::Server::Busy busy(parts_.server, mcp::Server::Busy::Kind::call);
-  auto json = co_await parts_.server.json_work()->run(std::move(owner), text->size(), std::move(job));
+  auto json = co_await parts_.server.work()->run(std::move(owner), text->size(), std::move(job));
   const std::shared_ptr<LoopShare> share = client_.account->loop;
   const LoopShare::Use use(*share);
   if (json) {

@@ -86,7 +86,7 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
       secrets_(std::move(secrets)),
       listener_(std::move(listener)),
       self_(std::make_shared<Client*>(this)),
-      questions_(loop,
+      questions_(loop, reading_.work, reading_.owner,
                  [this](const Json& message) {
                    if (!over_) transport_->send(message, {});
                  }),
@@ -296,7 +296,7 @@ Task<> Client::take(MessageText text, std::optional<int64_t> of) {
     for (Json& one : *parsed)
       if (one.is_object()) take_message(one, of, bytes);
   }
-  if (parsed && bytes > JsonWork::kSmall) reading_.json.free_elsewhere(*std::move(parsed));
+  if (parsed && bytes > Work::kSmall) reading_.work.free_elsewhere(*std::move(parsed));
   count_unasked(0);
 }
 
@@ -315,7 +315,7 @@ Task<MessageReading> Client::read(MessageText text) {
     return read_message_text(secrets, text.bytes);
   };
   text = {};
-  auto done = co_await reading_.json.run(reading_.owner, bytes, std::move(job));
+  auto done = co_await reading_.work.run(reading_.owner, bytes, std::move(job));
   if (!done) co_return MessageReading{};
   co_return *std::move(done);
 }

@@ -13,10 +13,10 @@
 #include <string>
 
 #include "supervisor/base/json_value.h"
-#include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/loop_shares.h"
 #include "supervisor/base/one_shot.h"
+#include "supervisor/base/work.h"
 #include "supervisor/mcp/protocol.h"
 #include "supervisor/upstream/message_reading.h"
 #include "supervisor/upstream/request_clock.h"
@@ -57,8 +57,8 @@ class Client {
 
   // How messages are parsed: large ones by `json`, charged to `owner`; others on the loop, charged to `share`.
   struct Reading {
-    JsonWork& json;
-    JsonWork::Owner owner;
+    Work& work;
+    Work::Owner owner;
     std::shared_ptr<LoopShare> share;
   };
 

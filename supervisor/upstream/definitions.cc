@@ -4,6 +4,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/value_bytes.h"
 #include "supervisor/upstream/wrapped_result.h"
 
 namespace upstream {
@@ -20,40 +21,26 @@ Json fingerprint(const ServerConfig& config) {
 
 }  // namespace
 
-Definitions Definitions::read(const Json& tools) {
+Result<Definitions> Definitions::read(Json tools, WorkMeter& meter) {
+  constexpr uint64_t kStepsPerTool = 1000, kStepsPerByte = 1;
   Definitions all;
   if (!tools.is_array()) return all;
-  for (const Json& tool : tools) {
+  for (Json& definition : tools) {
     if (all.tools.size() == kMaxTools) break;
-    if (!tool.is_object()) continue;
-    auto name = tool.find("name");
-    if (name == tool.end() || !name->is_string() || name->get_ref<const std::string&>().empty() ||
-        name->get_ref<const std::string&>().size() > 128)
-      continue;
-    ToolEntry entry{tool, nullptr, {}};
-    if (auto schema = tool.find("inputSchema"); schema != tool.end()) {
-      auto compiled = policies::JsonSchema::compile(*schema, policies::JsonSchema::Unknown::let_pass);
-      if (compiled) entry.input = *std::move(compiled);  // else only the server checks the arguments
-      auto mirrored = read_mirrored(*schema);
-      if (!mirrored) continue;  // the specification excludes tools with an invalid x-mcp-header
-      entry.mirrored = *std::move(mirrored);
-    }
-    all.tools.emplace(name->get<std::string>(), std::move(entry));
+    if (!meter.spend(kStepsPerTool + kStepsPerByte * rough_length(definition, kMaxBytes)))
+      return tl::unexpected<Error>(meter.error());
+    auto tool = KnownTool::read(std::move(definition));
+    if (tool) all.tools.emplace((*tool)->name(), *std::move(tool));
   }
   return all;
 }
 
-Json Definitions::list() const {
-  Json all = Json::array();
-  for (const auto& [name, entry] : tools) all.push_back(entry.definition);
-  return all;
-}
-
 Json Definitions::described() const {
-  Json all = list();
-  for (Json& tool : all) {
+  Json all = Json::array();
+  for (const auto& [name, known] : tools) {
+    Json& tool = all.emplace_back(known->definition());
     if (auto declared = tool.find("outputSchema"); declared != tool.end()) {
-      if (const Json* wrapped = wrapped_schema(tool["name"].get_ref<const std::string&>(), *declared)) {
+      if (const Json* wrapped = wrapped_schema(name, *declared)) {
         Json inside = *wrapped;
         for (const char* key : {"$defs", "definitions"})  // targets of $ref
           if (auto models = declared->find(key); models != declared->end()) inside[key] = *models;
@@ -61,9 +48,8 @@ Json Definitions::described() const {
       }
       continue;
     }
-    auto seen = observed.find(tool["name"].get_ref<const std::string&>());
-    if (seen == observed.end() || seen->second.schema.is_null()) continue;
-    Json schema = seen->second.schema;
+    Json schema = observed->schema_of(name);
+    if (schema.is_null()) continue;
     // A declared outputSchema describes an object, as structuredContent is one. A value from a text may be of any type.
     schema["description"] = "Observed in results; the server declares no schema.";
     tool["outputSchema"] = std::move(schema);
@@ -71,37 +57,42 @@ Json Definitions::described() const {
   return all;
 }
 
-void Definitions::inherit(Definitions&& before) {
-  for (auto& [name, seen] : before.observed) {
-    auto now = tools.find(name), then = before.tools.find(name);
-    if (now != tools.end() && then != before.tools.end() && now->second.definition == then->second.definition)
-      observed.emplace(name, std::move(seen));
+Result<bool> Definitions::is_same(const Definitions& other, WorkMeter& meter) const {
+  if (tools.size() != other.tools.size()) return false;
+  for (const auto& [name, tool] : tools) {
+    const auto before = other.tools.find(name);
+    if (!meter.spend(rough_length(tool->definition(), kMaxBytes))) return tl::unexpected<Error>(meter.error());
+    if (before == other.tools.end() || before->second->definition() != tool->definition()) return false;
   }
+  return true;
 }
 
-bool Definitions::observe(std::string_view tool, const Json& result) {
-  auto entry = tools.find(tool);
-  if (entry == tools.end() || entry->second.definition.contains("outputSchema")) return false;
-  return observed[entry->first].see(result);
+void Definitions::inherit(const Definitions& before) {
+  observed = before.observed->of_tools([&](const std::string& name) {
+    const auto now = tools.find(name);
+    const auto then = before.tools.find(name);
+    return now != tools.end() && then != before.tools.end() && now->second->definition() == then->second->definition();
+  });
 }
 
-Result<Definitions> load_definitions(int folder, const ServerConfig& config) {
+Result<Definitions> load_definitions(int folder, const ServerConfig& config, WorkMeter& meter) {
   TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));
   TRY(Fd file, open_regular_beneath(folder, path, O_RDONLY));
   TRY(const std::string text, read_whole(file.get(), Definitions::kMaxBytes));
-  TRY(const Json document, parse_json(text));
+  TRY(Json document, parse_json(text));
   if (!document.is_object() || document.value("started", Json()) != fingerprint(config))
     return fail(Code::not_found, "the definitions are of another configuration of this server");
-  Definitions all = Definitions::read(document.value("tools", Json()));
-  const Json seen = document.value("observed", Json());
-  for (const auto& [name, one] : seen.items())
-    if (all.tools.contains(name)) all.observed[name] = Observed::from_json(one);
+  const auto tools = document.find("tools");
+  TRY(Definitions all, Definitions::read(tools == document.end() ? Json() : std::move(*tools), meter));
+  if (const auto seen = document.find("observed"); seen != document.end())
+    all.observed = ObservedResults::from_json(*seen, [&](const std::string& name) { return all.tools.contains(name); });
   return all;
 }
 
 Result<> save_definitions(int folder, const ServerConfig& config, const Definitions& definitions) {
-  Json document{{"started", fingerprint(config)}, {"tools", definitions.list()}};
-  for (const auto& [name, seen] : definitions.observed) document["observed"][name] = seen.to_json();
+  Json document{{"started", fingerprint(config)}, {"tools", Json::array()}};
+  for (const auto& [name, tool] : definitions.tools) document["tools"].push_back(tool->definition());
+  if (Json observed = definitions.observed->to_json(); !observed.empty()) document["observed"] = std::move(observed);
   const std::string text = dump_json(document);
   if (text.size() > Definitions::kMaxBytes) return fail(Code::exhausted, "the definitions are too large to be stored");
   TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));

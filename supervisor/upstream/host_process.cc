@@ -8,9 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
+#include "jail/code_priority.h"
+#include "jail/slice.h"
 #include "supervisor/base/fd_pair.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/process.h"
@@ -19,6 +22,8 @@ namespace upstream {
 namespace {
 
 constexpr int kPidfdIdType = 3;  // P_PIDFD of waitid(2), Linux 5.4
+constexpr int kLowerings = 20;   // tries to lower the priority of a server
+constexpr std::chrono::milliseconds kBetweenLowerings{130};
 
 std::string describe_end(const siginfo_t& info) {
   if (info.si_code == CLD_EXITED) return fmt::format("ended with status {}", info.si_status);
@@ -34,7 +39,7 @@ Task<> reap(AsyncFd pidfd) {
 
 class Outside : public ServerProcess {
  public:
-  Outside(Loop& loop, pid_t pid) : loop_(loop), pid_(pid) {}
+  Outside(Loop& loop, pid_t pid) : loop_(loop), pid_(pid), tasks_(loop) { tasks_.spawn(lower()); }
   ~Outside() override {
     if (!pidfd_) return;
     (void)::kill(-pid_, SIGKILL);  // its process group; the number is not reused before waitid(2)
@@ -61,9 +66,16 @@ class Outside : public ServerProcess {
   }
 
  private:
+  // The kernel refuses a write when another one was less than a tenth of a second before.
+  Task<> lower() {
+    for (int tries = 0; tries < kLowerings && !jail::lower_process(pid_); tries++)
+      co_await sleep_for(loop_, kBetweenLowerings);
+  }
+
   Loop& loop_;
   pid_t pid_;
   AsyncFd pidfd_, in_, out_, err_;
+  Scope tasks_;  // last: cancelled first
 };
 
 std::vector<std::string> environment_of(const ServerConfig& config, const Variables& secrets) {
@@ -122,15 +134,16 @@ Result<std::unique_ptr<ServerProcess>> start_outside(Loop& loop, const ServerCon
   const auto argv = pointers(words), envp = pointers(variables);
   pid_t pid = 0;
   // execvp looks in the daemon's PATH.
-  if (int error = ::posix_spawnp(&pid, argv[0], &order.actions, &order.attributes, argv.data(), envp.data());
-      error != 0)
-    return fail_errno(error, fmt::format("start '{}'", printable(words[0])), Code::unavailable);
+  jail::set_slice(jail::kUsualSlice);  // the server inherits it
+  const int error = ::posix_spawnp(&pid, argv[0], &order.actions, &order.attributes, argv.data(), envp.data());
+  jail::set_slice(jail::kShortSliceNs);
+  if (error != 0) return fail_errno(error, fmt::format("start '{}'", printable(words[0])), Code::unavailable);
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) {
-    const int error = errno;
+    const int refused = errno;
     (void)::kill(-pid, SIGKILL);
     (void)::waitpid(pid, nullptr, 0);
-    return fail_errno(error, "pidfd_open", Code::exhausted);
+    return fail_errno(refused, "pidfd_open", Code::exhausted);
   }
   auto process = std::make_unique<Outside>(loop, pid);
   CHECKED(process->adopt(std::move(pidfd), std::move(in.ours), std::move(out.ours), std::move(err.ours)));

@@ -58,7 +58,8 @@ Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size
       co_return fail(Code::unavailable,
                      fmt::format("asks for '{}', which this client does not offer",
                                  printable(method.is_string() ? method.get<std::string>() : "nothing", 64)));
-    auto question = read_question(input->value("params", Json()));
+    Work::Owner owner = reading_.owner;
+    auto question = co_await read_question_in_turn(reading_.work, std::move(owner), input->value("params", Json()));
     Reply said;
     if (question && asking.ask && asked++ < kMaxQuestions) said = co_await asking.ask(*std::move(question));
     responses[input.key()] = said.result();

@@ -30,11 +30,23 @@ jail::Language like(const std::string& program) {
 
 class Jailed : public ServerProcess {
  public:
-  Jailed(Loop& loop, std::unique_ptr<jail::Jail> jail, std::unique_ptr<ServerNetwork::Use> network,
+  Jailed(jail::Host& host, std::unique_ptr<jail::Jail> jail, std::unique_ptr<ServerNetwork::Use> network,
          uint64_t memory_bytes)
-      : loop_(loop), jail_(std::move(jail)), network_(std::move(network)), memory_bytes_(memory_bytes), tasks_(loop) {
+      : loop_(host.loop),
+        trees_(host.trees),
+        jail_(std::move(jail)),
+        network_(std::move(network)),
+        memory_bytes_(memory_bytes),
+        tasks_(host.loop) {
     in_ = jail_->guest().take_socket();
-    if (!jail_->cgroup()) tasks_.spawn(watch_memory());
+    if (!jail_->cgroup()) tasks_.spawn(watch());
+    if (jail::DiskUse* const use = jail_->disk_use()) {
+      use->set_pace(jail::DiskUse::kServer);
+      use->set_end([this] {
+        at_disk_floor_ = true;
+        jail_->kill();
+      });
+    }
   }
   AsyncFd& in() override { return in_; }
   AsyncFd& out() override { return jail_->out(); }
@@ -42,6 +54,8 @@ class Jailed : public ServerProcess {
 
   Task<std::string> ended() override {
     auto report = co_await jail_->next_report();
+    if (at_disk_floor_)
+      co_return "was ended because the disk of all tenants is nearly full, and it had taken most of it";
     if (over_memory_) co_return fmt::format("used more than {} MB of memory", memory_bytes_ >> 20);
     if (!report || report->event != jail::InitEvent::exited) co_return "was ended";
     if (WIFEXITED(report->wait_status)) co_return fmt::format("ended with status {}", WEXITSTATUS(report->wait_status));
@@ -49,22 +63,27 @@ class Jailed : public ServerProcess {
   }
 
  private:
-  // Runs if the jail has no cgroup that limits memory.
-  Task<> watch_memory() {
+  // Runs if the jail has no cgroup that limits memory and shares the processors.
+  Task<> watch() {
     for (;;) {
       co_await sleep_for(loop_, kWatchEvery);
-      if (jail::read_process_tree(jail_->init_pid()).memory_bytes <= memory_bytes_) continue;
+      const jail::TreeUsage usage = co_await trees_.read(jail_->init_pid());
+      if (!usage.is_read) continue;
+      jail_->lower_priority(priority_, usage);
+      if (usage.memory_bytes <= memory_bytes_) continue;
       over_memory_ = true;
       jail_->kill();
     }
   }
 
   Loop& loop_;
+  jail::TreeReader& trees_;
   std::unique_ptr<jail::Jail> jail_;
   std::unique_ptr<ServerNetwork::Use> network_;  // nullptr: it has no network
   AsyncFd in_;
   uint64_t memory_bytes_;
-  bool over_memory_ = false;
+  jail::CodePriority priority_;
+  bool over_memory_ = false, at_disk_floor_ = false;
   Scope tasks_;  // last: cancelled first
 };
 
@@ -101,11 +120,12 @@ Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, con
         "receive it",
         "restart the daemon, or name another folder");
   CO_CHECKED(std::move(shown));
+  jail->use_disk(std::move(what.disk));
   std::unique_ptr<ServerNetwork::Use> network;
   if (jail->listener()) {
     CO_TRY(network, co_await what.network->open(config, what.tenant, jail->listener().get()));
   }
-  auto process = std::make_unique<Jailed>(host.loop, std::move(jail), std::move(network), memory_bytes);
+  auto process = std::make_unique<Jailed>(host, std::move(jail), std::move(network), memory_bytes);
   if (::send(process->in().get(), "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
     co_return fail_errno(errno, "start a server in its jail", Code::unavailable);
   co_return std::unique_ptr<ServerProcess>(std::move(process));

@@ -49,10 +49,10 @@ Result<std::vector<Mirrored>> read_mirrored(const Json& schema) {
   std::vector<Mirrored> all;
   const size_t marks = schema.is_object() ? count_marks(schema, 0) : 0;
   if (marks == 0) return all;
+  if (marks > kMax) return fail(Code::invalid, fmt::format("x-mcp-header is there more than {} times", kMax));
   std::vector<std::string> path;
   CHECKED(read_properties(schema, path, all));
-  if (all.size() != marks || all.size() > kMax)
-    return fail(Code::invalid, "x-mcp-header is at a place without an argument, or too often");
+  if (all.size() != marks) return fail(Code::invalid, "x-mcp-header is at a place without an argument");
   std::set<std::string> names;
   for (const auto& one : all) {
     std::string name = lower_case(one.header);

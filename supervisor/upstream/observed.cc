@@ -156,4 +156,38 @@ Observed Observed::from_json(const Json& kept) {
   return observed;
 }
 
+bool ObservedResults::see(const std::string& tool, const Json& value) {
+  std::lock_guard lock(mutex_);
+  return tools_[tool].see(value);
+}
+
+Json ObservedResults::schema_of(const std::string& tool) const {
+  std::lock_guard lock(mutex_);
+  const auto seen = tools_.find(tool);
+  return seen == tools_.end() ? Json() : seen->second.schema;
+}
+
+std::shared_ptr<ObservedResults> ObservedResults::of_tools(const Filter& passes) const {
+  auto copy = std::make_shared<ObservedResults>();
+  std::lock_guard lock(mutex_);
+  for (const auto& [tool, seen] : tools_)
+    if (passes(tool)) copy->tools_.emplace(tool, seen);
+  return copy;
+}
+
+Json ObservedResults::to_json() const {
+  std::lock_guard lock(mutex_);
+  Json all = Json::object();
+  for (const auto& [tool, seen] : tools_) all[tool] = seen.to_json();
+  return all;
+}
+
+std::shared_ptr<ObservedResults> ObservedResults::from_json(const Json& stored, const Filter& passes) {
+  auto all = std::make_shared<ObservedResults>();
+  if (!stored.is_object()) return all;
+  for (const auto& [tool, seen] : stored.items())
+    if (passes(tool)) all->tools_.emplace(tool, Observed::from_json(seen));
+  return all;
+}
+
 }  // namespace upstream

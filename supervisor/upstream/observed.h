@@ -5,7 +5,10 @@
 // definitions.h.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -59,6 +62,25 @@ struct Observed {
   bool see(const Json& value);
   Json to_json() const;
   static Observed from_json(const Json& kept);
+};
+
+// ObservedResults: the results of all tools of one server. May be used on any thread.
+class ObservedResults {
+ public:
+  using Filter = std::function<bool(const std::string& tool)>;
+
+  // Notes one result of a tool without outputSchema. True: its schema has changed.
+  bool see(const std::string& tool, const Json& value);
+  // null: too few results yet.
+  Json schema_of(const std::string& tool) const;
+  // A copy with the tools that pass the filter.
+  std::shared_ptr<ObservedResults> of_tools(const Filter& passes) const;
+  Json to_json() const;
+  static std::shared_ptr<ObservedResults> from_json(const Json& stored, const Filter& passes);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, Observed> tools_;  // by mutex_
 };
 
 }  // namespace upstream

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "jail/disk_users.h"
 #include "jail/host.h"
 #include "policies/policy.h"
 #include "supervisor/base/loop.h"
@@ -53,6 +54,7 @@ struct JailedStart {
   int folder = -1;                   // descriptor; shown as /workspace, writable; borrowed until the task is done
   std::string tenant = {};           // empty: all tenants
   ServerNetwork* network = nullptr;  // for a server with `egress`
+  jail::DiskAccount disk = {};       // of the folder
 };
 // Starts the server in its own jail: no network but the hosts of its `egress`, its folder as /workspace, the policy's
 // limits and system calls.

@@ -161,23 +161,24 @@ Result<Json> read_typed_field(const Json& from, Json field, const std::string& w
   return read_list_field(from, std::move(field), where);
 }
 
-Result<Json> read_field(const Json& from, const std::string& where, bool& newer) {
+Result<Json> read_field(const Json& from, const std::string& where, bool& newer, WorkMeter& meter) {
   if (!from.is_object()) return wrong(where, "not an object");
   Json field = {{"type", from.value("type", Json())}};
   CHECKED(take_texts(from, field, where));
   TRY(field, read_typed_field(from, std::move(field), where, newer));
-  const auto check = policies::JsonSchema::compile(field, policies::JsonSchema::Unknown::refuse);
+  const auto check =
+      policies::JsonSchema::compile(std::make_shared<const Json>(field), policies::JsonSchema::Unknown::refuse, meter);
   if (!check) return wrong(where, check.error().what);
   const auto preset = from.find("default");
   if (preset == from.end()) return field;
-  if (!(*check)->check(*preset)) return wrong(where, "default: does not fit");
+  if (!(*check)->check(*preset, meter)) return wrong(where, "default: does not fit");
   if (preset->is_string()) CHECKED(exact_text(*preset, where + ".default", Question::kMaxText));
   field["default"] = *preset;
   return field;
 }
 
 // Members beside type, properties and required, which some libraries write, do not limit an answer. They are left out.
-Result<Json> read_schema(const Json& from, bool& newer) {
+Result<Json> read_schema(const Json& from, bool& newer, WorkMeter& meter) {
   const std::string where = "requestedSchema";
   if (!from.is_object()) return wrong(where, "not an object");
   CHECKED(check_known(from, where,
@@ -193,7 +194,7 @@ Result<Json> read_schema(const Json& from, bool& newer) {
   for (const auto& [name, property] : properties.items()) {
     const std::string place = fmt::format("{}.properties.{}", where, printable(name, 64));
     CHECKED(exact_text(name, place, Question::kMaxName));
-    TRY(schema["properties"][name], read_field(property, place, newer));
+    TRY(schema["properties"][name], read_field(property, place, newer, meter));
   }
   const Json required = from.value("required", Json::array());
   if (!required.is_array() || required.size() > Question::kMaxFields)
@@ -225,13 +226,13 @@ std::string shown_text(std::string_view untrusted, size_t most, Newlines newline
   return cut ? shown + "..." : shown;
 }
 
-Result<> Question::fits(const Json& content) const {
+Result<> Question::fits(const Json& content, WorkMeter& meter) const {
   if (dump_json(content).size() > kMaxContent)
     return fail(Code::invalid, fmt::format("the answer is larger than {} bytes", kMaxContent));
-  return check->check(content);
+  return check->check(content, meter);
 }
 
-Result<Question> read_question(const Json& params) {
+Result<Question> read_question(const Json& params, WorkMeter& meter) {
   if (!params.is_object()) return wrong("params", "not an object");
   if (params.value("mode", Json("form")) != "form") return wrong("mode", "only the mode \"form\" is supported");
   const auto message = params.find("message");
@@ -240,11 +241,31 @@ Result<Question> read_question(const Json& params) {
   if (message->get_ref<const std::string&>().size() > Question::kMaxMessage)
     return wrong("message", fmt::format("longer than {} bytes", Question::kMaxMessage));
   question.message = shown_text(message->get_ref<const std::string&>(), Question::kMaxMessage, Newlines::keep);
-  TRY(question.schema, read_schema(params.value("requestedSchema", Json()), question.wants_2025_11_25));
+  TRY(question.schema, read_schema(params.value("requestedSchema", Json()), question.wants_2025_11_25, meter));
   Json whole = question.schema;
   whole["additionalProperties"] = false;
-  TRY(question.check, policies::JsonSchema::compile(whole, policies::JsonSchema::Unknown::refuse));
+  TRY(question.check, policies::JsonSchema::compile(std::make_shared<const Json>(std::move(whole)),
+                                                    policies::JsonSchema::Unknown::refuse, meter));
   return question;
+}
+
+Task<Result<Question>> read_question_in_turn(Work& work, Work::Owner owner, Json params) {
+  std::function<Result<Question>(WorkMeter&)> job = [held = std::make_shared<const Json>(std::move(params))](
+                                                        WorkMeter& meter) { return read_question(*held, meter); };
+  auto question = co_await work.run(std::move(owner), 0, std::move(job));
+  co_return question;
+}
+
+Task<Result<Json>> fitting_content(Work& work, Work::Owner owner, const Question& question, Json content) {
+  Question own;  // a copy for the job
+  own.check = question.check;
+  std::function<Result<Json>(WorkMeter&)> job =
+      [own = std::move(own), held = std::make_shared<Json>(std::move(content))](WorkMeter& meter) -> Result<Json> {
+    CHECKED(own.fits(*held, meter));
+    return std::move(*held);
+  };
+  auto fitting = co_await work.run(std::move(owner), 0, std::move(job));
+  co_return fitting;
 }
 
 Json Reply::result() const {

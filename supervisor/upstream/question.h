@@ -14,6 +14,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
+#include "supervisor/base/work.h"
 
 namespace upstream {
 
@@ -29,12 +30,16 @@ struct Question {
   std::shared_ptr<const policies::JsonSchema> check;  // `schema` compiled; further members are refused
   bool wants_2025_11_25 = false;                      // has a field that clients before 2025-11-25 cannot show
 
-  // Whether `content` answers the question. Errors: invalid, naming place and reason.
-  Result<> fits(const Json& content) const;
+  // Whether `content` answers the question. Errors: invalid, naming place and reason; those of the meter.
+  Result<> fits(const Json& content, WorkMeter& meter) const;
 };
 
-// Reads `params` of elicitation/create.
-Result<Question> read_question(const Json& params);
+// Reads `params` of elicitation/create. Errors: invalid; those of the meter.
+Result<Question> read_question(const Json& params, WorkMeter& meter);
+
+// Both as jobs of Work. fitting_content() returns `content`.
+Task<Result<Question>> read_question_in_turn(Work& work, Work::Owner owner, Json params);
+Task<Result<Json>> fitting_content(Work& work, Work::Owner owner, const Question& question, Json content);
 
 // Untrusted text as a person may see it: valid UTF-8, the first `most` bytes, and "..." if there were more. U+FFFD
 // replaces control characters, invisible characters and those that change the direction of writing. `newlines` says

@@ -11,7 +11,6 @@ namespace upstream {
 namespace {
 
 constexpr size_t kMaxErrorText = 8192;
-constexpr size_t kMaxSteps = 32;
 constexpr size_t kCountTextFrom = 64 << 10;  // bytes; shorter texts cannot hold too many values
 
 std::string type_of(const Json& block) {
@@ -94,33 +93,9 @@ std::string cut(std::string text) {
   return text + "...";
 }
 
-void keep_path(const Json& value, const std::vector<std::string>& steps, size_t at, Json& kept) {
-  if (value.is_array()) {
-    if (!kept.is_array()) kept = Json::array();
-    for (size_t i = 0; i < value.size(); i++) {
-      if (i == kept.size()) kept.push_back(nullptr);
-      keep_path(value[i], steps, at, kept[i]);
-    }
-    return;
-  }
-  if (at == steps.size()) {
-    kept = value;
-    return;
-  }
-  if (!value.is_object()) return;
-  if (!kept.is_object()) kept = Json::object();
-  auto member = value.find(steps[at]);
-  if (member == value.end()) return;
-  if (at + 1 == steps.size()) {
-    kept[steps[at]] = *member;
-  } else {
-    keep_path(*member, steps, at + 1, kept[steps[at]]);
-  }
-}
-
 }  // namespace
 
-ToolValue value_of(ServerAnswer answer, std::string_view tool, const Json& output_schema) {
+ToolValue value_of(ServerAnswer answer, std::string_view tool, const Json* output_schema) {
   ToolValue told;
   if (answer.is_error) {
     told.failure = {{"code", answer.code}, {"message", cut(std::move(answer.message))}};
@@ -147,20 +122,6 @@ ToolValue value_of(ServerAnswer answer, std::string_view tool, const Json& outpu
   told.value = structured.is_null() ? value_of_blocks(std::move(content))
                                     : unwrapped(std::move(structured), result, tool, output_schema);
   return told;
-}
-
-Json select(const Json& value, const std::vector<std::string>& paths) {
-  Json kept;
-  for (const auto& path : paths) {
-    std::vector<std::string> steps;
-    for (size_t at = 0; at <= path.size() && steps.size() < kMaxSteps;) {
-      const size_t dot = std::min(path.find('.', at), path.size());
-      steps.push_back(path.substr(at, dot - at));
-      at = dot + 1;
-    }
-    keep_path(value, steps, 0, kept);
-  }
-  return kept;
 }
 
 }  // namespace upstream

@@ -16,15 +16,11 @@ struct ToolValue {
   Json value;
   Json failure;  // null: the tool succeeded
 };
-// `tool`: the tool's name. `output_schema`: the schema that the tool declares; null: the tool declares no schema. A
+// `tool`: the tool's name. `output_schema`: the schema that the tool declares; nullptr: the tool declares no schema. A
 // result that the server's library wrapped is unwrapped (wrapped_result.h).
 // The only text of an answer becomes a number, a boolean or null if JSON writes that value in exactly this way: "8",
 // "8.0", "-0.5", "true". "007", "1.10", "1e3", "+1" and numbers of more than 15 digits stay texts. Several texts become
 // one text, joined by newlines. JSON stays a text if its values would take more than kMaxValueBytes (value_bytes.h).
-ToolValue value_of(ServerAnswer answer, std::string_view tool = {}, const Json& output_schema = nullptr);
-
-// The parts of `value` that the paths name, in the same shape. "items.title" is that member of each element of a list
-// `items`. A path without a match selects no value.
-Json select(const Json& value, const std::vector<std::string>& paths);
+ToolValue value_of(ServerAnswer answer, std::string_view tool = {}, const Json* output_schema = nullptr);
 
 }  // namespace upstream

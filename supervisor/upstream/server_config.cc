@@ -9,6 +9,7 @@
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -285,6 +286,7 @@ Result<std::vector<ServerConfig>> read_import(const std::string& file, ServerCon
                                               std::vector<std::string>& skipped) {
   TRY(const std::string text, read_client_file(file));
   auto document = parse_json(text);
+  if (!document) document = parse_json_file(text);  // the same error, with line and column
   if (!document) return tl::unexpected(std::move(document).error().within(file));
   return read_client(*document, file, place, skipped);
 }

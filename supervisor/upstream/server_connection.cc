@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/upstream/definitions.h"
 
 namespace upstream {
 namespace {
@@ -130,6 +132,7 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
   Json all = Json::array();
   std::string cursor;
   const uint64_t heard = client->bytes_heard();
+  if (!observer_.learned) co_return Result<>{};
   for (size_t page = 0; page < kMaxPages && all.size() < Definitions::kMaxTools; page++) {
     Client::Request order{"tools/list"};
     if (!cursor.empty()) order.params["cursor"] = cursor;
@@ -142,15 +145,18 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
                   config_.name);
     if (client->bytes_heard() - heard > Definitions::kMaxBytes)
       co_return fail(Code::unavailable, fmt::format("lists more than {} MB of tools", Definitions::kMaxBytes >> 20));
-    const Json tools = answer.result.value("tools", Json());
-    if (tools.is_array()) all.insert(all.end(), tools.begin(), tools.end());
-    const Json next = answer.result.value("nextCursor", Json());
-    if (!next.is_string() || next.get_ref<const std::string&>().empty() || next == cursor) break;
-    cursor = next.get<std::string>();
+    FreedBeside page_of_tools(&reading_.work, std::move(answer.result));
+    Json& result = *page_of_tools;
+    if (const auto tools = result.find("tools"); tools != result.end() && tools->is_array())
+      std::move(tools->begin(), tools->end(), std::back_inserter(all));
+    const auto next = result.find("nextCursor");
+    if (next == result.end() || !next->is_string()) break;
+    const auto& text = next->get_ref<const std::string&>();
+    if (text.empty() || text == cursor) break;
+    cursor = text;
   }
-  const NamedWork named_work(LoopWork::definitions, &reading_.owner.name);
-  if (observer_.learned) observer_.learned(Definitions::read(all));
-  co_return Result<>{};
+  auto learned = co_await observer_.learned(std::move(all));
+  co_return learned;
 }
 
 void ServerConnection::tools_changed() {

@@ -11,7 +11,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/upstream/client.h"
-#include "supervisor/upstream/definitions.h"
+#include "supervisor/upstream/server_config.h"
 
 namespace upstream {
 
@@ -32,8 +32,9 @@ class ServerConnection {
     Client::Questions questions = Client::Questions::none;
   };
   struct Observer {
-    std::function<void(Definitions)> learned;  // at each start, and when the server reports a change
-    ServerCounts* counts = nullptr;            // counts starts and losses; outlives the connection
+    // Takes the list of tools at each start, and when the server reports a change. Empty: the list is not needed.
+    std::function<Task<Result<>>(Json tools)> learned;
+    ServerCounts* counts = nullptr;  // counts starts and losses; outlives the connection
     // Why a start failed or the server ended by itself; empty after a good start. May be empty itself.
     std::function<void(const std::string& problem)> problem = {};
   };
@@ -41,7 +42,7 @@ class ServerConnection {
   ~ServerConnection();
   ServerConnection(const ServerConnection&) = delete;
 
-  // Starts the server if needed. Returns a client whose tools are known.
+  // Starts the server if needed, and learns its tools.
   Task<Result<std::shared_ptr<Client>>> ready(Start start);
   // Calls a tool. `order` has no method yet. Its params hold the tool's name; the text of its arguments is shared, not
   // copied.

@@ -28,7 +28,8 @@ struct ServerQuestions::Open {
   Scope task;
 };
 
-ServerQuestions::ServerQuestions(Loop& loop, Send send) : loop_(loop), send_(std::move(send)) {}
+ServerQuestions::ServerQuestions(Loop& loop, Work& work, Work::Owner owner, Send send)
+    : loop_(loop), work_(work), owner_(std::move(owner)), send_(std::move(send)) {}
 
 ServerQuestions::~ServerQuestions() {
   for (const auto& [key, one] : std::exchange(open_, {})) one->task.cancel_all();
@@ -60,30 +61,32 @@ ServerQuestions::Call* ServerQuestions::call_of(std::optional<int64_t> of, int64
   return &only;
 }
 
-void ServerQuestions::ask(const Json& id, const Json& params, std::optional<int64_t> of) {
+void ServerQuestions::ask(const Json& id, Json params, std::optional<int64_t> of) {
   const std::string key = dump_json(id);
   if (open_.contains(key)) return;  // with the same id, the two answers could be confused
   int64_t number = 0;
   Call* call = call_of(of, number);
   if (!call || !call->asking.ask || call->asked >= kMaxOfCall) return reply(id, {});
   call->asked++;
-  auto question = read_question(params);
-  if (!question) {
-    send_({{"jsonrpc", "2.0"}, {"id", id}, {"error", {{"code", kInvalidParams}, {"message", question.error().what}}}});
-    return;
-  }
   auto one = std::make_shared<Open>(loop_, id, number);
   open_.emplace(key, one);
-  one->task.spawn(answer(*one, call->asking, *call->clock, *std::move(question)));
+  one->task.spawn(answer(*one, call->asking, *call->clock, std::move(params)));
 }
 
-Task<> ServerQuestions::answer(Open& one, Asking asking, RequestClock& clock, Question question) {
-  Reply said;
-  {
-    const PauseGuard paused(clock);
-    said = co_await asking.ask(std::move(question));
+Task<> ServerQuestions::answer(Open& one, Asking asking, RequestClock& clock, Json params) {
+  Work::Owner owner = owner_;
+  auto question = co_await read_question_in_turn(work_, std::move(owner), std::move(params));
+  if (question) {
+    Reply said;
+    {
+      const PauseGuard paused(clock);
+      said = co_await asking.ask(*std::move(question));
+    }
+    reply(one.id, said);
+  } else {
+    const Json error{{"code", kInvalidParams}, {"message", question.error().what}};
+    send_({{"jsonrpc", "2.0"}, {"id", one.id}, {"error", error}});
   }
-  reply(one.id, said);
   // `one` owns this task, so a later turn of the loop destroys it.
   if (auto node = open_.extract(dump_json(one.id))) loop_.defer([done = std::move(node.mapped())] {});
 }

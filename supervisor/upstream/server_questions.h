@@ -26,7 +26,8 @@ class ServerQuestions {
   static constexpr size_t kMaxGivenUp = 256;
   using Send = std::function<void(const Json& message)>;
 
-  ServerQuestions(Loop& loop, Send send);
+  // `owner`: questions are read in its turn. Loop and `work` must outlive this object.
+  ServerQuestions(Loop& loop, Work& work, Work::Owner owner, Send send);
   ~ServerQuestions();
   ServerQuestions(const ServerQuestions&) = delete;
 
@@ -38,7 +39,7 @@ class ServerQuestions {
   void heard(int64_t call) { given_up_.erase(call); }
 
   // A question of the server, with its id. `of`: the call that the HTTP reply belongs to; empty: not known.
-  void ask(const Json& id, const Json& params, std::optional<int64_t> of);
+  void ask(const Json& id, Json params, std::optional<int64_t> of);
   // The server withdraws its question.
   void take_back(const Json& id);
   size_t waiting() const { return open_.size(); }
@@ -51,10 +52,12 @@ class ServerQuestions {
   };
   struct Open;
   Call* call_of(std::optional<int64_t> of, int64_t& id);
-  Task<> answer(Open& one, Asking asking, RequestClock& clock, Question question);
+  Task<> answer(Open& one, Asking asking, RequestClock& clock, Json params);
   void reply(const Json& id, const Reply& reply) const;
 
   Loop& loop_;
+  Work& work_;
+  const Work::Owner owner_;
   Send send_;
   std::map<int64_t, Call> calls_;
   // Calls that were given up and may still run at the server, with the person of each.

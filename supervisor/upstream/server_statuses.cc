@@ -27,8 +27,8 @@ std::vector<ServerStatus> UpstreamServers::statuses() const {
     one.problem = server->problem;
     one.imported_from = server->config.imported_from;
     note_login(*server, one);
-    if (server->definitions)
-      for (const auto& [tool, entry] : server->definitions->tools) one.tools.push_back(tool);
+    if (server->known)
+      for (const auto& [tool, known] : server->known->definitions.tools) one.tools.push_back(tool);
     bool starting = false;
     for (const auto& [tenant, connection] : server->connections) {
       one.connections += connection->is_running();
@@ -38,7 +38,7 @@ std::vector<ServerStatus> UpstreamServers::statuses() const {
     one.state = one.connections > 0    ? State::running
                 : starting             ? State::starting
                 : !one.problem.empty() ? State::failed
-                : server->definitions  ? State::idle
+                : server->known        ? State::idle
                                        : State::unknown;
     all.push_back(std::move(one));
   }

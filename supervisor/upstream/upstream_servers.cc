@@ -1,5 +1,6 @@
 #include "supervisor/upstream/upstream_servers.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,17 +48,39 @@ std::string_view only_spelled_like(const Map& map, std::string_view name) {
   return meant;
 }
 
-// Uses only its arguments, so it may run on any thread.
-Result<Transport::Arguments> write_arguments(const std::string& tool, const ToolEntry& entry, const Json& arguments) {
-  if (entry.input) {
-    auto fits = entry.input->check(arguments);
-    if (!fits)
-      return fail(Code::invalid,
-                  fmt::format("the arguments of '{}' do not match its schema: {}", tool, fits.error().what),
-                  "get_tool_definition shows its parameters");
+Work::Owner owner_of(const ServerConfig& config) { return {"server " + config.name}; }
+
+using KnownDefinitions = std::shared_ptr<const DefinitionsOfServer>;
+
+// A job: reads what the catalog needs.
+Result<KnownDefinitions> with_reading(const std::string& server, Definitions definitions) {
+  auto known = std::make_shared<DefinitionsOfServer>();
+  TRY(known->reading, catalog::read_definitions(Json{{"tools", definitions.described()}}, {server, ""}));
+  known->definitions = std::move(definitions);
+  return KnownDefinitions(std::move(known));
+}
+
+struct LearnedDefinitions {
+  KnownDefinitions known;
+  bool is_new = false;  // they differ from those before
+  Result<> stored = {};
+};
+
+// A job: reads a list of tools, and stores it if it is new. `before`: nullptr: the tools were not known.
+Result<LearnedDefinitions> read_list(int folder, const ServerConfig& config, Json tools, const KnownDefinitions& before,
+                                     WorkMeter& meter) {
+  LearnedDefinitions learned;
+  TRY(Definitions definitions, Definitions::read(std::move(tools), meter));
+  bool is_same = false;
+  if (before) {
+    TRY(is_same, definitions.is_same(before->definitions, meter));
+    definitions.inherit(before->definitions);
   }
-  return Transport::Arguments{std::make_shared<const std::string>(dump_json(arguments)),
-                              mirror(entry.mirrored, arguments)};
+  learned.is_new = !is_same;
+  if (is_same) return learned;
+  learned.stored = save_definitions(folder, config, definitions);
+  TRY(learned.known, with_reading(config.name, std::move(definitions)));
+  return learned;
 }
 
 void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monotonic::time_point begun) {
@@ -78,7 +101,11 @@ void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monoto
 }  // namespace
 
 UpstreamServers::UpstreamServers(jail::Host& host, Settings settings)
-    : host_(host), settings_(std::move(settings)), tasks_(host.loop) {
+    : host_(host),
+      settings_(std::move(settings)),
+      folder_(std::make_shared<const Fd>(
+          settings_.definitions < 0 ? -1 : ::fcntl(settings_.definitions, F_DUPFD_CLOEXEC, 0))),
+      tasks_(host.loop) {
   if (settings_.disk)
     logins_ = std::make_unique<oauth::Logins>(
         std::make_shared<oauth::LoginBook>(host_.loop, *settings_.disk, settings_.definitions, settings_.login_key));
@@ -94,17 +121,52 @@ void UpstreamServers::add(ServerConfig config) {
   const std::string name = config.name;
   const auto server = std::make_shared<Server>();
   server->config = std::move(config);
-  auto known = load_definitions(settings_.definitions, server->config);
-  if (known) server->definitions = *std::move(known);
   servers_[name] = server;
+  loading_++;
+  tasks_.spawn(load(server));
 }
 
+void UpstreamServers::begin() {
+  has_begun_ = true;
+  learn();
+}
+
+Task<> UpstreamServers::loaded(std::chrono::milliseconds limit) {
+  if (loading_ == 0) co_return;
+  OneShot<> over(host_.loop);
+  waiting_for_loads_.push_back(over.resolver());
+  const Deadline latest(host_.loop, limit, [resolver = over.resolver()] { resolver.resolve_now(); });
+  co_await over;
+}
+
+Task<> UpstreamServers::load(ServerPtr server) {
+  std::function<Result<KnownDefinitions>(WorkMeter&)> job =
+      [folder = folder_, config = server->config](WorkMeter& meter) -> Result<KnownDefinitions> {
+    TRY(Definitions definitions, load_definitions(folder->get(), config, meter));
+    return with_reading(config.name, std::move(definitions));
+  };
+  Work::Owner owner = owner_of(server->config);
+  auto known = co_await host_.work.run(std::move(owner), 0, std::move(job));
+  if (!known && known.error().code != Code::not_found)
+    log_warning("upstream server {}: its stored tool definitions are not used: {}", server->config.name,
+                known.error().what);
+  const bool is_new = known && !server->known;
+  if (is_new) server->known = *std::move(known);
+  if (--loading_ == 0) {
+    for (const auto& waiting : std::exchange(waiting_for_loads_, {})) waiting.resolve();
+    learn();
+  }
+  if (is_new && changed_) changed_();
+}
+
+// Starts the servers with unknown tools, once it is clear which those are.
 void UpstreamServers::learn() {
+  if (!has_begun_ || loading_ > 0) return;
   for (const auto& [name, server] : servers_) {
     // The first login or call learns the tools of a server where each tenant logs in.
     const bool has_logins = server->config.oauth && server->config.sharing == ServerConfig::Sharing::tenant &&
                             server->config.oauth->grant == oauth::OAuthSettings::Grant::authorization_code;
-    if (!server->definitions && !has_logins) tasks_.spawn(learn_one(server));
+    if (!server->known && !has_logins) tasks_.spawn(learn_one(server));
   }
 }
 
@@ -200,17 +262,19 @@ ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& c
   if (!connection) {
     ServerConnection::Observer observer;
     observer.counts = &server.counts;
-    const bool tenants = server.config.tenants_folder && &who != &settings_.nobody;
-    observer.learned = [this, &server, tenants](Definitions definitions) {
-      // Definitions may depend on a tenant's files. They must not replace those that all tenants see.
-      if (!tenants || !server.definitions) learned(server, std::move(definitions));
-    };
+    // Definitions may depend on a tenant's files. They must not replace those that all tenants see.
+    const bool is_tenants = server.config.tenants_folder && &who != &settings_.nobody;
+    if (!is_tenants || !server.known)
+      observer.learned = [this, &server, is_tenants](Json tools) {
+        if (is_tenants && server.known) host_.work.free_elsewhere(std::exchange(tools, nullptr));
+        return learned(server, std::move(tools));
+      };
     observer.problem = [&server](const std::string& problem) { server.problem = problem; };
-    JsonWork::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
+    Work::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
     if (who.policy) owner.bytes_per_second = who.policy->limits.standard.json_bytes_per_second;
     auto share = host_.shares.of(owner.name);
     connection =
-        std::make_unique<ServerConnection>(host_.loop, Client::Reading{host_.json, std::move(owner), std::move(share)},
+        std::make_unique<ServerConnection>(host_.loop, Client::Reading{host_.work, std::move(owner), std::move(share)},
                                            server.config, std::move(observer));
   }
   return *connection;
@@ -247,58 +311,85 @@ Task<Result<std::unique_ptr<ServerProcess>>> UpstreamServers::start_process(cons
     CO_TRY(folder, make_directories_beneath(caller.directory, own, 0700));
   }
   const int shown = folder ? folder.get() : caller.workspace;
-  const JailedStart what{*caller.policy, shown, caller.tenant, settings_.network};
-  auto started = co_await start_in_jail(host_, config, std::move(secrets), what);
+  JailedStart what{*caller.policy, shown, caller.tenant, settings_.network};
+  std::string owner =
+      fmt::format("server {} of tenant {}", config.name, caller.tenant.empty() ? "(all)" : caller.tenant);
+  if (caller.account && config.folder.empty()) {
+    what.disk = caller.account(std::move(owner));
+  } else {
+    what.disk.owner = std::move(owner);
+  }
+  auto started = co_await start_in_jail(host_, config, std::move(secrets), std::move(what));
   co_return started;
 }
 
-void UpstreamServers::learned(Server& server, Definitions definitions) {
-  const Json before = server.definitions ? server.definitions->list() : Json();
-  const bool changed = definitions.list() != before;
-  if (server.definitions) definitions.inherit(*std::move(server.definitions));
-  server.definitions = std::move(definitions);
-  if (!changed || find(server.config.name).get() != &server) return;
-  keep(server);
-  log_info("upstream server {}: {} tools", server.config.name, server.definitions->tools.size());
+Task<Result<>> UpstreamServers::learned(Server& server, Json tools) {
+  if (!tools.is_array()) co_return Result<>{};
+  std::function<Result<LearnedDefinitions>(WorkMeter&)> job = [folder = folder_, config = server.config,
+                                                               list = std::make_shared<Json>(std::move(tools)),
+                                                               before = server.known](WorkMeter& meter) {
+    return read_list(folder->get(), config, std::move(*list), before, meter);
+  };
+  Work::Owner owner = owner_of(server.config);
+  CO_TRY(LearnedDefinitions now, co_await host_.work.run(std::move(owner), 0, std::move(job)));
+  if (!now.is_new) co_return Result<>{};
+  host_.work.free_elsewhere(std::exchange(server.known, std::move(now.known)));
+  if (find(server.config.name).get() != &server) co_return Result<>{};
+  if (!now.stored)
+    log_warning("upstream server {}: its tool definitions are not stored: {}", server.config.name,
+                now.stored.error().what);
+  log_info("upstream server {}: {} tools", server.config.name, server.known->definitions.tools.size());
   if (changed_) changed_();
+  co_return Result<>{};
 }
 
-void UpstreamServers::keep(const Server& server) {
-  auto saved = save_definitions(settings_.definitions, server.config, *server.definitions);
-  if (!saved)
-    log_warning("upstream server {}: its tool definitions are not stored: {}", server.config.name, saved.error().what);
-}
-
-void UpstreamServers::observe(std::string_view name, std::string_view tool, const Json& value) {
+void UpstreamServers::results_changed(std::string_view name) {
   const ServerPtr server = find(name);
-  if (!server || !server->config.observe || !server->definitions) return;
-  if (!server->definitions->observe(tool, value)) return;
-  keep(*server);
+  if (!server || !server->known) return;
+  server->has_new_results = true;
+  if (!std::exchange(server->is_storing, true)) tasks_.spawn(store_results(server));
+}
+
+Task<> UpstreamServers::store_results(ServerPtr server) {
+  while (std::exchange(server->has_new_results, false)) {
+    std::function<Result<LearnedDefinitions>()> job = [folder = folder_, config = server->config,
+                                                       before = server->known]() -> Result<LearnedDefinitions> {
+      LearnedDefinitions now;
+      now.stored = save_definitions(folder->get(), config, before->definitions);
+      TRY(now.known, with_reading(config.name, before->definitions));
+      return now;
+    };
+    const KnownDefinitions before = server->known;
+    Work::Owner owner = owner_of(server->config);
+    auto now = co_await host_.work.run(std::move(owner), 0, std::move(job));
+    if (now && server->known == before) server->known = std::move(now->known);
+    if (const Result<> stored = now ? now->stored : Result<>(tl::unexpected<Error>(now.error())); !stored)
+      log_warning("upstream server {}: its observed results are not stored: {}", server->config.name,
+                  stored.error().what);
+  }
+  server->is_storing = false;
   telling_ = Deadline(host_.loop, kTellAfter, [this] {
     if (changed_) changed_();
   });
 }
 
 bool UpstreamServers::has_tool(std::string_view server, std::string_view tool) const {
-  auto found = servers_.find(server);
-  return found != servers_.end() && found->second->definitions && found->second->definitions->tools.contains(tool);
+  return known_tool(server, tool) != nullptr;
 }
 
-const Json* UpstreamServers::input_schema(std::string_view server, std::string_view tool) const {
-  const auto found = servers_.find(server);
-  if (found == servers_.end() || !found->second->definitions) return nullptr;
-  const auto entry = found->second->definitions->tools.find(tool);
-  if (entry == found->second->definitions->tools.end()) return nullptr;
-  const auto schema = entry->second.definition.find("inputSchema");
-  return schema == entry->second.definition.end() || !schema->is_object() ? nullptr : &*schema;
+std::shared_ptr<const KnownTool> UpstreamServers::known_tool(std::string_view server, std::string_view tool) const {
+  const ServerPtr found = find(server);
+  if (!found || !found->known) return nullptr;
+  const auto& tools = found->known->definitions.tools;
+  const auto known = tools.find(tool);
+  return known == tools.end() ? nullptr : known->second;
 }
 
-Json UpstreamServers::output_schema(std::string_view server, std::string_view tool) const {
-  auto found = servers_.find(server);
-  if (found == servers_.end() || !found->second->definitions) return nullptr;
-  auto entry = found->second->definitions->tools.find(tool);
-  return entry == found->second->definitions->tools.end() ? Json()
-                                                          : entry->second.definition.value("outputSchema", Json());
+std::shared_ptr<ObservedResults> UpstreamServers::observed_results(std::string_view server,
+                                                                   const KnownTool& tool) const {
+  const ServerPtr found = find(server);
+  if (!found || !found->known || !found->config.observe || tool.output_schema()) return nullptr;
+  return found->known->definitions.observed;
 }
 
 bool UpstreamServers::writes_workspace(std::string_view server) const {
@@ -312,9 +403,9 @@ std::string_view UpstreamServers::meant_server(std::string_view name) const {
 }
 
 std::string UpstreamServers::meant_tool(std::string_view server, std::string_view tool) const {
-  const auto found = servers_.find(server);
-  if (found == servers_.end() || !found->second->definitions || has_tool(server, tool)) return std::string(tool);
-  const std::string_view meant = only_spelled_like(found->second->definitions->tools, tool);
+  const ServerPtr found = find(server);
+  if (!found || !found->known || has_tool(server, tool)) return std::string(tool);
+  const std::string_view meant = only_spelled_like(found->known->definitions.tools, tool);
   return std::string(meant.empty() ? tool : meant);
 }
 
@@ -331,45 +422,39 @@ std::optional<std::pair<std::string, std::string>> UpstreamServers::split(std::s
   return {};
 }
 
-std::vector<std::pair<std::string, catalog::Reading>> UpstreamServers::readings() const {
-  std::vector<std::pair<std::string, catalog::Reading>> all;
-  for (const auto& [name, server] : servers_) {
-    if (!server->definitions) continue;
-    auto reading = catalog::read_definitions(Json{{"tools", server->definitions->described()}}, {name, ""});
-    if (reading) all.emplace_back("server " + name, *std::move(reading));
-  }
+std::vector<std::pair<std::string, std::shared_ptr<const catalog::Reading>>> UpstreamServers::readings() const {
+  std::vector<std::pair<std::string, std::shared_ptr<const catalog::Reading>>> all;
+  for (const auto& [name, server] : servers_)
+    if (server->known)
+      all.emplace_back("server " + name,
+                       std::shared_ptr<const catalog::Reading>(server->known, &server->known->reading));
   return all;
 }
 
 std::vector<std::string> UpstreamServers::unlearned() const {
   std::vector<std::string> all;
   for (const auto& [name, server] : servers_)
-    if (!server->definitions) all.push_back(name);
+    if (!server->known) all.push_back(name);
   return all;
 }
 
-Task<Result<Transport::Arguments>> UpstreamServers::write_beside(Server& server, const Caller& caller,
-                                                                 const std::string& tool, const ToolEntry& entry,
-                                                                 FreedBeside arguments) {
-  const UnderWay<std::string>::One writing(server.writing, caller.tenant);
-  ToolEntry own;  // a copy for the job: the definitions may change meanwhile
-  own.input = entry.input;
-  own.mirrored = entry.mirrored;
-  std::function<Result<Transport::Arguments>()> job = [tool, own = std::move(own),
-                                                       value = std::make_shared<Json>(std::move(*arguments))] {
-    auto written = write_arguments(tool, own, *value);
-    *value = nullptr;
-    return written;
-  };
-  // Jobs of one owner run in order. They cost 0 bytes: the request was charged already.
-  JsonWork::Owner owner{caller.tenant};
-  if (caller.policy) owner.bytes_per_second = caller.policy->limits.standard.json_bytes_per_second;
-  auto written = co_await host_.json.run(std::move(owner), 0, std::move(job));
-  co_return written;
+Task<Result<>> UpstreamServers::make_known(const Caller& caller, std::string name) {
+  const ServerPtr held = find(name);
+  if (!held) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
+  if (held->known) co_return Result<>{};
+  const auto begun = Monotonic::now();
+  CO_CHECKED(make_room_for(*held, caller));
+  ServerConnection& connection = connection_of(*held, caller);
+  auto start_it = start_of(*held, caller);
+  auto ready = co_await connection.ready(std::move(start_it));
+  if (ready) co_return Result<>{};
+  Result<ServerAnswer> none = tl::unexpected<Error>(std::move(ready).error());
+  count_call(held->counts, none, begun);
+  co_return tl::unexpected<Error>(std::move(none).error());
 }
 
 Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::string name, std::string tool,
-                                                 FreedBeside arguments, std::chrono::milliseconds limit,
+                                                 Transport::Arguments arguments, std::chrono::milliseconds limit,
                                                  Client::Progress progress, Asking asking) {
   const ServerPtr held = find(name);
   if (!held) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
@@ -379,25 +464,8 @@ Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::stri
     server.counts.calls_refused++;
     co_return tl::unexpected<Error>(std::move(room).error());
   }
-  auto start_it = start_of(server, caller);
-  if (!server.definitions) {
-    ServerConnection& unknown = connection_of(server, caller);
-    if (auto ready = co_await unknown.ready(start_it); !ready) {
-      Result<ServerAnswer> none = tl::unexpected<Error>(std::move(ready).error());
-      count_call(server.counts, none, begun);
-      co_return none;
-    }
-  }
-  auto entry = server.definitions->tools.find(tool);
-  if (entry == server.definitions->tools.end())
-    co_return fail(Code::not_found, fmt::format("server '{}' has no tool '{}'", name, printable(tool, 128)),
-                   "find it with search_tools");
   Client::Request order;
-  if (is_large(*arguments) || server.writing.any_of(caller.tenant)) {
-    CO_TRY(order.arguments, co_await write_beside(server, caller, tool, entry->second, std::move(arguments)));
-  } else {
-    CO_TRY(order.arguments, write_arguments(tool, entry->second, *arguments));
-  }
+  order.arguments = std::move(arguments);
   order.params = {{"name", std::move(tool)}};
   if (!caller.trace.empty()) {
     Json& meta = order.params["_meta"];
@@ -408,8 +476,8 @@ Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::stri
   order.limit = limit;
   order.progress = std::move(progress);
   order.asking = std::move(asking);
-  CO_CHECKED(make_room_for(server, caller));                     // other connections may be new meanwhile
-  ServerConnection& connection = connection_of(server, caller);  // only now: an idle connection may be removed
+  ServerConnection& connection = connection_of(server, caller);
+  auto start_it = start_of(server, caller);
   auto answer = co_await connection.call(std::move(start_it), std::move(order));
   count_call(server.counts, answer, begun);
   co_return answer;

@@ -1,8 +1,7 @@
 // UpstreamServers: all upstream servers (MCP servers with tools that the daemon calls), and the calls to them. It does
 // not check a tenant's rules: supervisor/calls/upstream_call.h decides which calls are allowed.
-// Source: the daemon's configuration. Used by: supervisor/tools/. Errors: not_found (unknown server or tool), invalid
-// (the arguments do not fit the tool's schema; the call is not sent), unavailable, exhausted (too many tenants or
-// questions).
+// Source: the daemon's configuration. Used by: supervisor/calls. Errors: not_found (unknown server), unavailable,
+// exhausted (too many tenants or questions).
 #pragma once
 #include <functional>
 #include <map>
@@ -12,10 +11,11 @@
 
 #include "catalog/reader.h"
 #include "supervisor/base/large_value.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/base/trace_parent.h"
-#include "supervisor/base/under_way.h"
 #include "supervisor/http/client.h"
 #include "supervisor/oauth/logins.h"
+#include "supervisor/upstream/definitions.h"
 #include "supervisor/upstream/process.h"
 #include "supervisor/upstream/server_connection.h"
 #include "supervisor/upstream/server_status.h"
@@ -37,8 +37,10 @@ struct Caller {
   int workspace = -1;                             // descriptor, open as long as `owner` exists
   int directory = -1;                             // descriptor of the parent of servers/NAME/; open as long, too
   std::shared_ptr<const FolderOwner> owner = {};  // nullptr: both descriptors outlive the UpstreamServers
-  TraceContext trace = {};                        // of one call; sent to the server in `_meta`
-  std::string idempotency_key = {};               // of one call that may be repeated; sent, too; empty: absent
+  // The account of files below `workspace` and of servers/NAME/. Empty: only the disk's floor is watched.
+  std::function<jail::DiskAccount(std::string owner)> account = {};
+  TraceContext trace = {};           // of one call; sent to the server in `_meta`
+  std::string idempotency_key = {};  // of one call that may be repeated; sent, too; empty: absent
 };
 
 class UpstreamServers {
@@ -56,8 +58,11 @@ class UpstreamServers {
 
   // `changed` is called on the loop when tools have changed.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
-  // Starts the servers with unknown tools, to learn their tools.
-  void learn();
+  // Reads the stored definitions of all servers, beside the loop, then starts the servers with unknown tools, to learn
+  // their tools.
+  void begin();
+  // Waits until the stored definitions are read, or for `limit`.
+  Task<> loaded(std::chrono::milliseconds limit);
   // The servers are these from now on. A server with the same settings stays as it is. Calls of other servers that run
   // are finished, then their processes end. `standard` is the policy of shared servers that start later. Returns
   // whether tools may have changed.
@@ -92,11 +97,10 @@ class UpstreamServers {
   bool has(std::string_view server) const { return servers_.contains(server); }
   // False also while the server's tools are unknown.
   bool has_tool(std::string_view server, std::string_view tool) const;
-  // The schema of the tool's arguments; nullptr: the tool is unknown, or declares none. Valid until the next turn of
-  // the loop.
-  const Json* input_schema(std::string_view server, std::string_view tool) const;
-  // The schema that the tool declares for its results; null: the tool declares no schema, or is unknown.
-  Json output_schema(std::string_view server, std::string_view tool) const;
+  // nullptr: the tool is unknown, or so are all tools of the server.
+  std::shared_ptr<const KnownTool> known_tool(std::string_view server, std::string_view tool) const;
+  // Where the results of that tool are noted, for the types that stubs show; nullptr: they are not.
+  std::shared_ptr<ObservedResults> observed_results(std::string_view server, const KnownTool& tool) const;
   // Whether calls to this server may change files of the tenant's workspace.
   bool writes_workspace(std::string_view server) const;
   bool empty() const { return servers_.empty(); }
@@ -119,29 +123,31 @@ class UpstreamServers {
     }
   }
   // The known tools of each server, and the names of the servers with unknown tools, for the catalog.
-  std::vector<std::pair<std::string, catalog::Reading>> readings() const;
+  std::vector<std::pair<std::string, std::shared_ptr<const catalog::Reading>>> readings() const;
   std::vector<std::string> unlearned() const;
 
   // Ends the connections of a tenant and its named workspaces, and their servers, as far as no call uses them.
   void end_idle_of(const std::string& account);
 
-  // Notes the result of a tool, for the types that stubs show (observed.h).
-  void observe(std::string_view server, std::string_view tool, const Json& value);
+  // The observed results of a server have changed: stores them, and reports the change.
+  void results_changed(std::string_view server);
 
-  // Calls a tool. `progress` may be empty. `asking`: the person behind the call, and how to ask that person the
-  // server's questions. Large arguments are checked and written beside the loop; later calls of the same tenant to that
-  // server follow them in order.
-  Task<Result<ServerAnswer>> call(const Caller& caller, std::string server, std::string tool, FreedBeside arguments,
-                                  std::chrono::milliseconds limit, Client::Progress progress, Asking asking);
+  // Starts the server if its tools are unknown, to learn them. Errors: those of the start.
+  Task<Result<>> make_known(const Caller& caller, std::string server);
+  // Calls a tool. `arguments`: as KnownTool::write() returns them. `progress` may be empty. `asking`: the person behind
+  // the call, and how to ask that person the server's questions.
+  Task<Result<ServerAnswer>> call(const Caller& caller, std::string server, std::string tool,
+                                  Transport::Arguments arguments, std::chrono::milliseconds limit,
+                                  Client::Progress progress, Asking asking);
 
  private:
   struct Server {
     ServerConfig config;
-    std::optional<Definitions> definitions;
+    std::shared_ptr<const DefinitionsOfServer> known;  // nullptr: its tools are unknown
     std::map<std::string, std::unique_ptr<ServerConnection>, std::less<>> connections;  // by tenant
     ServerCounts counts;
-    UnderWay<std::string> writing;  // by tenant: calls with arguments that are being checked and written
-    std::string problem;            // ServerStatus::problem
+    std::string problem;                               // ServerStatus::problem
+    bool is_storing = false, has_new_results = false;  // store_results() runs; results have changed meanwhile
   };
   // Calls hold their server: one that adopt() has removed lives until its last call ends.
   using ServerPtr = std::shared_ptr<Server>;
@@ -153,8 +159,11 @@ class UpstreamServers {
   Result<> make_room_for(Server& server, const Caller& caller);
   ServerConnection& connection_of(Server& server, const Caller& caller);
   ServerConnection::Start start_of(const Server& server, const Caller& caller);
-  void learned(Server& server, Definitions definitions);
-  void keep(const Server& server);
+  Task<> load(ServerPtr server);
+  void learn();
+  // Takes a list of tools that the server sent.
+  Task<Result<>> learned(Server& server, Json tools);
+  Task<> store_results(ServerPtr server);
   Task<Result<std::unique_ptr<Transport>>> start(const Server& server, Caller caller, Variables secrets);
   Task<Result<std::unique_ptr<ServerProcess>>> start_process(const Server& server, Caller caller, Variables secrets);
   Task<> learn_one(ServerPtr server);
@@ -163,12 +172,13 @@ class UpstreamServers {
   // A caller that only learns the tools, with the login of a tenant.
   Caller tester(const std::string& account) const;
   std::string logins_text(const Server& server) const;
-  // Checks and writes the arguments of a call beside the loop. Errors: invalid: they do not fit the schema.
-  Task<Result<Transport::Arguments>> write_beside(Server& server, const Caller& caller, const std::string& tool,
-                                                  const ToolEntry& entry, FreedBeside arguments);
 
   jail::Host& host_;
   Settings settings_;
+  const std::shared_ptr<const Fd> folder_;  // of the definitions; jobs share it
+  bool has_begun_ = false;
+  size_t loading_ = 0;  // servers whose stored definitions are being read
+  std::vector<OneShot<>::Resolver> waiting_for_loads_;
   std::shared_ptr<http::HttpClient> http_;  // opened for the first server over HTTP
   std::unique_ptr<oauth::Logins> logins_;   // nullptr: without Settings::disk
   std::function<void()> changed_;

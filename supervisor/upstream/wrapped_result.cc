@@ -24,9 +24,9 @@ const Json* wrapped_schema(std::string_view tool, const Json& output_schema) {
   return is_generated ? &*inside : nullptr;
 }
 
-Json unwrapped(Json structured, const Json& result, std::string_view tool, const Json& output_schema) {
+Json unwrapped(Json structured, const Json& result, std::string_view tool, const Json* output_schema) {
   if (!structured.is_object() || structured.size() != 1 || !structured.contains(kKey)) return structured;
-  bool is_marked = wrapped_schema(tool, output_schema) != nullptr;
+  bool is_marked = output_schema && wrapped_schema(tool, *output_schema) != nullptr;
   if (const auto meta = result.find("_meta"); meta != result.end() && meta->is_object()) {
     const auto library = meta->find("fastmcp");
     is_marked |= library != meta->end() && library->is_object() && library->value("wrap_result", Json()) == true;

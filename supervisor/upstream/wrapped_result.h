@@ -13,7 +13,8 @@ namespace upstream {
 
 // The schema of the value inside; nullptr: results of this schema are not wrapped. Points into `output_schema`.
 const Json* wrapped_schema(std::string_view tool, const Json& output_schema);
-// `structured` without its wrapping, if it has one. `result`: the whole answer to tools/call.
-Json unwrapped(Json structured, const Json& result, std::string_view tool, const Json& output_schema);
+// `structured` without its wrapping, if it has one. `result`: the whole answer to tools/call. `output_schema`: nullptr:
+// the tool declares none.
+Json unwrapped(Json structured, const Json& result, std::string_view tool, const Json* output_schema);
 
 }  // namespace upstream

@@ -286,6 +286,24 @@ TEST_CASE_METHOD(Fixture, "headers cannot smuggle others in", "[http]") {
   CHECK(server.connections == 0);
 }
 
+TEST_CASE_METHOD(Fixture, "a request for public hosts reaches no address of this machine or a private network",
+                 "[http]") {
+  Server server(loop, reply("x"));
+  CHECK(fetch({.url = server.url()}));
+  ClientRequest request{.url = server.url(), .is_public = true};
+  SECTION("a numeric host") {}
+  SECTION("a name of this machine") { request.url = "http://localhost" + request.url.substr(request.url.rfind(':')); }
+  SECTION("the addresses of a name") {
+    request.url = "http://host.example" + request.url.substr(request.url.rfind(':'));
+    request.addresses = {"1.1.1.1", "127.0.0.1"};
+  }
+  SECTION("a private network") { request.url = "http://10.0.0.1:9/"; }
+  auto refused = fetch(request);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::denied);
+  CHECK(server.connections == 1);
+}
+
 TEST_CASE("a URL is where it leads", "[http]") {
   auto plain = http::parse_url("http://host/x:y@z");
   REQUIRE(plain);

@@ -58,7 +58,7 @@ TEST_CASE("one field Authorization with Bearer and a known token lets a request 
   const std::string good = credentials::new_access_token(), old = credentials::new_access_token();
   TokenAuthenticator tokens;
   auto expired = stored("old", old);
-  expired.expires = credentials::wall_now();
+  expired.expires = credentials::rights_now();
   tokens.set_tokens(credentials::TokenTable({stored("ci", good), expired}));
   for (const std::string& field : {"Bearer " + good, "bearer " + good, "BEARER " + good}) {
     const auto principal = tokens.authenticate(request_with({field}));
@@ -93,7 +93,7 @@ TEST_CASE("a client cannot tell an unknown, an expired and a removed token apart
   TokenFixture fixture;
   const std::string old = credentials::new_access_token();
   auto expired = stored("old", old);
-  expired.expires = credentials::wall_now();
+  expired.expires = credentials::rights_now();
   fixture.tokens->set_tokens(credentials::TokenTable({stored("ci", fixture.ci), expired}));
   std::string first;
   for (const std::string& request : {list_tools(old), list_tools(fixture.ops), list_tools("wrd_x")}) {
@@ -129,7 +129,7 @@ TEST_CASE("each request of a connection is judged, so a token that is removed or
   CHECK(client->answer().status == 200);
   CHECK(fixture.admitted == 2);
   auto short_lived = stored("ci", fixture.ci);
-  short_lived.expires = credentials::wall_now();
+  short_lived.expires = credentials::rights_now();
   fixture.tokens->set_tokens(credentials::TokenTable({short_lived}));
   client->write(list_tools(fixture.ci));
   CHECK(client->answer().status == 401);
@@ -236,7 +236,7 @@ TEST_CASE("what a client began with a token ends when the token expires") {
     ci.expires = expires;
     fixture.tokens->set_tokens(credentials::TokenTable({ci, stored("ops", fixture.ops)}));
   };
-  table(credentials::wall_now() + 2s);
+  table(credentials::rights_now() + 2s);
   const std::string own = "Authorization: Bearer " + fixture.ci + "\r\n";
   const std::string other = "Authorization: Bearer " + fixture.ops + "\r\n";
   auto client = fixture.connect(), stream = fixture.connect(), stays = fixture.connect();

@@ -188,8 +188,8 @@ TEST_CASE("subscriptions/listen is a stream that begins with its acknowledgement
 
 TEST_CASE("a large request is read beside the loop, and a large answer is written whole") {
   HttpFixture fixture;
-  JsonWork work(fixture.loop);
-  fixture.server.set_json_work(work);
+  Work work(fixture.loop);
+  fixture.server.set_work(work);
   auto client = fixture.connect_http();
   const std::string text(1 << 20, 'y');
   client->write(modern_post(tool_call(1, "echo", {{"text", text}})));

@@ -19,6 +19,7 @@
 #include "supervisor/base/random.h"
 #include "supervisor/oauth/challenge.h"
 #include "supervisor/upstream/upstream_servers.h"
+#include "tests/fresh_meter.h"
 #include "tests/jail/await.h"
 
 using namespace std::chrono_literals;
@@ -109,7 +110,7 @@ std::vector<Call> calls_of(const Scenario& scenario, const UpstreamServers& serv
   }
   std::map<std::string, Json> schemas;
   for (const auto& [name, reading] : servers.readings())
-    for (const auto& tool : reading.tools) schemas[tool.name] = parse_json(tool.rest)->value("inputSchema", Json());
+    for (const auto& tool : reading->tools) schemas[tool.name] = parse_json(tool.rest)->value("inputSchema", Json());
   // This tool wants to see the schema that is known of the other one.
   if (schemas.contains("json_schema_echo"))
     return {{"json_schema_echo", {{"schema", schemas["json_schema_2020_12_tool"]}}}};
@@ -121,7 +122,7 @@ Task<Result<>> call_tools(UpstreamServers& servers, const upstream::Caller& call
   CO_CHECKED(co_await servers.test(kServer, ""));
   for (auto& call : calls_of(scenario, servers)) {
     upstream::Asking asking{"the person", true, fill_in};
-    FreedBeside arguments(nullptr, std::move(call.arguments));
+    CO_TRY(auto arguments, servers.known_tool(kServer, call.tool)->write(call.arguments, FreshMeter()));
     CO_TRY(const auto answer,
            co_await servers.call(caller, kServer, call.tool, std::move(arguments), kCallLimit, {}, std::move(asking)));
     std::cout << call.tool << ": " << (answer.is_error ? answer.message : dump_json(answer.result)) << "\n";

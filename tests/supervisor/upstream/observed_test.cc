@@ -4,6 +4,7 @@
 #include "supervisor/base/path.h"
 #include "supervisor/upstream/definitions.h"
 #include "tests/catch.h"
+#include "tests/fresh_meter.h"
 #include "tests/temp_directory.h"
 
 using upstream::Definitions;
@@ -97,11 +98,9 @@ TEST_CASE("a type is told after two results, and changes seldom", "[upstream]") 
 
 TEST_CASE("what was observed is told of tools that declare nothing, as long as they are the same", "[upstream]") {
   const Json tools = Json::parse(R"([{"name": "free"}, {"name": "declared", "outputSchema": {"type": "object"}}])");
-  Definitions all = Definitions::read(tools);
+  Definitions all = Definitions::read(tools, FreshMeter()).value();
   for (int i = 0; i < 2; i++) {
-    CHECK(all.observe("free", Json{{"id", 1}}) == (i == 1));
-    CHECK_FALSE(all.observe("declared", Json{{"id", 1}}));
-    CHECK_FALSE(all.observe("unknown", Json{{"id", 1}}));
+    CHECK(all.observed->see("free", Json{{"id", 1}}) == (i == 1));
   }
   const auto output_of = [](const Definitions& definitions, const char* name) {
     for (const Json& tool : definitions.described())
@@ -111,13 +110,14 @@ TEST_CASE("what was observed is told of tools that declare nothing, as long as t
   CHECK(output_of(all, "free")["properties"]["id"]["type"] == "integer");
   CHECK(output_of(all, "free")["description"] == "Observed in results; the server declares no schema.");
   CHECK(output_of(all, "declared") == Json{{"type", "object"}});
-  CHECK_FALSE(all.list()[1].contains("outputSchema"));  // the server's own word stays as it is
+  CHECK_FALSE(all.tools.at("free")->definition().contains("outputSchema"));  // the server's own word stays
 
-  Definitions same = Definitions::read(tools);
-  same.inherit(Definitions(all));
+  Definitions same = Definitions::read(tools, FreshMeter()).value();
+  same.inherit(all);
   CHECK(output_of(same, "free") == output_of(all, "free"));
-  Definitions other = Definitions::read(Json::parse(R"([{"name": "free", "description": "another"}])"));
-  other.inherit(Definitions(all));
+  Definitions other =
+      Definitions::read(Json::parse(R"([{"name": "free", "description": "another"}])"), FreshMeter()).value();
+  other.inherit(all);
   CHECK(output_of(other, "free").is_null());
 }
 
@@ -127,10 +127,10 @@ TEST_CASE("what was observed is kept over restarts", "[upstream]") {
   upstream::ServerConfig config;
   config.name = "near";
   config.command = {"/usr/bin/near"};
-  Definitions all = Definitions::read(Json::parse(R"([{"name": "free"}])"));
-  for (int i = 0; i < 2; i++) (void)all.observe("free", Json{{"id", 1}});
+  Definitions all = Definitions::read(Json::parse(R"([{"name": "free"}])"), FreshMeter()).value();
+  for (int i = 0; i < 2; i++) (void)all.observed->see("free", Json{{"id", 1}});
   REQUIRE(upstream::save_definitions(folder.get(), config, all));
-  auto again = upstream::load_definitions(folder.get(), config);
+  auto again = upstream::load_definitions(folder.get(), config, FreshMeter());
   REQUIRE(again);
   CHECK(again->described() == all.described());
 }

@@ -1,6 +1,7 @@
 #include "supervisor/upstream/question.h"
 
 #include "tests/catch.h"
+#include "tests/fresh_meter.h"
 
 using upstream::Newlines;
 using upstream::read_question;
@@ -12,7 +13,9 @@ Json with_field(const Json& field) {
   return {{"message", "?"}, {"requestedSchema", {{"type", "object"}, {"properties", {{"a", field}}}}}};
 }
 
-Result<upstream::Question> question_of(const char* field) { return read_question(with_field(Json::parse(field))); }
+Result<upstream::Question> question_of(const char* field) {
+  return read_question(with_field(Json::parse(field)), FreshMeter());
+}
 
 }  // namespace
 
@@ -90,7 +93,7 @@ TEST_CASE("what a flat form cannot hold is refused", "[questions]") {
            R"({"message":"?","requestedSchema":{"type":"object","properties":{"a\nb":{"type":"string"}}}})",
        }) {
     INFO(params);
-    CHECK_FALSE(read_question(Json::parse(params)));
+    CHECK_FALSE(read_question(Json::parse(params), FreshMeter()));
   }
 }
 
@@ -98,20 +101,20 @@ TEST_CASE("a question has so many fields, choices and bytes", "[questions]") {
   Json many = with_field({{"type", "string"}});
   for (size_t i = 1; i < upstream::Question::kMaxFields; i++)
     many["requestedSchema"]["properties"]["f" + std::to_string(i)] = {{"type", "boolean"}};
-  CHECK(read_question(many));
+  CHECK(read_question(many, FreshMeter()));
   many["requestedSchema"]["properties"]["one more"] = {{"type", "boolean"}};
-  CHECK_FALSE(read_question(many));
+  CHECK_FALSE(read_question(many, FreshMeter()));
 
   Json choices = {{"type", "string"}, {"enum", std::vector<std::string>(upstream::Question::kMaxChoices, "x")}};
-  CHECK(read_question(with_field(choices)));
+  CHECK(read_question(with_field(choices), FreshMeter()));
   choices["enum"].push_back("x");
-  CHECK_FALSE(read_question(with_field(choices)));
+  CHECK_FALSE(read_question(with_field(choices), FreshMeter()));
 
   Json words = with_field({{"type", "string"}});
   words["message"] = std::string(upstream::Question::kMaxMessage, 'x');
-  CHECK(read_question(words));
+  CHECK(read_question(words, FreshMeter()));
   words["message"] = std::string(upstream::Question::kMaxMessage + 1, 'x');
-  CHECK_FALSE(read_question(words));
+  CHECK_FALSE(read_question(words, FreshMeter()));
 }
 
 TEST_CASE("an answer holds what the form asked for and nothing else", "[questions]") {
@@ -121,11 +124,11 @@ TEST_CASE("an answer holds what the form asked for and nothing else", "[question
   // What libraries add says nothing about an answer.
   params["requestedSchema"]["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   params["requestedSchema"]["additionalProperties"] = true;
-  const auto question = read_question(params);
+  const auto question = read_question(params, FreshMeter());
   REQUIRE(question);
   CHECK_FALSE(question->schema.contains("additionalProperties"));
-  CHECK(question->fits({{"a", "small"}}));
-  CHECK(question->fits({{"a", "large"}, {"count", 3}}));
+  CHECK(question->fits({{"a", "small"}}, FreshMeter()));
+  CHECK(question->fits({{"a", "large"}, {"count", 3}}, FreshMeter()));
   for (const Json& content : std::vector<Json>{Json::object(),
                                                {{"a", "huge"}},
                                                {{"a", "small"}, {"count", 0}},
@@ -135,12 +138,12 @@ TEST_CASE("an answer holds what the form asked for and nothing else", "[question
                                                Json::array({"small"}),
                                                nullptr}) {
     INFO(content);
-    CHECK_FALSE(question->fits(content));
+    CHECK_FALSE(question->fits(content, FreshMeter()));
   }
   const auto open = question_of(R"({"type":"string"})");
   REQUIRE(open);
-  CHECK(open->fits({{"a", std::string(60'000, 'x')}}));
-  CHECK_FALSE(open->fits({{"a", std::string(70'000, 'x')}}));
+  CHECK(open->fits({{"a", std::string(60'000, 'x')}}, FreshMeter()));
+  CHECK_FALSE(open->fits({{"a", std::string(70'000, 'x')}}, FreshMeter()));
 }
 
 TEST_CASE("a person is shown no character that deceives the eye", "[questions]") {

@@ -4,6 +4,7 @@
 #include "supervisor/upstream/definitions.h"
 #include "supervisor/upstream/wrapped_result.h"
 #include "tests/catch.h"
+#include "tests/fresh_meter.h"
 
 namespace {
 
@@ -63,10 +64,10 @@ TEST_CASE("several texts are one text, whatever one of them reads like", "[resul
 
 TEST_CASE("what a server's library wrapped is unwrapped, what a tool answers itself is not", "[result]") {
   const Json result = {{"structuredContent", {{"result", {3, 1}}}}};
-  CHECK(upstream::value_of(answered(result), "f", kMarked).value == Json({3, 1}));
-  CHECK(upstream::value_of(answered(result), "f", kTitled).value == Json({3, 1}));
-  CHECK(upstream::value_of(answered(result), "F", kTitled).value == Json{{"result", {3, 1}}});  // a model of its own
-  CHECK(upstream::value_of(answered(result), "f", kOwn).value == Json{{"result", {3, 1}}});
+  CHECK(upstream::value_of(answered(result), "f", &kMarked).value == Json({3, 1}));
+  CHECK(upstream::value_of(answered(result), "f", &kTitled).value == Json({3, 1}));
+  CHECK(upstream::value_of(answered(result), "F", &kTitled).value == Json{{"result", {3, 1}}});  // a model of its own
+  CHECK(upstream::value_of(answered(result), "f", &kOwn).value == Json{{"result", {3, 1}}});
   CHECK(upstream::value_of(answered(result)).value == Json{{"result", {3, 1}}});
 
   Json marked = result;
@@ -74,20 +75,20 @@ TEST_CASE("what a server's library wrapped is unwrapped, what a tool answers its
   CHECK(upstream::value_of(answered(marked)).value == Json({3, 1}));
 
   const Json more = {{"structuredContent", {{"result", 1}, {"unit", "C"}}}};
-  CHECK(upstream::value_of(answered(more), "f", kMarked).value == more["structuredContent"]);
+  CHECK(upstream::value_of(answered(more), "f", &kMarked).value == more["structuredContent"]);
 }
 
 TEST_CASE("people and code are shown the type of what is inside a wrapping", "[result]") {
   Json tools = Json::array();
   for (const auto& [name, schema] : {std::pair("marked", kMarked), std::pair("f", kTitled), std::pair("own", kOwn)})
     tools.push_back({{"name", name}, {"inputSchema", {{"type", "object"}}}, {"outputSchema", schema}});
-  const auto definitions = upstream::Definitions::read(tools);
+  const auto definitions = upstream::Definitions::read(tools, FreshMeter()).value();
   for (const Json& tool : definitions.described()) {
     CAPTURE(tool["name"]);
     CHECK(tool["outputSchema"]["type"] == (tool["name"] == "own" ? "object" : "array"));
     if (tool["name"] == "f") CHECK(tool["outputSchema"]["$defs"] == kTitled["$defs"]);
   }
-  CHECK(definitions.list()[0]["outputSchema"]["type"] == "object");
+  CHECK(definitions.tools.at("f")->definition()["outputSchema"]["type"] == "object");
 }
 
 TEST_CASE("JSON in a text stays a text where its values would take too much memory", "[upstream]") {

@@ -3,6 +3,7 @@
 #include <uv.h>
 
 #include "tests/catch.h"
+#include "tests/fresh_meter.h"
 #include "tests/jail/await.h"
 
 using upstream::Asking;
@@ -23,7 +24,8 @@ struct Scene {
   std::vector<std::string> shown_to;
   std::vector<std::shared_ptr<Event>> decisions;
   RequestClock clock{loop, RequestClock::kForever, [] {}};
-  ServerQuestions questions{loop, [this](const Json& message) { sent.push_back(message); }};
+  Work work{loop};
+  ServerQuestions questions{loop, work, {"server"}, [this](const Json& message) { sent.push_back(message); }};
 
   Task<Reply> think(std::string whose) {
     struct Alive {
@@ -46,6 +48,19 @@ struct Scene {
     return asking;
   }
   void open(int64_t call, const std::string& whose) { questions.open(call, asking(whose), clock); }
+  // A job of the server reads the question. Jobs of one owner run in order.
+  void ask(Json id, Json params, std::optional<int64_t> of) {
+    questions.ask(id, std::move(params), of);
+    bool is_read = false;
+    auto wait = [](Work& by, bool& done) -> Task<> {
+      std::function<Result<int>()> job = []() -> Result<int> { return 0; };
+      Work::Owner owner{"server"};
+      (void)co_await by.run(std::move(owner), 0, std::move(job));
+      done = true;
+    };
+    loop.spawn(wait(work, is_read));
+    loop.run_until([&is_read] { return is_read; });
+  }
   void decide(size_t number) {
     decisions.at(number)->fire();
     for (int turn = 0; turn < 3; turn++) uv_run(loop.uv(), UV_RUN_NOWAIT);
@@ -60,7 +75,7 @@ struct Scene {
 TEST_CASE("the question of the one call that is open is put to whoever called", "[questions]") {
   Scene scene;
   scene.open(3, "ada");
-  scene.questions.ask("q", kParams, {});
+  scene.ask("q", kParams, {});
   CHECK(scene.shown_to == std::vector<std::string>{"ada"});
   CHECK(scene.sent.empty());
   scene.decide(0);
@@ -72,17 +87,17 @@ TEST_CASE("the question of the one call that is open is put to whoever called", 
 
 TEST_CASE("without a call, or with several, nobody is asked unless it is said whose the question is", "[questions]") {
   Scene scene;
-  scene.questions.ask(1, kParams, {});
+  scene.ask(1, kParams, {});
   CHECK(scene.last_action() == "cancel");
   scene.open(1, "ada");
   scene.open(2, "bob");
-  scene.questions.ask(2, kParams, {});
+  scene.ask(2, kParams, {});
   CHECK(scene.sent.size() == 2);
   CHECK(scene.last_action() == "cancel");
-  scene.questions.ask(3, kParams, 7);  // no call of ours
+  scene.ask(3, kParams, 7);  // no call of ours
   CHECK(scene.sent.size() == 3);
   CHECK(scene.shown_to.empty());
-  scene.questions.ask(4, kParams, 2);
+  scene.ask(4, kParams, 2);
   CHECK(scene.shown_to == std::vector<std::string>{"bob"});
 }
 
@@ -91,14 +106,14 @@ TEST_CASE("while another person's call may still go on there, nobody is asked", 
   scene.open(1, "ada");
   scene.questions.close(1, false);
   scene.open(2, "bob");
-  scene.questions.ask(1, kParams, {});
+  scene.ask(1, kParams, {});
   CHECK(scene.last_action() == "cancel");
   scene.questions.heard(1);
-  scene.questions.ask(2, kParams, {});
+  scene.ask(2, kParams, {});
   CHECK(scene.shown_to == std::vector<std::string>{"bob"});
   scene.questions.close(2, false);
   scene.open(3, "bob");
-  scene.questions.ask(3, kParams, {});
+  scene.ask(3, kParams, {});
   CHECK(scene.shown_to == std::vector<std::string>{"bob", "bob"});
 }
 
@@ -109,15 +124,15 @@ TEST_CASE("too many calls that were given up are not counted, and nobody is aske
     scene.questions.close(static_cast<int64_t>(i), false);
   }
   scene.open(1000, "ada");
-  scene.questions.ask(1, kParams, {});
+  scene.ask(1, kParams, {});
   CHECK(scene.last_action() == "cancel");
 }
 
 TEST_CASE("a question goes with its call, or when the server takes it back, and then has no answer", "[questions]") {
   Scene scene;
   scene.open(1, "ada");
-  scene.questions.ask("a", kParams, {});
-  scene.questions.ask("b", kParams, {});
+  scene.ask("a", kParams, {});
+  scene.ask("b", kParams, {});
   CHECK(scene.alive == 2);
   scene.questions.take_back("a");
   scene.questions.take_back("never asked");
@@ -125,38 +140,38 @@ TEST_CASE("a question goes with its call, or when the server takes it back, and 
   scene.questions.close(1, true);
   CHECK(scene.alive == 0);
   CHECK(scene.sent.empty());
-  scene.questions.ask("c", kParams, {});
+  scene.ask("c", kParams, {});
   CHECK(scene.last_action() == "cancel");
 }
 
 TEST_CASE("an id that is in use asks nothing, and one that was answered may be used again", "[questions]") {
   Scene scene;
   scene.open(1, "ada");
-  scene.questions.ask(1, kParams, {});
-  scene.questions.ask(1, kParams, {});
-  scene.questions.ask("1", kParams, {});  // another one
+  scene.ask(1, kParams, {});
+  scene.ask(1, kParams, {});
+  scene.ask("1", kParams, {});  // another one
   CHECK(scene.alive == 2);
   scene.decide(0);
-  scene.questions.ask(1, kParams, {});
+  scene.ask(1, kParams, {});
   CHECK(scene.alive == 2);
 }
 
 TEST_CASE("a call has so many questions, and what is none is refused", "[questions]") {
   Scene scene;
   scene.open(1, "ada");
-  scene.questions.ask(0, Json{{"message", 1}}, {});
+  scene.ask(0, Json{{"message", 1}}, {});
   REQUIRE(scene.sent.size() == 1);
   CHECK(scene.sent[0]["error"]["code"] == -32602);
-  for (size_t i = 1; i < ServerQuestions::kMaxOfCall; i++) scene.questions.ask(i, kParams, {});
+  for (size_t i = 1; i < ServerQuestions::kMaxOfCall; i++) scene.ask(i, kParams, {});
   CHECK(scene.alive == ServerQuestions::kMaxOfCall - 1);
-  scene.questions.ask(100, kParams, {});
+  scene.ask(100, kParams, {});
   CHECK(scene.last_action() == "cancel");
 }
 
 TEST_CASE("whoever cannot be asked has cancelled", "[questions]") {
   Scene scene;
   scene.questions.open(1, Asking{}, scene.clock);
-  scene.questions.ask(1, kParams, {});
+  scene.ask(1, kParams, {});
   CHECK(scene.last_action() == "cancel");
 }
 
@@ -166,8 +181,8 @@ TEST_CASE("the clock of a request stands still while somebody is asked", "[quest
   bool late = false, other_late = false;
   RequestClock clock(scene.loop, 20ms, [&] { late = true; });
   scene.questions.open(1, scene.asking("ada"), clock);
-  scene.questions.ask(1, kParams, {});
-  scene.questions.ask(2, kParams, {});
+  scene.ask(1, kParams, {});
+  scene.ask(2, kParams, {});
   Deadline later(scene.loop, 60ms, [&] { other_late = true; });
   REQUIRE(run_until(scene.loop, [&] { return other_late; }));
   CHECK_FALSE(late);

@@ -1,14 +1,16 @@
-// Kinds of addresses: which of the addresses of a host a rule lets the proxy dial.
-// Source: answers of name servers, which are not trusted. Used by: the proxy, before it dials.
+// Kinds of addresses: which of the addresses of a host may be dialled.
+// Source: answers of name servers, which are not trusted. Used by: supervisor/egress, before the proxy dials;
+// exchange.cc, for requests to hosts that a server named.
 #pragma once
 #include <string>
 #include <string_view>
 
-namespace egress {
+namespace http {
 
 enum class AddressKind {
   public_unicast,  // any host of the internet
-  private_use,     // this machine and private networks; a rule with "private" allows them
+  private_use,     // private networks; a rule with "private" allows them
+  loopback,        // this machine; a rule with "loopback" allows it
   forbidden,       // addresses of no host: multicast, reserved, link-local; and of cloud metadata services
 };
 
@@ -24,4 +26,4 @@ bool is_own_address(std::string_view text);
 // "10.1.2.3 is in a private network"
 std::string why_refused(std::string_view text);
 
-}  // namespace egress
+}  // namespace http

@@ -1,4 +1,4 @@
-#include "supervisor/egress/addresses.h"
+#include "supervisor/http/addresses.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,7 +11,7 @@
 
 #include "supervisor/base/fd.h"
 
-namespace egress {
+namespace http {
 namespace {
 
 struct V4Block {
@@ -26,6 +26,7 @@ constexpr uint16_t kDiscardPort = 9;
 
 constexpr auto kForbidden = AddressKind::forbidden;
 constexpr auto kPrivate = AddressKind::private_use;
+constexpr auto kLoopbackKind = AddressKind::loopback;
 
 // The first block that fits decides.
 constexpr V4Block kV4Blocks[] = {
@@ -33,7 +34,7 @@ constexpr V4Block kV4Blocks[] = {
     {v4(10, 0, 0, 0), 8, kPrivate},            //
     {v4(100, 100, 100, 200), 32, kForbidden},  // metadata of a cloud (Alibaba)
     {v4(100, 64, 0, 0), 10, kPrivate},         // shared by customers of a provider
-    {v4(127, 0, 0, 0), 8, kPrivate},           // loopback
+    {v4(127, 0, 0, 0), 8, kLoopbackKind},      //
     {v4(168, 63, 129, 16), 32, kForbidden},    // metadata of a cloud (Azure)
     {v4(169, 254, 0, 0), 16, kForbidden},      // link-local: metadata of clouds
     {v4(172, 16, 0, 0), 12, kPrivate},         //
@@ -87,7 +88,8 @@ AddressKind kind_of_v6(const V6Bytes& address) {
     return kind_of_v4(v4(address[12], address[13], address[14], address[15]));
   if (is_in(address, kAmazonMetadata) || is_in(address, kGoogleMetadata) || is_in(address, kOracleMetadata))
     return kForbidden;
-  if (is_in(address, kLoopback) || is_in(address, kUniqueLocal)) return kPrivate;
+  if (is_in(address, kLoopback)) return kLoopbackKind;
+  if (is_in(address, kUniqueLocal)) return kPrivate;
   if (!is_in(address, kGlobal)) return kForbidden;
   const bool is_of_no_host =
       std::any_of(std::begin(kOfNoHost), std::end(kOfNoHost), [&](const V6Block& one) { return is_in(address, one); });
@@ -132,9 +134,12 @@ bool is_own_address(std::string_view text) {
 }
 
 std::string why_refused(std::string_view text) {
-  const bool is_private = kind_of_address(text) == AddressKind::private_use;
-  return std::string(text) +
-         (is_private ? " is in a private network or on this machine" : " is an address of no public host");
+  const char* why = " is an address of no public host";
+  const AddressKind kind = kind_of_address(text);
+  if (kind == AddressKind::private_use) why = " is in a private network";
+  if (kind == AddressKind::loopback || (kind != AddressKind::forbidden && is_own_address(text)))
+    why = " is an address of this machine";
+  return std::string(text) + why;
 }
 
-}  // namespace egress
+}  // namespace http

@@ -1,10 +1,10 @@
 // Kinds of addresses: what a rule lets the proxy dial, also in the disguises of IPv6.
-#include "supervisor/egress/addresses.h"
+#include "supervisor/http/addresses.h"
 
 #include "tests/catch.h"
 
-using egress::AddressKind;
-using egress::kind_of_address;
+using http::AddressKind;
+using http::kind_of_address;
 
 TEST_CASE("public addresses") {
   for (const char* text :
@@ -16,11 +16,14 @@ TEST_CASE("public addresses") {
 }
 
 TEST_CASE("private addresses") {
-  for (const char* text :
-       {"127.0.0.1", "127.255.255.254", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "::1",
-        "fd00::1", "fc00::1", "::ffff:10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::a00:1"}) {
+  for (const char* text : {"10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "fd00::1",
+                           "fc00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1"}) {
     INFO(text);
     CHECK(kind_of_address(text) == AddressKind::private_use);
+  }
+  for (const char* text : {"127.0.0.1", "127.255.255.254", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"}) {
+    INFO(text);
+    CHECK(kind_of_address(text) == AddressKind::loopback);
   }
 }
 
@@ -69,8 +72,9 @@ TEST_CASE("addresses of no host, of metadata services, and other texts") {
     CHECK(kind_of_address(text) == AddressKind::forbidden);
   }
   CHECK(kind_of_address(std::string_view("1.1.1.1\0x", 9)) == AddressKind::forbidden);
-  CHECK(egress::is_own_address("127.0.0.1"));
-  CHECK_FALSE(egress::is_own_address("192.0.2.1"));
-  CHECK_FALSE(egress::is_own_address("none"));
-  CHECK(egress::why_refused("10.0.0.1") == "10.0.0.1 is in a private network or on this machine");
+  CHECK(http::is_own_address("127.0.0.1"));
+  CHECK_FALSE(http::is_own_address("192.0.2.1"));
+  CHECK_FALSE(http::is_own_address("none"));
+  CHECK(http::why_refused("127.0.0.1") == "127.0.0.1 is an address of this machine");
+  CHECK(http::why_refused("10.0.0.1") == "10.0.0.1 is in a private network");
 }
