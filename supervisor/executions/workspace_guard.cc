@@ -37,12 +37,17 @@ WorkspaceGuard::~WorkspaceGuard() {
   if (before_ && !is_finished_) tenant_->workspace().invalidate();
 }
 
+const tenants::QuotaLimits& WorkspaceGuard::unnamed() const {
+  return tenant_->workspace().quota().held_by(tenants::Holder::unnamed);
+}
+
 bool WorkspaceGuard::is_over(const tenants::Usage& usage) const {
-  return !usage.problem.empty() || usage.bytes > most_.bytes || usage.files > most_.files;
+  return !usage.problem.empty() || usage.bytes + unnamed().bytes > most_.bytes ||
+         usage.files + unnamed().files > most_.files;
 }
 
 bool WorkspaceGuard::is_over(const proposals::StagedUsage& usage) const {
-  return usage.bytes > max_staged_.bytes || usage.files > max_staged_.files;
+  return usage.bytes + unnamed().bytes > max_staged_.bytes || usage.files + unnamed().files > max_staged_.files;
 }
 
 Task<Result<>> WorkspaceGuard::admit(uint64_t file_bytes) {
@@ -54,8 +59,8 @@ Task<Result<>> WorkspaceGuard::admit(uint64_t file_bytes) {
   if (!usage.problem.empty() || usage.files > 2 * quota.limits().files)
     co_return tl::unexpected<Error>(std::move(within).error());
   const tenants::QuotaLimits left = quota.remaining();
-  most_ = {usage.bytes + left.bytes, usage.files + left.files};
-  max_staged_ = left;
+  max_staged_ = {unnamed().bytes + left.bytes, unnamed().files + left.files};
+  most_ = {usage.bytes + max_staged_.bytes, usage.files + max_staged_.files};
   file_bytes_ = within ? std::max(quota.remaining().bytes + usage.largest, kMinOfAFile) : 1;
   if (file_bytes_ >= file_bytes) {
     file_bytes_ = file_bytes;
@@ -90,7 +95,10 @@ Task<> WorkspaceGuard::watch_quota() {
     co_await sleep_for(loop_, pause);
     const auto begun = Monotonic::now();
     const bool is_over_now = co_await look_for_quota();
-    if (is_over_now) is_over_quota_ = true;
+    if (is_over_now) {
+      is_over_quota_ = true;
+      if (auto within = tenant_->workspace().quota().within(); !within) refusal_ = std::move(within).error();
+    }
     // A large workspace is counted less often: for at most a tenth of the time.
     const std::chrono::milliseconds least = tenant_->workspace().is_indexed() ? kLookEvery : kCountEvery;
     pause = std::max(least, std::chrono::milliseconds(static_cast<int64_t>(ms_since(begun) * 10)));
@@ -190,8 +198,9 @@ std::optional<Error> WorkspaceGuard::judge(jail::Report& report) const {
   const tenants::Quota& quota = tenant_->workspace().quota();
   const bool is_over_now = is_staged() ? is_over_quota_ : is_over(quota.usage());
   if (report.outcome == jail::Outcome::ok && is_over_now) report.outcome = jail::Outcome::disk;
-  if (report.outcome != jail::Outcome::disk) return {};
+  if (report.outcome != jail::Outcome::disk || report.at_disk_floor) return {};
   if (auto within = quota.within(); !within) return std::move(within).error();
+  if (refusal_) return refusal_;
   const tenants::QuotaLimits left = quota.remaining();
   if (room_ == Room::enough && left.files > 0) return {};
   return Error{Code::exhausted, 0,

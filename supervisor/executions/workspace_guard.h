@@ -2,7 +2,8 @@
 //   admit()   counts the files, and refuses the execution where no program may run
 //   begin()   looks at the files beside the start of the jail, and counts them again and again while the program runs
 //   finish()  says what the program changed, and whether it ran out of space
-// A program that writes more than the quota allows is ended (is_over_quota), and the bytes that it wrote between two
+// A program that writes more than the quota allows is ended (is_over_quota), also where the bytes are in files without
+// a name that a jail of the tenant holds (account_of()), and the bytes that it wrote between two
 // counts are judged by finish(). In a workspace over its quota, programs may delete: they can write no
 // byte more, and are compared with the size that was there. Where the workspace has more than twice as many files as
 // the quota allows, or cannot be counted, no program runs until files are deleted. The kernel's project quota, where
@@ -74,6 +75,7 @@ class WorkspaceGuard {
   Task<WorkspaceEffects> finish(jail::Report& report, proposals::ProposalAbout about);
 
  private:
+  const tenants::QuotaLimits& unnamed() const;
   bool is_over(const tenants::Usage& usage) const;
   bool is_over(const proposals::StagedUsage& usage) const;
   Task<bool> look_for_quota();
@@ -88,9 +90,11 @@ class WorkspaceGuard {
   std::shared_ptr<tenants::Tenant> tenant_;
   Room room_ = Room::enough;
   uint64_t file_bytes_ = 0;
+  // Both with the files without a name that jails of the tenant hold.
   tenants::QuotaLimits most_;        // the quota, or the size at the beginning, if larger
   tenants::QuotaLimits max_staged_;  // of a staged workspace: the room at the beginning
   bool is_over_quota_ = false;
+  std::optional<Error> refusal_;  // as long as the program ran: files without a name are gone with it
   bool is_finished_ = false;
   std::optional<tenants::WorkspaceBefore> before_;
   std::optional<StagedWorkspace> staged_;

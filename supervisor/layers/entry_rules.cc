@@ -12,7 +12,7 @@
 #include <optional>
 #include <set>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 
@@ -179,20 +179,23 @@ bool is_extension_or_source(std::string_view file) {
 
 // The modules at the top of a folder of /usr that Python searches. The value: true for a folder without __init__.py,
 // which several packages may share.
-std::map<std::string, bool, std::less<>> modules_in(int usr, std::string_view folder) {
-  std::map<std::string, bool, std::less<>> found;
-  const DirectoryStream entries =
-      stream_of(Fd(::openat(usr, std::string(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  if (!entries) return found;
-  while (const dirent* one = ::readdir(entries.get())) {
-    const std::string name = one->d_name;
+using PythonModules = std::map<std::string, bool, std::less<>>;
+Result<PythonModules> modules_in(int usr, const std::string& folder) {
+  PythonModules found;
+  Fd opened(::openat(usr, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened && (errno == ENOENT || errno == ENOTDIR)) return found;
+  TRY(const auto names, read_names(FolderReader::of(std::move(opened), "/usr/" + folder)));
+  for (const std::string& name : names) {
     if (name.starts_with('.') || name == kBytecodeFolder) continue;
     struct stat status {};
-    const std::string path = std::string(folder) + "/" + name;
-    if (::fstatat(usr, path.c_str(), &status, 0) < 0) continue;
+    const std::string path = folder + "/" + name;
+    if (::fstatat(usr, path.c_str(), &status, 0) < 0) {
+      if (errno == ENOENT || errno == ELOOP) continue;  // a link to no file
+      return fail_path(errno, "look at", "/usr/" + path);
+    }
     if (S_ISDIR(status.st_mode)) {
       if (name.find('.') != name.npos || name == "dist-packages" || name == "lib-dynload") continue;
-      const bool is_shared = ::faccessat(usr, (path + "/__init__.py").c_str(), F_OK, 0) < 0;
+      const bool is_shared = ::faccessat(usr, (path + "/__init__.py").c_str(), F_OK, 0) < 0 && errno == ENOENT;
       found.emplace(name, is_shared);
     } else if (is_extension_or_source(name)) {
       found[std::string(stem_of(name))] = false;
@@ -229,20 +232,21 @@ Result<> check_bytecode(const Manifest& manifest) {
 }
 
 // All folders of /usr that its Pythons search.
-std::map<std::string, bool, std::less<>> modules_of_usr(int usr) {
-  std::map<std::string, bool, std::less<>> all;
-  const auto add = [&](const std::string& folder) {
-    for (const auto& [name, is_shared] : modules_in(usr, folder)) {
+Result<PythonModules> modules_of_usr(int usr) {
+  std::vector<std::string> folders = {kPythonPackages};
+  Fd lib(::openat(usr, "lib", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  TRY(const auto names, read_names(FolderReader::of(std::move(lib), "/usr/lib")));
+  for (const std::string& name : names) {
+    if (!name.starts_with("python3.")) continue;
+    for (const char* inner : {"", "/lib-dynload", "/dist-packages"}) folders.push_back("lib/" + name + inner);
+  }
+  PythonModules all;
+  for (const std::string& folder : folders) {
+    TRY(const PythonModules modules, modules_in(usr, folder));
+    for (const auto& [name, is_shared] : modules) {
       const auto [at, is_new] = all.emplace(name, is_shared);
       if (!is_new) at->second = at->second && is_shared;
     }
-  };
-  add(kPythonPackages);
-  const DirectoryStream entries = stream_of(Fd(::openat(usr, "lib", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  while (const dirent* one = entries ? ::readdir(entries.get()) : nullptr) {
-    const std::string name = one->d_name;
-    if (!name.starts_with("python3.")) continue;
-    for (const char* inner : {"", "/lib-dynload", "/dist-packages"}) add("lib/" + name + inner);
   }
   return all;
 }
@@ -282,7 +286,7 @@ Result<> check_entry(const LayerEntry& entry) {
 
 Result<> check_against_usr(const Manifest& manifest, int usr) {
   CHECKED(check_bytecode(manifest));
-  const auto modules = modules_of_usr(usr);
+  TRY(const PythonModules modules, modules_of_usr(usr));
   static constexpr char kRemedy[] =
       "leave the package out: jails see the one of /usr; or remove the package from this machine first";
   for (const LayerEntry& entry : manifest.entries) {

@@ -11,9 +11,9 @@
 #include <filesystem>
 
 #include "policies/policy.h"
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/fields.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
@@ -152,10 +152,8 @@ Result<std::vector<NamedLayer>> LayerStore::list() const {
   Fd names(::openat(folder_.get(), kNames, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!names && errno == ENOENT) return all;
   if (!names) return fail_path(errno, "open", path_ + "/names");
-  const DirectoryStream entries = stream_of(std::move(names));
-  if (!entries) return fail_path(errno, "read", path_ + "/names");
-  while (const dirent* one = ::readdir(entries.get())) {
-    const std::string file = one->d_name;
+  TRY(const auto files, read_names(FolderReader::of(std::move(names), path_ + "/names")));
+  for (const std::string& file : files) {
     if (!file.ends_with(".json")) continue;
     const std::string name = file.substr(0, file.size() - 5);
     if (!is_layer_name(name)) continue;
@@ -234,10 +232,9 @@ Result<> LayerStore::delete_version(const std::string& hash) {
 
 // Deletes versions without a name, unless they are in use, and what a build that was killed has left.
 void LayerStore::prune() {
-  std::vector<std::string> found;
-  const DirectoryStream entries = stream_of(Fd(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  while (const dirent* one = entries ? ::readdir(entries.get()) : nullptr) found.push_back(one->d_name);
-  for (const std::string& name : found) {
+  const auto found = read_names(FolderReader::at(folder_.get(), path_));
+  if (!found) return log_warning("old versions of layers stay: {}", found.error().what);
+  for (const std::string& name : *found) {
     if (is_layer_hash(name) && !is_named(name)) (void)delete_version(name);
     if (name.starts_with(".new-")) (void)remove_tree_beneath(folder_.get(), RelativePath::known(name));
   }
@@ -312,9 +309,9 @@ Result<NamedLayer> LayerStore::add(NamedLayer what, int tree) {
 Result<> LayerStore::remove(const std::string& name) {
   TRY(const NamedLayer layer, find(name));
   TRY(const RelativePath path, RelativePath::parse(fmt::format("{}/{}.json", kNames, name)));
-  const auto all = list();
+  const auto all = list();  // an error: other names may have the version
   const bool is_shared =
-      all && std::count_if(all->begin(), all->end(), [&](const NamedLayer& one) { return one.hash == layer.hash; }) > 1;
+      !all || std::count_if(all->begin(), all->end(), [&](const auto& other) { return other.hash == layer.hash; }) > 1;
   if (!is_shared) CHECKED(delete_version(layer.hash));
   CHECKED(unlink_beneath(folder_.get(), path, Removing::file));
   prune();

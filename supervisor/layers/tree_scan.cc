@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/layers/entry_rules.h"
@@ -30,22 +30,10 @@ std::string digits_of(const std::array<unsigned char, crypto_hash_sha256_BYTES>&
 int64_t nanoseconds_of(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 Result<std::vector<std::string>> names_in_order(int folder, const std::string& path, size_t left) {
-  const DirectoryStream entries = stream_of(Fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  if (!entries) return fail_path(errno, "read", path.empty() ? "." : path);
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* one = ::readdir(entries.get());
-    if (!one && errno != 0) return fail_path(errno, "read", path.empty() ? "." : path);
-    if (!one) break;
-    const std::string name = one->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() == left)
-      return fail(Code::exhausted, fmt::format("a layer has at most {} files and folders", kMaxLayerEntries),
-                  "make several layers of fewer packages");
-    names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
+  auto names = read_names(FolderReader::at(folder, path.empty() ? "." : path), left);
+  if (!names && names.error().code == Code::exhausted && names.error().err == 0)
+    return fail(Code::exhausted, fmt::format("a layer has at most {} files and folders", kMaxLayerEntries),
+                "make several layers of fewer packages");
   return names;
 }
 

@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/fields.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
@@ -47,21 +47,12 @@ RelativePath folder_of(const tenants::TenantId& id) {
       id.workspace.empty() ? id.account : fmt::format("{}/{}/{}", id.account, tenants::kNamedWorkspaces, id.workspace));
 }
 
-Result<std::vector<std::string>> names_in(int folder) {
-  TRY(Fd opened, open_beneath(folder, RelativePath(), O_RDONLY | O_DIRECTORY));
-  const DirectoryStream entries = stream_of(std::move(opened));
-  if (!entries) return fail_errno(errno, "list a folder");
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  return names;
-}
+Result<std::vector<std::string>> names_in(int folder) { return read_names(FolderReader::at(folder, ".")); }
 
-bool exists_in(int folder, const char* name) {
+Result<bool> exists_in(int folder, const std::string& name) {
   struct stat seen {};
-  return ::fstatat(folder, name, &seen, AT_SYMLINK_NOFOLLOW) == 0;
+  if (::fstatat(folder, name.c_str(), &seen, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  return errno == ENOENT ? Result<bool>(false) : fail_path(errno, "look at", name);
 }
 
 Result<> sync_whole(int folder) {
@@ -122,7 +113,9 @@ Result<> bring_back_outputs(int tenants, const std::string& from, const std::str
     TRY(const Fd target, make_directories_beneath(tenants, RelativePath::known(to + kOutputs), 0700));
     TRY(const auto ids, names_in(outputs.get()));
     for (const std::string& id : ids) {
-      if (!tenants::check_execution_id(id) || exists_in(target.get(), id.c_str())) continue;
+      if (!tenants::check_execution_id(id)) continue;
+      TRY(const bool is_there, exists_in(target.get(), id));
+      if (is_there) continue;
       const std::string below = name + "/" + id;
       CHECKED(rename_beneath(tenants, RelativePath::known(from + below),
                              RelativePath::known(fmt::format("{}{}/{}", to, kOutputs, id)), Existing::refuse));
@@ -181,9 +174,9 @@ Result<LeftMoves> MoveFiles::begin() const {
     } else if (auto arrived =
                    name.starts_with(kArriving) ? read_arrived(moves.get(), name) : fail(Code::not_found, "")) {
       left.arrived.push_back(*std::move(arrived));
-    } else if (exists_in(moves.get(), name.c_str())) {
+    } else {
       const auto unlinked = unlink_beneath(moves.get(), RelativePath::known(name), Removing::file);
-      if (!unlinked) left.trash.push_back(name);  // a folder
+      if (!unlinked && unlinked.error().code != Code::not_found) left.trash.push_back(name);  // a folder
     }
   }
   return left;
@@ -208,7 +201,8 @@ Result<PackedHome> MoveFiles::pack(const tenants::TenantId& id, cluster::Snapsho
   TRY(const Fd moves, to.empty() ? folder() : open_directory(to));
   const std::string part = name.empty() ? std::string(kTrash) + random_hex(8) : name + ".part";
   TRY(Fd made, open_beneath(moves.get(), RelativePath::known(part), O_RDWR | O_CREAT | O_EXCL, 0600));
-  PackedHome packed{std::make_shared<Fd>(std::move(made)), {}, exists_in(source.get(), "vault")};
+  TRY(const bool has_vault, exists_in(source.get(), "vault"));
+  PackedHome packed{std::make_shared<Fd>(std::move(made)), {}, has_vault};
   if (name.empty()) CHECKED(unlink_beneath(moves.get(), RelativePath::known(part), Removing::file));
   cluster::SnapshotSource from{std::move(label), std::move(records), source.get(), {}};
   from.left_out.assign(kOfThisNode.begin(), kOfThisNode.end());
@@ -283,10 +277,11 @@ Result<std::vector<std::string>> MoveFiles::contents(const tenants::TenantId& id
   if (!folder && folder.error().code == Code::not_found) return found;
   if (!folder) return tl::unexpected<Error>(folder.error());
   for (const auto& [name, what] : kContents) {
-    if (!exists_in(folder->get(), name)) continue;
+    TRY(const bool is_there, exists_in(folder->get(), name));
+    if (!is_there) continue;
     TRY(const Fd inside, open_directory_beneath(folder->get(), RelativePath::known(name)));
-    TRY(const auto names, names_in(inside.get()));
-    if (!names.empty()) found.emplace_back(what);
+    TRY(const bool has_some, has_entries(FolderReader::at(inside.get(), name)));
+    if (has_some) found.emplace_back(what);
   }
   return found;
 }
@@ -300,7 +295,8 @@ Result<> MoveFiles::add(const Arriving& arriving, std::string_view bytes) {
 
 // The vault of another machine is sealed with that machine's key.
 Result<> MoveFiles::seal_vault_anew(int tree, const Staging& staging) const {
-  if (!exists_in(tree, "vault")) return {};
+  TRY(const bool has_vault, exists_in(tree, "vault"));
+  if (!has_vault) return {};
   if (!staging.has_vault)
     return fail(Code::invalid, "the snapshot has a vault, and the sender gave no key for the vault");
   tenants::VaultRecords records;
@@ -360,8 +356,9 @@ Result<std::string> MoveFiles::place(const ArrivedHome& arrived) const {
   // Names that were placed before an interruption are in the tree no longer; without names there, all were.
   for (const std::string& name : names.empty() ? std::vector<std::string>() : present) {
     const bool is_kept = arrived.push.id.workspace.empty() && name == tenants::kNamedWorkspaces;
-    const bool is_placed = !exists_in(tree.get(), name.c_str()) && exists_in(old.get(), (".placed-" + name).c_str());
-    if (is_kept || is_placed) continue;
+    TRY(const bool is_in_tree, exists_in(tree.get(), name));
+    TRY(const bool is_marked, exists_in(old.get(), ".placed-" + name));
+    if (is_kept || (!is_in_tree && is_marked)) continue;
     CHECKED(take_out(tenants_, target.get(), name, to + name, from + "old/" + name + "." + random_hex(4)));
   }
   for (const std::string& name : names) {

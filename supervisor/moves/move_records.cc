@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/system_time.h"
 #include "supervisor/workflows/step_inputs.h"
 
 namespace moves {
@@ -42,6 +44,13 @@ Result<> check_call_result(const tasks::StoredTask& task, const std::string& res
   return fail(Code::invalid, "the result of a call is no JSON");
 }
 
+// The other node still had the result, so a time that is over comes from a clock that differs: then the result gets its
+// whole time to live.
+int64_t time_left_ms(const tasks::StoredTask& task) {
+  const int64_t left = task.created_ms + task.ttl_ms - system_now_ms();
+  return left > 0 && left <= task.ttl_ms ? left : task.ttl_ms;
+}
+
 Result<MoveRecords::Read::Ended> read_ended(Fields& in, const std::string& tenant, bool is_named) {
   MoveRecords::Read::Ended ended;
   ended.is_named = is_named;
@@ -58,6 +67,7 @@ Result<MoveRecords::Read::Ended> read_ended(Fields& in, const std::string& tenan
   TRY(task.created_ms, in.integer("created_ms", 0, kMaxTime));
   TRY(task.updated_ms, in.integer("updated_ms", 0, kMaxTime));
   TRY(task.ttl_ms, in.integer("ttl_ms", 0, kMaxTime));
+  task.expires_ms = retention_now_ms() + time_left_ms(task);
   TRY(task.is_error, in.boolean_or("is_error", false));
   TRY(task.digest, in.string_or("digest", "", 256));
   TRY(ended.result, in.string("result", kMaxText));
@@ -74,7 +84,8 @@ Result<MoveRecords::Read::Flow> read_flow(Fields& in) {
   TRY(flow.workflow.execution, in.string("execution", 128));
   TRY(flow.workflow.created_ms, in.integer("created_ms", 0, kMaxTime));
   TRY(flow.workflow.updated_ms, in.integer("updated_ms", 0, kMaxTime));
-  TRY(flow.workflow.expires_ms, in.integer("expires_ms", 0, kMaxTime));
+  TRY(const int64_t expires_ms, in.integer("expires_ms", 0, kMaxTime));
+  flow.workflow.expires_ms = retention_of_wall_ms(expires_ms);
   CHECKED(in.done());
   return flow;
 }
@@ -164,7 +175,7 @@ Task<Result<>> MoveRecords::write_workflows(std::string& text, const std::string
                    {"execution", workflow.execution},
                    {"created_ms", workflow.created_ms},
                    {"updated_ms", workflow.updated_ms},
-                   {"expires_ms", workflow.expires_ms}}}};
+                   {"expires_ms", wall_of_retention_ms(workflow.expires_ms)}}}};
     CO_CHECKED(add_line(text, line));
     const workflows::WorkflowId id{tenant, name};
     for (uint32_t first = 0; first < workflow.steps;) {

@@ -138,7 +138,8 @@ Result<> read_output(int pipe, const ConfinedRun& what, int folder, std::string&
     if (now >= until)
       return fail(Code::unavailable, fmt::format("{} did not end in {} s", what.words[0], what.limit.count()));
     if (now >= next_look) {
-      if (is_over_limits(folder, what.folder_limits))
+      TRY(const bool is_over, is_over_limits(folder, what.folder_limits));
+      if (is_over)
         return fail(Code::exhausted,
                     fmt::format("{} wrote more than {} MB, {} files or {} nested folders", what.words[0],
                                 what.folder_limits.bytes >> 20, what.folder_limits.entries, what.folder_limits.depth));
@@ -149,7 +150,8 @@ Result<> read_output(int pipe, const ConfinedRun& what, int folder, std::string&
     if (::poll(&one, 1, static_cast<int>(wait.count())) == 0) continue;
     const ssize_t got = ::read(pipe, part, sizeof part);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) return {};
+    if (got < 0) return fail_errno(errno, "read the output of " + what.words[0]);
+    if (got == 0) return {};
     output.append(part, static_cast<size_t>(got));
     if (output.size() > 2 * kMaxConfinedOutput) output.erase(0, output.size() - kMaxConfinedOutput);
   }

@@ -276,7 +276,8 @@ Result<std::vector<std::string>> start_words(const FetchedPackage& package, cons
   if (!file) return tl::unexpected<Error>(std::move(file).error().within("the program " + printable(run, 200)));
   char begin[128] = {};
   const ssize_t got = ::read(file->get(), begin, sizeof begin - 1);
-  std::string first_line(begin, got > 0 ? static_cast<size_t>(got) : 0);
+  if (got < 0) return fail_errno(errno, "read the program " + printable(run, 200));
+  std::string first_line(begin, static_cast<size_t>(got));
   first_line.resize(std::min(first_line.find('\n'), first_line.size()));
   struct stat status {};
   if (::fstat(file->get(), &status) < 0) return fail_errno(errno, "fstat");
@@ -343,9 +344,9 @@ class PackageInstallation {
     const bool exists = fs::exists(fs::symlink_status(place.folder, error));
     if (exists) {
       const Fd there(::open(place.folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (there && is_same_tree(copy_.get(), there.get())) {
-        installed.is_shared_ = true;
-        return std::optional(std::move(installed));
+      if (there) {
+        TRY(installed.is_shared_, is_same_tree(copy_.get(), there.get()));
+        if (installed.is_shared_) return std::optional(std::move(installed));
       }
       if (place.other == ExistingPackage::refuse) return std::optional<InstalledPackage>();
     }

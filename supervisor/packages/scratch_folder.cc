@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
-#include <vector>
+
+#include "supervisor/base/folder.h"
+#include "supervisor/base/log.h"
 
 namespace packages {
 namespace {
@@ -33,14 +35,14 @@ Fd lock_folder(const std::string& path) {
 
 // Removes what killed commands left. A folder that cannot be removed stays: the command does not need it.
 void sweep(const std::string& prefix) {
-  std::error_code error;
-  std::vector<std::string> found;
-  for (fs::directory_iterator entry(kParent, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string path = entry->path().string();
-    if (path.size() == prefix.size() + kRandomLetters && path.starts_with(prefix)) found.push_back(path);
-  }
-  for (const std::string& path : found)
+  const auto names = read_names(FolderReader::open(kParent));
+  if (!names) return log_warning("what killed commands left stays: {}", names.error().what);
+  for (const std::string& name : *names) {
+    const std::string path = std::string(kParent) + "/" + name;
+    std::error_code error;
+    if (path.size() != prefix.size() + kRandomLetters || !path.starts_with(prefix)) continue;
     if (const Fd folder = lock_folder(path)) fs::remove_all(path, error);
+  }
 }
 
 }  // namespace

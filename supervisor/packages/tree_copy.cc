@@ -5,13 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <optional>
-#include <set>
 #include <vector>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 
@@ -26,16 +23,11 @@ class TreeCopy {
   Result<> folder(int from, int to, unsigned depth) {
     if (depth > limits_.depth)
       return fail(Code::exhausted, fmt::format("folders are nested deeper than {}", limits_.depth));
-    Fd listed(::openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!listed) return fail_errno(errno, "read a folder");
-    const DirectoryStream entries = stream_of(std::move(listed));
-    if (!entries) return fail_errno(errno, "read a folder");
+    TRY(FolderReader entries, FolderReader::at(from, "."));
     for (;;) {
-      errno = 0;
-      const dirent* entry = ::readdir(entries.get());
-      if (!entry) return errno ? Result<>(fail_errno(errno, "read a folder")) : Result<>{};
+      TRY(const dirent* entry, entries.next());
+      if (entry == nullptr) return {};
       const std::string name = entry->d_name;
-      if (name == "." || name == "..") continue;
       if (++copied_.entries > limits_.entries)
         return fail(Code::exhausted, fmt::format("more than {} files", limits_.entries));
       auto done = one(from, to, name, depth);
@@ -93,72 +85,75 @@ class TreeCopy {
   CopiedTree copied_;
 };
 
-// Adds the tree below `folder`. False: over a limit.
-bool count_tree(int folder, unsigned depth, const TreeLimits& limits, CopiedTree& counted) {
+// Adds the tree below `folder`. False: over a limit. Errors: a folder cannot be read to its end.
+Result<bool> count_tree(int folder, unsigned depth, const TreeLimits& limits, CopiedTree& counted) {
   if (depth > limits.depth) return false;
-  const DirectoryStream entries = stream_of(Fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  if (!entries) return true;
-  while (const dirent* entry = ::readdir(entries.get())) {
+  TRY(FolderReader entries, FolderReader::at(folder, "."));
+  for (;;) {
+    TRY(const dirent* entry, entries.next());
+    if (entry == nullptr) return true;
     const std::string name = entry->d_name;
     struct stat status {};
-    if (name == "." || name == ".." || ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) < 0) continue;
     counted.entries++;
     counted.bytes += static_cast<uint64_t>(status.st_blocks) * 512;
     if (counted.entries > limits.entries || counted.bytes > limits.bytes) return false;
     if (!S_ISDIR(status.st_mode)) continue;
     const auto inner = open_listed_beneath(folder, name, O_RDONLY | O_DIRECTORY);
-    if (inner && !count_tree(inner->get(), depth + 1, limits, counted)) return false;
+    if (!inner) continue;
+    TRY(const bool is_within, count_tree(inner->get(), depth + 1, limits, counted));
+    if (!is_within) return false;
   }
-  return true;
 }
 
-std::optional<std::set<std::string>> names_in(int folder) {
-  const DirectoryStream entries = stream_of(Fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  if (!entries) return {};
-  std::set<std::string> names;
-  while (const dirent* entry = ::readdir(entries.get())) names.insert(entry->d_name);
-  names.erase(".");
-  names.erase("..");
-  return names;
-}
-
-// The next `size` bytes, fewer at the end. False: they cannot be read.
-bool fill(int file, std::vector<char>& part, size_t size) {
+// Reads the next `size` bytes, fewer at the end.
+Result<> fill(int file, std::vector<char>& part, size_t size) {
   part.resize(size);
   size_t have = 0;
   while (have < size) {
     const ssize_t got = ::read(file, part.data() + have, size - have);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return false;
+    if (got < 0) return fail_errno(errno, "read");
     if (got == 0) break;
     have += static_cast<size_t>(got);
   }
   part.resize(have);
+  return {};
+}
+
+Result<bool> is_same_file(int first, int second) {
+  std::vector<char> first_part, second_part;
+  do {
+    CHECKED(fill(first, first_part, 256 << 10));
+    CHECKED(fill(second, second_part, 256 << 10));
+    if (first_part != second_part) return false;
+  } while (!first_part.empty());
   return true;
 }
 
-bool is_same_file(int one, int other) {
-  std::vector<char> here, there;
-  do {
-    if (!fill(one, here, 256 << 10) || !fill(other, there, 256 << 10) || here != there) return false;
-  } while (!here.empty());
-  return true;
+Result<bool> is_same_entry(int first, int second, const std::string& name) {
+  const auto here = open_listed_beneath(first, name, O_RDONLY), there = open_listed_beneath(second, name, O_RDONLY);
+  if (!here || !there) return false;
+  struct stat of_here {
+  }, of_there{};
+  if (::fstat(here->get(), &of_here) < 0 || ::fstat(there->get(), &of_there) < 0) return fail_errno(errno, "fstat");
+  if (of_here.st_mode != of_there.st_mode) return false;
+  if (S_ISDIR(of_here.st_mode)) return is_same_tree(here->get(), there->get());
+  if (!S_ISREG(of_here.st_mode) || of_here.st_size != of_there.st_size) return false;
+  return is_same_file(here->get(), there->get());
 }
 
 }  // namespace
 
-bool is_same_tree(int one, int other) {
-  const auto names = names_in(one);
-  if (!names || names != names_in(other)) return false;
-  return std::all_of(names->begin(), names->end(), [&](const std::string& name) {
-    const auto here = open_listed_beneath(one, name, O_RDONLY), there = open_listed_beneath(other, name, O_RDONLY);
-    struct stat of_here {
-    }, of_there{};
-    if (!here || !there || ::fstat(here->get(), &of_here) < 0 || ::fstat(there->get(), &of_there) < 0) return false;
-    if (of_here.st_mode != of_there.st_mode) return false;
-    if (S_ISDIR(of_here.st_mode)) return is_same_tree(here->get(), there->get());
-    return S_ISREG(of_here.st_mode) && of_here.st_size == of_there.st_size && is_same_file(here->get(), there->get());
-  });
+Result<bool> is_same_tree(int one, int other) {
+  TRY(const auto names, read_names(FolderReader::at(one, ".")));
+  TRY(const auto other_names, read_names(FolderReader::at(other, ".")));
+  if (names != other_names) return false;
+  for (const std::string& name : names) {
+    TRY(const bool is_same, is_same_entry(one, other, name));
+    if (!is_same) return false;
+  }
+  return true;
 }
 
 Result<CopiedTree> copy_tree(int from, int to, const TreeLimits& limits) {
@@ -169,9 +164,10 @@ Result<CopiedTree> copy_tree(int from, int to, const TreeLimits& limits) {
   return copy.copied();
 }
 
-bool is_over_limits(int folder, const TreeLimits& limits) {
+Result<bool> is_over_limits(int folder, const TreeLimits& limits) {
   CopiedTree counted;
-  return !count_tree(folder, 0, limits, counted);
+  TRY(const bool is_within, count_tree(folder, 0, limits, counted));
+  return !is_within;
 }
 
 }  // namespace packages

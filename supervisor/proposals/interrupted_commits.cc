@@ -28,7 +28,8 @@ JournalEnd end_of_journal(int folder, unsigned number) {
 
 bool is_interrupted(int staging, const std::string& id) {
   const auto folder = open_folder(staging, id);
-  for (unsigned number = 1; folder && number <= kMaxCommits; number++) {
+  if (!folder) return folder.error().code != Code::not_found;  // load() says what is wrong
+  for (unsigned number = 1; number <= kMaxCommits; number++) {
     const JournalEnd end = end_of_journal(folder->get(), number);
     if (end != JournalEnd::reached) return end == JournalEnd::ahead;
   }
@@ -43,6 +44,8 @@ class Search {
   void look_at(int tenants, const std::string& path, const std::string& shown) {
     const auto staging = open_folder(tenants, joined(path, "staging"));
     const auto workspace = open_folder(tenants, joined(path, "workspace"));
+    for (const auto* folder : {&staging, &workspace})
+      if (!*folder && folder->error().code != Code::not_found) note(folder->error(), shown);
     if (!staging || !workspace) return;
     const auto names = list_names(staging->get(), "", kMaxNames);
     if (!names) return note(names.error(), shown);
@@ -77,6 +80,7 @@ Result<InterruptedCommits> complete_interrupted_commits(int tenants, const Commi
     search.look_at(tenants, tenant, "tenant " + tenant);
     const std::string folder = joined(tenant, tenants::kNamedWorkspaces);
     const auto entry = find_entry(tenants, folder);
+    if (!entry) search.note(entry.error(), "tenant " + tenant);
     if (!entry || !*entry) continue;
     const auto workspaces = list_names(tenants, folder, kMaxNames);
     if (!workspaces) {

@@ -32,6 +32,7 @@ struct Proposal {
   ProposalState state = ProposalState::none;
   ProposalAbout about;
   int64_t settled_ms = 0;            // since 1970: when the execution had ended
+  int64_t recorded_ms = 0;           // the same as retention time (base/elapsed_clock.h)
   StagedFiles files;                 // that a commit would change now; of a proposal that is not open: that it had
   std::vector<std::string> refused;  // FIFOs, sockets, devices: deleted, never committed; valid UTF-8
   uint64_t refused_count = 0;        // `refused` may have fewer

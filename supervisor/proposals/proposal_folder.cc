@@ -67,7 +67,8 @@ Result<ProposalFolder> ProposalFolder::open(int staging, int workspace, const st
   return ProposalFolder(id, *std::move(directory), workspace);
 }
 
-Result<Proposal> ProposalFolder::settle(ProposalAbout about, BaseChanges base_changes, int64_t settled_ms) {
+Result<Proposal> ProposalFolder::settle(ProposalAbout about, BaseChanges base_changes, int64_t settled_ms,
+                                        int64_t recorded_ms) {
   for (auto* list : {&base_changes.changes.created, &base_changes.changes.modified, &base_changes.changes.deleted})
     cut_list(*list);
   TRY(const Fd upper, open_folder(directory_.get(), kUpper));
@@ -77,6 +78,7 @@ Result<Proposal> ProposalFolder::settle(ProposalAbout about, BaseChanges base_ch
   proposal.id = id_;
   proposal.about = std::move(about);
   proposal.settled_ms = settled_ms;
+  proposal.recorded_ms = recorded_ms;
   for (const std::string& path : layer.refused) proposal.refused.push_back(valid_utf8(path));
   proposal.refused_count = layer.refused_count;
   proposal.entries = layer.entries;

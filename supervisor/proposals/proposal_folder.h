@@ -34,7 +34,7 @@ class ProposalFolder {
 
   // Reads the upper folder of an execution that has ended, and writes the record. A proposal in the state `none` has no
   // record. The overlay must not be mounted any longer.
-  Result<Proposal> settle(ProposalAbout about, BaseChanges base_changes, int64_t settled_ms);
+  Result<Proposal> settle(ProposalAbout about, BaseChanges base_changes, int64_t settled_ms, int64_t recorded_ms);
   // Completes a commit or an undo that was interrupted, then reads the record. A damaged record, journal or list of
   // steps makes a proposal in the state `damaged`. nullopt: the folder has no record.
   Result<std::optional<Proposal>> load(const CommitHooks& hooks = {});

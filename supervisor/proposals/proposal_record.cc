@@ -80,6 +80,10 @@ Result<> read_head(RecordLine& line, ProposalRecord& record) {
 Result<> read_line(const std::string& kind, RecordLine& line, ProposalRecord& record) {
   Proposal& proposal = record.proposal;
   tenants::Changes& changes = record.base_changes.changes;
+  if (kind == "recorded") {
+    proposal.recorded_ms = line.signed_number();
+    return line.done();
+  }
   if (kind == "refused") return read_text_line(line, proposal.refused, kMaxRefused);
   if (kind == "conflict") return read_conflict(line, proposal.conflicts);
   if (kind == "created") return read_file_line(line, proposal.files.created);
@@ -159,6 +163,7 @@ Result<> write_proposal(int staging, const ProposalRecord& record) {
   for (const auto* list : {&proposal.files.created, &proposal.files.modified, &proposal.files.deleted})
     to.number(list->omitted);
   to.number(proposal.conflicts.omitted);
+  to.line("recorded").signed_number(proposal.recorded_ms);
   for (const std::string& path : proposal.refused) to.line("refused").text(path);
   for (const PathConflict& conflict : proposal.conflicts.listed)
     to.line("conflict").text(conflict.path).text(conflict.why);
@@ -180,6 +185,7 @@ Result<ProposalRecord> read_proposal(int staging, const std::string& id) {
     return fail(Code::invalid, "it is no proposal of this version");
   CHECKED(read_head(lines[0], record));
   if (record.proposal.id != id) return fail(Code::invalid, "it is the record of another proposal");
+  record.proposal.recorded_ms = record.proposal.settled_ms;  // of an older version, without that line
   for (size_t i = 1; i < lines.size(); i++) {
     const std::string kind = lines[i].kind();
     CHECKED(read_line(kind, lines[i], record));

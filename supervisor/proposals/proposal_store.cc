@@ -6,11 +6,13 @@
 
 #include <algorithm>
 
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/random.h"
 #include "supervisor/base/run_to_end.h"
+#include "supervisor/base/system_time.h"
 #include "supervisor/proposals/tree_access.h"
 
 namespace proposals {
@@ -28,10 +30,6 @@ constexpr size_t kSpares = 2;
 constexpr size_t kRememberedEnds = 64;
 constexpr milliseconds kIdleThread{30'000};
 constexpr size_t kMaxStagingFolders = 100'000;
-
-int64_t wall_now_ms() {
-  return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 Result<> make_private_folder(int parent, const char* name) {
   if (::mkdirat(parent, name, 0700) < 0) return fail_path(errno, "create folder", name);
@@ -105,8 +103,11 @@ uint64_t bytes_to_keep(const StagedFiles& files) {
 
 }  // namespace
 
-ProposalStore::ProposalStore(Loop& loop, std::shared_ptr<Folders> folders, WallClock clock)
-    : loop_(loop), folders_(std::move(folders)), clock_(clock ? std::move(clock) : wall_now_ms), tasks_(loop) {}
+ProposalStore::ProposalStore(Loop& loop, std::shared_ptr<Folders> folders, Clock retention)
+    : loop_(loop),
+      folders_(std::move(folders)),
+      retention_(retention ? std::move(retention) : retention_now_ms),
+      tasks_(loop) {}
 
 ProposalStore::~ProposalStore() = default;
 
@@ -145,12 +146,12 @@ Task<Result<T>> ProposalStore::to_its_end(Task<Result<T>> work) {
 }
 
 Task<Result<std::unique_ptr<ProposalStore>>> ProposalStore::open(Loop& loop, int tenant, int workspace,
-                                                                 WallClock clock) {
+                                                                 Clock retention) {
   CO_TRY(const RelativePath name, RelativePath::parse("staging"));
   auto folders = std::make_shared<Folders>();
   CO_TRY(folders->staging, make_directories_beneath(tenant, name, 0700));
   CO_TRY(folders->workspace, open_folder(workspace, ""));
-  std::unique_ptr<ProposalStore> store(new ProposalStore(loop, std::move(folders), std::move(clock)));
+  std::unique_ptr<ProposalStore> store(new ProposalStore(loop, std::move(folders), std::move(retention)));
   Job<std::vector<Proposal>> recover = [](const Folders& at, const CommitHooks& hooks) {
     return recover_all(at.staging.get(), at.workspace.get(), hooks);
   };
@@ -171,7 +172,7 @@ size_t ProposalStore::count_of(ProposalState state) const {
 
 const Proposal* ProposalStore::oldest(ProposalState state) const {
   const auto age = [state](const Proposal& one) {
-    return state == ProposalState::committed ? one.committed_ms : one.settled_ms;
+    return state == ProposalState::committed ? one.committed_ms : one.recorded_ms;
   };
   const Proposal* found = nullptr;
   for (const auto& [id, one] : proposals_)
@@ -268,10 +269,10 @@ Task<Result<Proposal>> ProposalStore::settle(StagingFolder folder, ProposalAbout
 Task<Result<Proposal>> ProposalStore::do_settle(StagingFolder folder, ProposalAbout about,
                                                 tenants::Changes base_changed) {
   BaseChanges base{std::move(base_changed), folder.begun_ns};
-  Job<Proposal> settle = [id = folder.id, about = std::move(about), base = std::move(base), now = clock_()](
-                             const Folders& at, const CommitHooks&) -> Result<Proposal> {
+  Job<Proposal> settle = [id = folder.id, about = std::move(about), base = std::move(base), now = system_now_ms(),
+                          recorded = retention_()](const Folders& at, const CommitHooks&) -> Result<Proposal> {
     TRY(ProposalFolder opened, ProposalFolder::open(at.staging.get(), at.workspace.get(), id));
-    auto settled = opened.settle(about, base, now);
+    auto settled = opened.settle(about, base, now, recorded);
     if (!settled || settled->state == ProposalState::none) (void)remove_staging_folder(at.staging.get(), id);
     if (!settled) return tl::unexpected<Error>(std::move(settled).error().within("proposal " + id));
     return settled;
@@ -313,7 +314,7 @@ std::vector<Proposal> ProposalStore::list() const {
   std::vector<Proposal> all;
   for (const auto& [id, one] : proposals_) all.push_back(one);
   std::sort(all.begin(), all.end(), [](const Proposal& a, const Proposal& b) {
-    return std::tie(a.settled_ms, a.id) < std::tie(b.settled_ms, b.id);
+    return std::tie(a.recorded_ms, a.id) < std::tie(b.recorded_ms, b.id);
   });
   return all;
 }
@@ -467,7 +468,8 @@ Task<Result<bool>> ProposalStore::do_tidy() {
   const int64_t keep_ms = std::chrono::duration_cast<milliseconds>(rules_.keep).count();
   for (;;) {
     const Proposal* const open = oldest(ProposalState::open);
-    if (open == nullptr || keep_ms == 0 || clock_() - open->settled_ms < keep_ms) break;
+    if (open == nullptr || keep_ms == 0 || is_removal_by_age_paused() || retention_() - open->recorded_ms < keep_ms)
+      break;
     Proposal expired = *open;
     if (expired.commits > 0) {
       CO_CHECKED(co_await discard_rest(expired.id));

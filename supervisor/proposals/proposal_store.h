@@ -46,12 +46,12 @@ class ProposalStore {
   struct Counters {  // since the store was opened
     uint64_t commits = 0, conflicts = 0, undone = 0, discarded = 0, expired = 0;
   };
-  using WallClock = std::function<int64_t()>;  // milliseconds since 1970
+  using Clock = std::function<int64_t()>;  // retention time (base/elapsed_clock.h)
 
   // `tenant`: the tenant's folder, in which it makes `staging`; `workspace`: its workspace; both O_PATH descriptors
   // that must stay open, on one file system. Completes interrupted commits, and removes folders of executions that a
   // killed daemon left. The loop must outlive the store.
-  static Task<Result<std::unique_ptr<ProposalStore>>> open(Loop& loop, int tenant, int workspace, WallClock clock = {});
+  static Task<Result<std::unique_ptr<ProposalStore>>> open(Loop& loop, int tenant, int workspace, Clock retention = {});
   ~ProposalStore();  // waits for the running job; an interrupted commit is completed by the next open()
   ProposalStore(const ProposalStore&) = delete;
 
@@ -95,7 +95,7 @@ class ProposalStore {
 
  private:
   struct Folders;
-  ProposalStore(Loop& loop, std::shared_ptr<Folders> folders, WallClock clock);
+  ProposalStore(Loop& loop, std::shared_ptr<Folders> folders, Clock retention);
   template <class T>
   using Job = std::function<Result<T>(const Folders& folders, const CommitHooks& hooks)>;
   template <class T>
@@ -124,7 +124,7 @@ class ProposalStore {
 
   Loop& loop_;
   std::shared_ptr<Folders> folders_;
-  WallClock clock_;
+  Clock retention_;
   Rules rules_;
   Counters counters_;
   std::map<std::string, Proposal> proposals_;

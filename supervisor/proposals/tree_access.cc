@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 
@@ -88,21 +88,7 @@ Result<std::vector<std::string>> list_names(int root, const std::string& path, u
     folder = open_listed_beneath(root, listed(path), O_RDONLY | O_DIRECTORY);
   }
   if (!folder) return tl::unexpected<Error>(std::move(folder).error());
-  const DirectoryStream stream = stream_of(*std::move(folder));
-  if (!stream) return fail_path(errno, "list", valid_utf8(path));
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(stream.get());
-    if (entry == nullptr && errno != 0) return fail_path(errno, "list", valid_utf8(path));
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() >= most) return fail(Code::exhausted, fmt::format("there are more than {} entries", most));
-    names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return read_names(FolderReader::of(*std::move(folder), path), most);
 }
 
 Result<Fd> open_regular(int root, const std::string& path) {

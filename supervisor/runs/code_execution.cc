@@ -10,6 +10,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_members.h"
+#include "supervisor/calls/disk_account.h"
 #include "supervisor/calls/upstream_call.h"
 #include "supervisor/executions/context_ledger.h"
 #include "supervisor/executions/session_log.h"
@@ -45,7 +46,7 @@ CodeExecution::CodeExecution(ExecuteEnvironment& environment, calls::CallContext
 CodeExecution::~CodeExecution() { recording_.record().withdraw = nullptr; }
 
 Task<Result<mcp::ToolResult>> CodeExecution::run(Json arguments) {
-  FreedBeside variables(&environment_.host.json, Json());
+  FreedBeside variables(&environment_.host.work, Json());
   CO_TRY(ExecuteRequest asked, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
   set_hash_seed(asked, arguments, environment_.workflows);
   if (const auto given = arguments.find("context_vars"); given != arguments.end()) *variables = std::move(*given);
@@ -76,6 +77,8 @@ Task<Result<mcp::ToolResult>> CodeExecution::run_branch(Branch branch) {
 
 // With a place among all executions.
 Task<Result<mcp::ToolResult>> CodeExecution::run_in_place(jail::Request request) {
+  if (environment_.refusal)
+    if (auto refused = environment_.refusal()) co_return tl::unexpected<Error>(*std::move(refused));
   CO_CHECKED(co_await stage_workspace(request));
   CO_CHECKED(co_await admit_to_workspace(request));
   CO_CHECKED(co_await network_.prepare());
@@ -208,6 +211,8 @@ void CodeExecution::connect(jail::Request& request) {
   workspace_.begin();
   request.before_code = [this] { return workspace_.begun(); };
   request.over_quota = [this] { return workspace_.is_over_quota(); };
+  request.disk = calls::disk_account_of(
+      caller_.tenant, fmt::format("execution {} of tenant {}", recording_.id(), caller_.tenant->name()));
   if (executions::StagedWorkspace* staged = workspace_.staged()) {
     request.staged = [staged](const std::shared_ptr<jail::OverlayFolder>& folder) { staged->begin(folder); };
     request.settles = [staged](const jail::OverlayFolder&) { return staged->has_changes(); };
@@ -319,8 +324,8 @@ Task<IgnoredFiles> CodeExecution::ignored_files(const ExecuteAnswer& answer) con
     text.resize(static_cast<size_t>(size));
     return IgnoredFiles(text, paths);
   };
-  JsonWork::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
-  auto read = co_await environment_.host.json.run(std::move(owner), bytes, std::move(job));
+  Work::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
+  auto read = co_await environment_.host.work.run(std::move(owner), bytes, std::move(job));
   co_return read ? *std::move(read) : IgnoredFiles();
 }
 
@@ -481,8 +486,8 @@ journal::Ledger CodeExecution::ledger_of(const mcp::ToolResult& result, uint64_t
 // Large values are written beside the loop. The tenant's budget was charged when they were read.
 Task<Result<std::string>> CodeExecution::write_json(Json value) const {
   if (!is_large(value)) co_return dump_json(value);
-  JsonWork::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
-  auto text = co_await dump_beside(environment_.host.json, std::move(owner), std::move(value));
+  Work::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
+  auto text = co_await dump_beside(environment_.host.work, std::move(owner), std::move(value));
   co_return text;
 }
 

@@ -43,6 +43,8 @@ struct ExecuteEnvironment {
   tenants::RequesterOf stateless_requester_of;  // Registry::stateless_requester()
   proposals::ProposalStores& proposals;
   std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
+  // Why no program may begin now; nullopt: programs may begin. Empty: they always may.
+  std::function<std::optional<Error>()> refusal;
   traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
 };
 

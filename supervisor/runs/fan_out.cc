@@ -75,7 +75,7 @@ FanOut::~FanOut() {
 }
 
 Task<Result<mcp::ToolResult>> FanOut::run(Json arguments) {
-  FreedBeside items(&environment_.host.json, Json()), variables(&environment_.host.json, Json::object());
+  FreedBeside items(&environment_.host.work, Json()), variables(&environment_.host.work, Json::object());
   CO_CHECKED(check_fork_arguments(*caller_.policy, arguments));
   CO_TRY(asked_, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
   set_hash_seed(asked_, arguments, environment_.workflows);
@@ -103,8 +103,8 @@ void FanOut::announce() {
 
 // Many items, and large ones, become text beside the loop. The tenant's budget was charged when they were read.
 Task<Result<>> FanOut::write_inputs(FreedBeside items, FreedBeside variables) {
-  JsonWork& work = environment_.host.json;
-  const JsonWork::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
+  Work& work = environment_.host.work;
+  const Work::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
   if (is_large(*items)) {
     auto whole = std::make_shared<Json>(std::move(*items));
     std::function<Result<Texts>()> job = [whole]() -> Result<Texts> {
@@ -180,12 +180,12 @@ Task<Result<>> FanOut::share_session(const std::string& name) {
         "session");
   }
   CO_CHECKED(check_shared(report));
-  const JsonWork::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
+  const Work::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
   std::function<Result<bool>()> seal = [values]() -> Result<bool> {
     CHECKED(values->seal());
     return true;
   };
-  CO_CHECKED(co_await environment_.host.json.run(owner, 0, std::move(seal)));
+  CO_CHECKED(co_await environment_.host.work.run(owner, 0, std::move(seal)));
   asked_.jail.values_use = jail::Request::Values::read;
   asked_.jail.values = values;
   co_return Result<>{};

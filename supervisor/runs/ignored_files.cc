@@ -1,10 +1,11 @@
 #include "supervisor/runs/ignored_files.h"
 
 #include <re2/re2.h>
-#include <time.h>
 
 #include <algorithm>
 #include <memory>
+
+#include "supervisor/base/work_meter.h"
 
 namespace runs {
 namespace {
@@ -89,12 +90,6 @@ Patterns patterns_of(std::string_view text) {
     all += (all.empty() ? "" : "|") + expression;
   }
   return {compiled(ignored), compiled(never)};
-}
-
-std::chrono::nanoseconds thread_time() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 }  // namespace

@@ -50,12 +50,12 @@ Result<std::string> chosen_id(const Json& meta) {
   return id.get<std::string>();
 }
 
-JsonWork::Owner owner_of(const tenants::Requester& requester) {
+Work::Owner owner_of(const tenants::Requester& requester) {
   return {requester.tenant->name(), requester.policy->limits.standard.json_bytes_per_second};
 }
 
 // The arguments are in shared memory, because a thread may still read them when the call is cancelled.
-Task<Result<std::string>> digest_of_arguments(JsonWork& work, JsonWork::Owner owner, std::shared_ptr<Json> arguments) {
+Task<Result<std::string>> digest_of_arguments(Work& work, Work::Owner owner, std::shared_ptr<Json> arguments) {
   std::function<Result<std::string>()> job = [arguments]() -> Result<std::string> {
     return digest_text("arguments", dump_json(*arguments));
   };
@@ -161,7 +161,7 @@ class NamedEntry {
 };
 
 // The answer that the first call got.
-Task<mcp::ToolResult> kept_answer(ExecuteEnvironment& environment, JsonWork::Owner owner, std::string execution,
+Task<mcp::ToolResult> kept_answer(ExecuteEnvironment& environment, Work::Owner owner, std::string execution,
                                   std::string tenant) {
   auto text = co_await environment.named.result(execution);
   if (text && text->empty()) {
@@ -172,10 +172,10 @@ Task<mcp::ToolResult> kept_answer(ExecuteEnvironment& environment, JsonWork::Own
   if (text) {
     std::function<Result<mcp::ToolResult>()> job = [text = *text] { return mcp::read_result_text(text); };
     const size_t bytes = text->size();
-    if (bytes <= JsonWork::kSmall) {
+    if (bytes <= Work::kSmall) {
       result = job();
     } else {
-      result = co_await environment.host.json.run(std::move(owner), bytes, std::move(job));
+      result = co_await environment.host.work.run(std::move(owner), bytes, std::move(job));
     }
   } else {
     result = tl::unexpected<Error>(std::move(text).error());
@@ -242,8 +242,8 @@ Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::Reques
   NamedRun named{execution_of_chosen(tenant, *chosen)};
   const std::string& id = named.execution;
   const auto shared = std::make_shared<Json>(std::move(arguments));
-  const FreesBeside frees(&environment.host.json, *shared);
-  auto digest = co_await digest_of_arguments(environment.host.json, owner_of(*requester), shared);
+  const FreesBeside frees(&environment.host.work, *shared);
+  auto digest = co_await digest_of_arguments(environment.host.work, owner_of(*requester), shared);
   if (!digest) co_return make_refusal({}, digest.error());
 
   // The call that came first is answered first. If its program did not run, the next one takes its place.

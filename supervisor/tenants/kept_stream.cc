@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/path.h"
 
 namespace tenants {
@@ -46,13 +46,10 @@ Result<KeptStream> KeptStream::of_file(Fd file) {
 }
 
 Result<KeptStream> KeptStream::open(int directory, std::string_view name) {
-  TRY(Fd listed, open_beneath(directory, RelativePath(), O_RDONLY | O_DIRECTORY));
-  const DirectoryStream entries = stream_of(std::move(listed));
-  if (!entries) return fail_errno(errno, "list a folder");
+  TRY(const auto files, read_names(FolderReader::at(directory, "the stored output")));
   std::vector<uint64_t> offsets;
-  while (const dirent* entry = ::readdir(entries.get()))
-    if (const auto offset = offset_in(entry->d_name, name); offset && offsets.size() < kMaxParts)
-      offsets.push_back(*offset);
+  for (const std::string& file : files)
+    if (const auto offset = offset_in(file, name); offset && offsets.size() < kMaxParts) offsets.push_back(*offset);
   std::sort(offsets.begin(), offsets.end());
   KeptStream stream;
   for (const uint64_t offset : offsets) {

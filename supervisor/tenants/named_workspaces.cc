@@ -4,10 +4,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <ctime>
-#include <memory>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/elapsed_clock.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/tenants/tenant.h"
 
@@ -32,18 +31,21 @@ bool differ_in_capitals_only(std::string_view one, std::string_view other) {
                                     [&](char left, char right) { return small(left) == small(right); });
 }
 
-// The time since the file was last written; nullopt when it does not exist.
+// The time since note() wrote the file; nullopt when it does not exist.
 std::optional<seconds> age_of(int directory, const RelativePath& path) {
   auto status = stat_beneath(directory, path);
   if (!status) return std::nullopt;
-  return seconds(std::max<time_t>(std::time(nullptr) - status->st_mtime, 0));
+  return seconds(std::max<int64_t>(retention_now_ms() / 1000 - status->st_mtime, 0));
 }
 
-// Writes the file and sets its time to now, also when its contents do not change.
+// Writes the file and sets its time to the retention time now, also when its contents do not change.
 Result<> note(int directory, const RelativePath& path, std::string_view contents) {
   TRY(Fd file, open_beneath(directory, path, O_WRONLY | O_CREAT | O_TRUNC, 0600));
   CHECKED(write_all(file.get(), contents));
-  if (::futimens(file.get(), nullptr) < 0) return fail_errno(errno, "note the use of a workspace");
+  const int64_t now = retention_now_ms();
+  const timespec time{static_cast<time_t>(now / 1000), static_cast<long>(now % 1000 * 1'000'000)};
+  const timespec times[2] = {time, time};
+  if (::futimens(file.get(), times) < 0) return fail_errno(errno, "note the use of a workspace");
   return {};
 }
 
@@ -92,14 +94,9 @@ Result<NamedWorkspaces> NamedWorkspaces::of(int tenant) {
 }
 
 Result<std::vector<std::string>> NamedWorkspaces::entries() const {
-  std::vector<std::string> names;
-  if (!directory_) return names;
-  TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
-  const DirectoryStream entries = stream_of(std::move(folder));
-  if (!entries) return fail_errno(errno, "list workspaces");
-  while (const dirent* entry = ::readdir(entries.get())) {
-    if (names.size() < kMaxListed) names.emplace_back(entry->d_name);
-  }
+  if (!directory_) return std::vector<std::string>();
+  TRY(auto names, read_names(FolderReader::at(directory_.get(), "workspaces")));
+  if (names.size() > kMaxListed) names.resize(kMaxListed);
   return names;
 }
 

@@ -1,8 +1,8 @@
 // NamedWorkspaces: the named workspaces of one tenant: their list, their times of last use, and their removal.
 // In tenants/<tenant>/workspaces/<name>/, the time of the file `used` is the last use, and the time of `warned` is the
-// announcement of the removal. `used` holds the policy's rules at that use, for times when no client of the tenant is
-// connected. Source: Registry::workspace. Used by: Registry. Errors: exhausted (the limit of named workspaces), or the
-// errno of the file system.
+// announcement of the removal, both as retention time (base/elapsed_clock.h). `used` holds the policy's rules at that
+// use, for times when no client of the tenant is connected. Source: Registry::workspace. Used by: Registry. Errors:
+// exhausted (the limit of named workspaces), or the errno of the file system.
 #pragma once
 #include <chrono>
 #include <optional>

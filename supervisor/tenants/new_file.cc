@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/random.h"
 
 namespace tenants {
@@ -73,12 +72,10 @@ Result<> NewFile::move_to(const RelativePath& path, Existing existing) {
 }
 
 Result<> sweep_unfinished(int unfinished) {
-  TRY(Fd folder, open_beneath(unfinished, RelativePath(), O_RDONLY | O_DIRECTORY));
-  const DirectoryStream entries = stream_of(std::move(folder));
-  if (!entries) return fail_errno(errno, "list unfinished files");
-  while (const dirent* entry = ::readdir(entries.get())) {
-    if (!is_temporary_name(entry->d_name)) continue;
-    TRY(RelativePath path, RelativePath::parse(entry->d_name));
+  TRY(const auto names, read_names(FolderReader::at(unfinished, "unfinished files")));
+  for (const std::string& name : names) {
+    if (!is_temporary_name(name)) continue;
+    TRY(RelativePath path, RelativePath::parse(name));
     CHECKED(unlink_beneath(unfinished, path, Removing::file));
   }
   return {};

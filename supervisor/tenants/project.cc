@@ -1,11 +1,8 @@
 #include "supervisor/tenants/project.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
-#include <memory>
-
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/path.h"
 
 namespace tenants {
@@ -17,15 +14,8 @@ constexpr uint64_t kFolders = 3;
 constexpr uint64_t kStagingFolders = 32;  // entries of staging folders that wait, and records of proposals
 
 bool is_empty(int directory) {
-  auto opened = open_beneath(directory, RelativePath(), O_RDONLY | O_DIRECTORY);
-  if (!opened) return false;
-  const DirectoryStream entries = stream_of(*std::move(opened));
-  if (!entries) return false;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") return false;
-  }
-  return true;
+  const auto has_some = has_entries(FolderReader::at(directory, "."));
+  return has_some && !*has_some;
 }
 
 // Whether the directory is in the project, or can be put into it with all that it will have.

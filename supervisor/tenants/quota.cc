@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <numeric>
 #include <string_view>
 
 namespace tenants {
@@ -29,10 +30,29 @@ constexpr char kFreeSome[] =
 constexpr char kFreeProposals[] =
     "delete files that are no longer needed (delete_workspace_file), discard proposals (commit_workspace), or ask the "
     "administrator for a larger quota";
+constexpr char kCloseUnnamed[] =
+    "close deleted and temporary files before writing more: they take space until they are closed (a session: end it), "
+    "or delete files that are no longer needed";
 constexpr char kFreeUncounted[] =
     "delete files; delete_workspace_file with recursive deletes a folder with its content";
 
 }  // namespace
+
+uint64_t Quota::bytes() const {
+  return std::accumulate(held_.begin(), held_.end(), usage_.bytes,
+                         [](uint64_t sum, const QuotaLimits& held) { return sum + held.bytes; });
+}
+
+uint64_t Quota::files() const {
+  return std::accumulate(held_.begin(), held_.end(), usage_.files,
+                         [](uint64_t sum, const QuotaLimits& held) { return sum + held.files; });
+}
+
+void Quota::replace_held(Holder holder, QuotaLimits before, QuotaLimits now) {
+  QuotaLimits& held = held_[static_cast<size_t>(holder)];
+  held.bytes = left(held.bytes, before.bytes) + now.bytes;
+  held.files = left(held.files, before.files) + now.files;
+}
 
 QuotaLimits Quota::remaining() const { return {left(limits_.bytes, bytes()), left(limits_.files, files())}; }
 
@@ -63,14 +83,23 @@ Result<> Quota::within() const {
   if (!usage_.problem.empty())
     return fail(Code::exhausted, "the size of the workspace cannot be measured: " + usage_.problem, kFreeUncounted,
                 "quota.workspace_files");
-  const char* remedy = held_by(Holder::proposals).files > 0 ? kFreeProposals : kFreeSome;
+  const QuotaLimits& unnamed = held_by(Holder::unnamed);
+  const char* remedy = unnamed.files > 0                      ? kCloseUnnamed
+                       : held_by(Holder::proposals).files > 0 ? kFreeProposals
+                                                              : kFreeSome;
   if (bytes() > limits_.bytes)
-    return fail(Code::exhausted, fmt::format("the workspace holds {} bytes, {} are allowed", bytes(), limits_.bytes),
-                remedy, "quota.workspace_bytes");
+    return fail(
+        Code::exhausted,
+        fmt::format("the workspace holds {} bytes{}, {} are allowed", bytes(),
+                    unnamed.bytes > 0 ? fmt::format(" ({} of them in files without a name)", unnamed.bytes) : "",
+                    limits_.bytes),
+        remedy, "quota.workspace_bytes");
   if (files() > limits_.files)
-    return fail(Code::exhausted,
-                fmt::format("the workspace holds {} files and folders, {} are allowed", files(), limits_.files), remedy,
-                "quota.workspace_files");
+    return fail(
+        Code::exhausted,
+        fmt::format("the workspace holds {} files and folders{}, {} are allowed", files(),
+                    unnamed.files > 0 ? fmt::format(" ({} of them without a name)", unnamed.files) : "", limits_.files),
+        remedy, "quota.workspace_files");
   return {};
 }
 

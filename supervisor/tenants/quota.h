@@ -24,8 +24,9 @@ struct QuotaRefusals {
 QuotaRefusals quota_refusals();
 
 // What a workspace's tenant has outside of it, and what counts in its quota.
-enum class Holder { proposals, workflows };
-constexpr size_t kHolders = 2;
+// unnamed: files without a name that processes of jails hold.
+enum class Holder { proposals, workflows, unnamed };
+constexpr size_t kHolders = 3;
 
 // The account of one workspace. It holds numbers only: the caller counts and writes the files.
 class Quota {
@@ -40,6 +41,8 @@ class Quota {
   // What is held beside the workspace: it counts within the limits, and is no part of usage().
   const QuotaLimits& held_by(Holder holder) const { return held_[static_cast<size_t>(holder)]; }
   void set_held(Holder holder, QuotaLimits held) { held_[static_cast<size_t>(holder)] = held; }
+  // For a holder with several parts: replaces what one of them has held.
+  void replace_held(Holder holder, QuotaLimits before, QuotaLimits now);
   QuotaLimits remaining() const;
 
   // Whether the workspace may change by `bytes` and `files`. A change that adds neither is always allowed.
@@ -51,8 +54,8 @@ class Quota {
   void add(int64_t bytes, int64_t files);
 
  private:
-  uint64_t bytes() const { return usage_.bytes + held_[0].bytes + held_[1].bytes; }
-  uint64_t files() const { return usage_.files + held_[0].files + held_[1].files; }
+  uint64_t bytes() const;
+  uint64_t files() const;
 
   QuotaLimits limits_;
   std::array<QuotaLimits, kHolders> held_ = {};

@@ -1,15 +1,11 @@
 #include "supervisor/tenants/removed_tenants.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-
-#include <cerrno>
 #include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "policies/policy.h"
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/path.h"
 
 namespace tenants {
@@ -18,6 +14,12 @@ namespace {
 constexpr std::string_view kRemoving = ".removing-", kDeleting = ".deleting-";
 constexpr unsigned kDeletionSlice = 500;               // operations between two looks at `stop`
 constexpr uint64_t kMaxDeletions = 10'000'000'000ull;  // no jail adds files any longer
+
+// A number of digits alone.
+bool read_number(std::string_view digits, int64_t& number) {
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return read.ec == std::errc() && read.ptr == digits.data() + digits.size() && number >= 0;
+}
 
 // The tenant of a folder's name; nullopt: it is no removed tenant.
 std::optional<RemovedTenant> parse_removed(std::string_view folder) {
@@ -28,21 +30,22 @@ std::optional<RemovedTenant> parse_removed(std::string_view folder) {
   const size_t dot = folder.rfind('.');
   if (dot == folder.npos) return std::nullopt;
   removed.name = folder.substr(0, dot);
-  const std::string_view digits = folder.substr(dot + 1);
-  const auto number = std::from_chars(digits.data(), digits.data() + digits.size(), removed.at_ms);
-  const bool good = number.ec == std::errc() && number.ptr == digits.data() + digits.size() && removed.at_ms >= 0;
-  if (!good || !policies::valid_name(removed.name)) return std::nullopt;
+  const std::string_view numbers = folder.substr(dot + 1);
+  const size_t dash = numbers.find('-');
+  if (!policies::valid_name(removed.name) || !read_number(numbers.substr(0, dash), removed.at_ms)) return std::nullopt;
+  if (dash != numbers.npos && !read_number(numbers.substr(dash + 1), removed.last_row.emplace())) return std::nullopt;
   return removed;
 }
 
 }  // namespace
 
 std::string RemovedTenant::folder() const {
-  return std::string(in_journal ? kRemoving : kDeleting) + name + "." + std::to_string(at_ms);
+  const std::string row = last_row ? "-" + std::to_string(*last_row) : "";
+  return std::string(in_journal ? kRemoving : kDeleting) + name + "." + std::to_string(at_ms) + row;
 }
 
-Result<RemovedTenant> set_aside(int tenants, const std::string& name, int64_t at_ms) {
-  RemovedTenant removed{name, at_ms, true};
+Result<RemovedTenant> set_aside(int tenants, const std::string& name, int64_t at_ms, int64_t last_row) {
+  RemovedTenant removed{name, at_ms, last_row, true};
   TRY(const RelativePath from, RelativePath::parse(name));
   TRY(const RelativePath to, RelativePath::parse(removed.folder()));
   CHECKED(rename_beneath(tenants, from, to, Existing::refuse));
@@ -57,12 +60,10 @@ Result<> leave_journal(int tenants, RemovedTenant& removed) {
 }
 
 Result<std::vector<RemovedTenant>> list_removed(int tenants) {
-  TRY(Fd folder, open_beneath(tenants, RelativePath(), O_RDONLY | O_DIRECTORY));
-  const DirectoryStream entries = stream_of(std::move(folder));
-  if (!entries) return fail_errno(errno, "list removed tenants");
+  TRY(const auto names, read_names(FolderReader::at(tenants, "tenants")));
   std::vector<RemovedTenant> found;
-  while (const dirent* entry = ::readdir(entries.get()))
-    if (auto removed = parse_removed(entry->d_name)) found.push_back(*std::move(removed));
+  for (const std::string& name : names)
+    if (auto removed = parse_removed(name)) found.push_back(*std::move(removed));
   return found;
 }
 

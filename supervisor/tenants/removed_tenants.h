@@ -1,11 +1,13 @@
 // Removed tenants: the folders of tenants that are being removed. They are renamed first, in one step, so that what a
 // killed daemon left is no tenant any longer, and is found at the next start:
-//   tenants/.removing-NAME.MS   the journal still has rows of the tenant that began before MS
-//   tenants/.deleting-NAME.MS   the journal has none; the files are being deleted
+//   tenants/.removing-NAME.MS-LAST   the journal still has rows of the tenant, the last of them with the number LAST
+//   tenants/.deleting-NAME.MS-LAST   the journal has none; the files are being deleted
+// MS is the time of the removal, and only makes the name unlike those of other removals: a clock may be wrong.
 // Used by: supervisor/daemon/tenant_removal.cc. Errors: those of base/path.h.
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +16,10 @@
 namespace tenants {
 
 struct RemovedTenant {
-  std::string name;         // of the tenant
-  int64_t at_ms = 0;        // since 1970
+  std::string name;   // of the tenant
+  int64_t at_ms = 0;  // since 1970
+  // Number of the journal's last execution, of any tenant, when it was removed. nullopt: an earlier version removed it.
+  std::optional<int64_t> last_row = {};
   bool in_journal = false;  // .removing-
   std::string folder() const;
 };
@@ -25,7 +29,7 @@ enum class RemovalForce { no, yes };
 
 // Renames the tenant's folder. `tenants`: the folder of all tenants (O_PATH is enough), here and below.
 // Errors: not_found: the folder does not exist.
-Result<RemovedTenant> set_aside(int tenants, const std::string& name, int64_t at_ms);
+Result<RemovedTenant> set_aside(int tenants, const std::string& name, int64_t at_ms, int64_t last_row);
 // The journal has no rows of the tenant any longer: renames the folder. Also sets `removed.in_journal`.
 Result<> leave_journal(int tenants, RemovedTenant& removed);
 // Removed tenants that an earlier call or an earlier daemon has left.

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <set>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
@@ -93,8 +92,10 @@ Result<> SessionLogs::begin(std::string_view id, std::string_view timestamp) {
 }
 
 bool SessionLogs::is_open(std::string_view id) const {
-  auto open = file_of(id, kOpen);
-  return open && stat_beneath(directory_.get(), *open);
+  const auto open = file_of(id, kOpen);
+  if (!open) return false;
+  const auto status = stat_beneath(directory_.get(), *open);
+  return status || status.error().code != Code::not_found;
 }
 
 // Removes the logs with the oldest last write, except those of open sessions.
@@ -180,12 +181,9 @@ Result<std::string> SessionLogs::read(std::string_view id) const {
 }
 
 Result<std::vector<std::string>> SessionLogs::list() const {
-  TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
-  const DirectoryStream entries = stream_of(std::move(folder));
-  if (!entries) return fail_errno(errno, "list sessions");
+  TRY(const auto names, read_names(FolderReader::at(directory_.get(), "sessions")));
   std::vector<std::string> ids;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    std::string_view name = entry->d_name;
+  for (std::string_view name : names) {
     if (!name.ends_with(kEnding) || ids.size() >= 2 * kMaxSessions) continue;
     name.remove_suffix(kEnding.size());
     if (file_of(name)) ids.emplace_back(name);

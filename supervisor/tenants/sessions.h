@@ -55,7 +55,7 @@ class SessionLogs {
   Result<> checkpoint(std::string_view id, const SessionCheckpoint& checkpoint);
   Result<> end(std::string_view id, std::string_view timestamp);
 
-  bool is_open(std::string_view id) const;
+  bool is_open(std::string_view id) const;  // true, too, if the disk does not say
 
   // The document as JSON text. `id` may have a '~' at its end.
   Result<std::string> read(std::string_view id) const;

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/elapsed_clock.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
@@ -221,18 +222,14 @@ std::vector<std::shared_ptr<Member>> Registry::apply_policies() {
 }
 
 Result<std::vector<std::string>> Registry::all_tenants() const {
-  TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
-  const DirectoryStream entries = stream_of(std::move(folder));
-  if (!entries) return fail_errno(errno, "list tenants");
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    if (policies::valid_name(entry->d_name)) names.emplace_back(entry->d_name);
-  }
+  TRY(auto names, read_names(FolderReader::at(directory_.get(), "tenants")));
+  std::erase_if(names, [](const std::string& name) { return !policies::valid_name(name); });
   return names;
 }
 
 Task<std::chrono::seconds> Registry::expire_workspaces() {
   std::chrono::seconds next = kLookAtMost;
+  if (is_removal_by_age_paused()) co_return next;
   auto tenants = all_tenants();
   if (!tenants) {
     log_warning("expiry of workspaces: {}", tenants.error().what);

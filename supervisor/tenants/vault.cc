@@ -9,7 +9,7 @@ namespace tenants {
 
 // The data of open() on the thread. The job owns it, so it stays valid if the waiting task is cancelled.
 struct SealedVault::Opening {
-  std::unique_ptr<SealedVault> vault;
+  std::shared_ptr<SealedVault> vault;
   Result<Fd> tenant;
   VaultKeys::Key seal;
 
@@ -20,6 +20,7 @@ struct SealedVault::Opening {
       // A token beyond the limits, which may have been lowered, is dropped.
       if (until > vault->now()) (void)vault->put(std::string(token), text, until);
     };
+    std::lock_guard lock(vault->mutex());
     TRY(vault->log_, VaultLog::open(tenant->get(), seal, remember));
     vault->damage_ = vault->log_->damage();
     vault->forget_expired();
@@ -27,7 +28,7 @@ struct SealedVault::Opening {
   }
 };
 
-Task<Result<std::unique_ptr<SealedVault>>> SealedVault::open(Loop& loop, WorkerThread& disk, int tenant, VaultKeys keys,
+Task<Result<std::shared_ptr<SealedVault>>> SealedVault::open(Loop& loop, WorkerThread& disk, int tenant, VaultKeys keys,
                                                              policies::VaultLimits limits) {
   auto opening = std::make_shared<Opening>();
   opening->vault.reset(new SealedVault(loop, disk, keys, limits));
@@ -42,11 +43,11 @@ Task<Result<std::unique_ptr<SealedVault>>> SealedVault::open(Loop& loop, WorkerT
   return finish(std::move(opening));
 }
 
-Task<Result<std::unique_ptr<SealedVault>>> SealedVault::finish(std::shared_ptr<Opening> opening) {
+Task<Result<std::shared_ptr<SealedVault>>> SealedVault::finish(std::shared_ptr<Opening> opening) {
   const WorkerThread::Job job = [opening] { return opening->read(); };
   Result<> read = co_await opening->vault->disk_.run(job);
   if (!read) co_return tl::unexpected<Error>(std::move(read).error().within("the vault for personal data"));
-  std::unique_ptr<SealedVault> vault = std::move(opening->vault);
+  std::shared_ptr<SealedVault> vault = std::move(opening->vault);
   if (!vault->damage_.empty()) {
     vault->is_unwritten_ = true;
     vault->tasks_.spawn(vault->write());
@@ -54,18 +55,21 @@ Task<Result<std::unique_ptr<SealedVault>>> SealedVault::finish(std::shared_ptr<O
   co_return vault;
 }
 
-Result<> SealedVault::keep(const std::string& token, std::string_view text) {
+Result<bool> SealedVault::keep(const std::string& token, std::string_view text) {
+  std::lock_guard lock(mutex());
   const auto known = entries().find(token);
   if (known != entries().end() && known->second.text == text && known->second.until - now() > lifetime() * 7 / 8)
-    return {};
-  CHECKED(MemoryVault::keep(token, text));
+    return true;
+  TRY(const bool is_kept, keep_locked(token, text));
+  if (!is_kept) return false;
   pending_.add(token, text, now() + lifetime());
-  return {};
+  has_pending_ = true;
+  return true;
 }
 
 // Another task may have added the same token, and the thread may be writing it now. Then settle() waits for that write.
 Task<Result<>> SealedVault::settle() {
-  const bool is_new = is_unwritten_ || !pending_.empty();
+  const bool is_new = is_unwritten_ || has_pending_;
   if (!is_new && !is_on_thread_) co_return Result<>{};
   auto mine = std::make_shared<Settling>();
   (is_new ? waiting_ : waiting_for_thread_).push_back(mine);
@@ -78,7 +82,11 @@ Task<> SealedVault::write() {
   is_writing_ = true;
   do {
     waiting_for_thread_ = std::exchange(waiting_, {});
-    const WorkerThread::Job job = next_write();
+    // The vault owns this task, so the job must not own the vault.
+    const WorkerThread::Job job = [weak = weak_from_this(), all = is_unwritten_]() -> Result<> {
+      const auto vault = weak.lock();
+      return vault ? vault->write_pending(all) : Result<>{};
+    };
     is_on_thread_ = true;
     Result<> written = co_await disk_.run(job);
     is_on_thread_ = false;
@@ -92,17 +100,23 @@ Task<> SealedVault::write() {
   is_writing_ = false;
 }
 
-WorkerThread::Job SealedVault::next_write() {
-  const bool all = is_unwritten_ || log_->is_to_be_rewritten(pending_.sealed_bytes());
-  auto records = std::make_shared<VaultRecords>(std::exchange(pending_, {}));
-  if (!all) return [log = log_, records] { return log->append(*records); };
-  *records = {};  // entries() includes these records
-  forget_expired();
-  size_t bytes = 0;
-  for (const auto& [token, entry] : entries()) bytes += token.size() + entry.text.size();
-  records->reserve(entries().size(), bytes);
-  for (const auto& [token, entry] : entries()) records->add(token, entry.text, entry.until);
-  return [log = log_, records] { return log->rewrite(*records); };
+Result<> SealedVault::write_pending(bool all) {
+  VaultRecords records;
+  {
+    std::lock_guard lock(mutex());
+    has_pending_ = false;
+    records = std::exchange(pending_, {});
+    all = all || log_->is_to_be_rewritten(records.sealed_bytes());
+    if (all) {
+      records = {};  // entries() includes these records
+      forget_expired();
+      size_t bytes = 0;
+      for (const auto& [token, entry] : entries()) bytes += token.size() + entry.text.size();
+      records.reserve(entries().size(), bytes);
+      for (const auto& [token, entry] : entries()) records.add(token, entry.text, entry.until);
+    }
+  }
+  return all ? log_->rewrite(records) : log_->append(records);
 }
 
 }  // namespace tenants

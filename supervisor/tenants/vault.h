@@ -5,6 +5,7 @@
 // their order.
 // Errors: denied (sealed with another key), internal and exhausted from the file system.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,16 +17,16 @@
 
 namespace tenants {
 
-class SealedVault : public policies::MemoryVault {
+class SealedVault : public policies::MemoryVault, public std::enable_shared_from_this<SealedVault> {
  public:
   // Reads the existing log, on the thread. `tenant` is the tenant's folder (an O_PATH descriptor is enough); open()
   // duplicates the descriptor. The loop and `disk` must outlive the vault. The first settle() makes a missing log.
-  static Task<Result<std::unique_ptr<SealedVault>>> open(Loop& loop, WorkerThread& disk, int tenant, VaultKeys keys,
+  static Task<Result<std::shared_ptr<SealedVault>>> open(Loop& loop, WorkerThread& disk, int tenant, VaultKeys keys,
                                                          policies::VaultLimits limits = {});
 
   // Adds or renews a token. A known token with the same text is renewed, and written again, only after 1/8 of its
   // lifetime.
-  Result<> keep(const std::string& token, std::string_view text) override;
+  Result<bool> keep(const std::string& token, std::string_view text) override;
   // Done when all tokens added so far are on the disk. After a failure, the next settle() writes all tokens again.
   Task<Result<>> settle() override;
   // The damage that open() found, as text; empty: no damage.
@@ -38,16 +39,18 @@ class SealedVault : public policies::MemoryVault {
   };
   using WaitingCalls = std::vector<std::shared_ptr<Settling>>;
   struct Opening;
-  static Task<Result<std::unique_ptr<SealedVault>>> finish(std::shared_ptr<Opening> opening);
+  static Task<Result<std::shared_ptr<SealedVault>>> finish(std::shared_ptr<Opening> opening);
   SealedVault(Loop& loop, WorkerThread& disk, const VaultKeys& keys, policies::VaultLimits limits)
       : MemoryVault(keys.tokens, limits), disk_(disk), tasks_(loop) {}
   Task<> write();
-  WorkerThread::Job next_write();
+  // Runs on the thread. `all`: writes all tokens, not only the pending ones.
+  Result<> write_pending(bool all);
 
   WorkerThread& disk_;
   std::shared_ptr<VaultLog> log_;  // the thread's while it writes
   std::string damage_;
-  VaultRecords pending_;             // records that the thread does not have yet
+  VaultRecords pending_;  // by mutex(): records that the thread does not have yet
+  std::atomic<bool> has_pending_{false};
   bool is_unwritten_ = false;        // the last write failed, or the log is damaged: the next write must be a rewrite
   bool is_writing_ = false;          // write() runs
   bool is_on_thread_ = false;        // write() runs, and waits for the thread

@@ -1,9 +1,8 @@
 #include "supervisor/tenants/workspace.h"
 
 #include <algorithm>
-#include <memory>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tenants/new_file.h"
 
@@ -129,10 +128,14 @@ Result<uint64_t> Workspace::write_now(const RelativePath& path, std::string_view
       (void)unlink_beneath(directory_.get(), *folder, Removing::empty_directory);
     return tl::unexpected<Error>(std::move(written).error());
   }
-  TRY(Entry now, describe(directory_.get(), path));
   changes_++;
-  quota_.add(static_cast<int64_t>(charge_of(now)) - old_charge, files);
-  return now.size;
+  const auto now = describe(directory_.get(), path);
+  if (!now) {  // a program has taken the file away already
+    quota_.add(-old_charge, files - 1);
+    return bytes.size() + (mode == WriteMode::append && target.existing ? target.existing->size : 0);
+  }
+  quota_.add(static_cast<int64_t>(charge_of(*now)) - old_charge, files);
+  return now->size;
 }
 
 Result<> Workspace::append(const RelativePath& path, std::string_view bytes) {
@@ -189,15 +192,14 @@ Task<Result<>> Workspace::empty() {
   changes_++;
   stale_ = true;
   CO_TRY(const RelativePath condemned, RelativePath::parse(".deleted"));  // a valid RelativePath
-  CO_TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
-  const DirectoryStream listing = stream_of(std::move(folder));
-  if (!listing) co_return fail_errno(errno, "list the workspace");
-  const int top = ::dirfd(listing.get());
+  CO_TRY(FolderReader listing, FolderReader::at(directory_.get(), "."));
+  const int top = listing.fd();
   (void)::unlinkat(top, condemned.text().c_str(), 0);  // removes a file with that name
   unsigned slice = kSlice;
-  while (const dirent* entry = ::readdir(listing.get())) {
+  for (;;) {
+    CO_TRY(const dirent* entry, listing.next());
+    if (entry == nullptr) co_return Result<>{};
     const std::string name = entry->d_name;
-    if (name == "." || name == "..") continue;
     if (--slice == 0) {
       slice = kSlice;
       co_await next_turn(loop_);
@@ -212,7 +214,6 @@ Task<Result<>> Workspace::empty() {
     }
     CO_CHECKED(co_await remove_folder(condemned));
   }
-  co_return Result<>{};
 }
 
 Task<Result<>> Workspace::remove_folder(RelativePath path) {

@@ -108,6 +108,7 @@ class Workspace {
   const Quota& quota() const { return quota_; }
   void set_limits(QuotaLimits limits) { quota_.set_limits(limits); }
   void set_held(Holder holder, QuotaLimits held) { quota_.set_held(holder, held); }
+  void replace_held(Holder holder, QuotaLimits before, QuotaLimits now) { quota_.replace_held(holder, before, now); }
   void invalidate() { stale_ = true; }
   // Counts all files, and updates the account. Called while an execution runs, to enforce the quota.
   Task<Result<Usage>> measure();

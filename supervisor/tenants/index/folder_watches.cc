@@ -80,9 +80,9 @@ Result<int> FolderWatches::add(int folder, bool with_opens) {
   return fail_errno(err, "inotify_add_watch");
 }
 
-void FolderWatches::add_opens(int folder) {
+bool FolderWatches::add_opens(int folder) {
   const std::string path = fmt::format("/proc/self/fd/{}", folder);
-  (void)::inotify_add_watch(inotify_.get(), path.c_str(), IN_OPEN | IN_MASK_ADD | IN_ONLYDIR);
+  return ::inotify_add_watch(inotify_.get(), path.c_str(), IN_OPEN | IN_MASK_ADD | IN_ONLYDIR) >= 0;
 }
 
 void FolderWatches::remove(int watch) {
@@ -107,7 +107,8 @@ void FolderWatches::forget_one() {
 
 size_t FolderWatches::waiting() const {
   int bytes = 0;
-  return ::ioctl(inotify_.get(), FIONREAD, &bytes) == 0 && bytes > 0 ? static_cast<size_t>(bytes) : 0;
+  if (::ioctl(inotify_.get(), FIONREAD, &bytes) < 0) return kMaxDropped;  // read() meets the same error
+  return bytes > 0 ? static_cast<size_t>(bytes) : 0;
 }
 
 size_t FolderWatches::read(size_t bytes, const std::function<void(const Event&)>& handle) {
@@ -118,6 +119,7 @@ size_t FolderWatches::read(size_t bytes, const std::function<void(const Event&)>
   ssize_t length = 0;
   do length = ::read(inotify_.get(), buffer.data(), room);
   while (length < 0 && errno == EINTR);
+  if (length < 0 && errno != EAGAIN) handle({-1, IN_Q_OVERFLOW, ""});  // what has changed is unknown
   if (length <= 0) return 0;
   for (ssize_t at = 0; at + static_cast<ssize_t>(sizeof(inotify_event)) <= length;) {
     inotify_event event;

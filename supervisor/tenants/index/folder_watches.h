@@ -64,8 +64,8 @@ class FolderWatches {
   // Watches an open folder (O_PATH is enough). Returns the number of the watch; the same one for a watched folder.
   // `with_opens`: an event also for each opened file. Errors: exhausted, with the limit.
   Result<int> add(int folder, bool with_opens);
-  // For a watched folder: from now on, an event for each opened file.
-  void add_opens(int folder);
+  // For a watched folder: from now on, an event for each opened file. False: the kernel refuses it.
+  bool add_opens(int folder);
   void remove(int watch);
   // Ends all its watches, and keeps the instance for another workspace: closing one takes some 15 ms, because the
   // kernel waits until no processor uses it. An instance with many watches or many events is closed.
@@ -76,7 +76,7 @@ class FolderWatches {
   // The size of the events that wait now, in bytes.
   size_t waiting() const;
   // Hands over events, at most `bytes` of them and one read(2). Returns the bytes that it took; 0: none waits. Never
-  // blocks.
+  // blocks. If they cannot be read, the event is IN_Q_OVERFLOW, as for lost events.
   size_t read(size_t bytes, const std::function<void(const Event&)>& handle);
   uint64_t count() const { return count_; }
 

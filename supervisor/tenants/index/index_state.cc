@@ -236,16 +236,18 @@ IndexState::Opened IndexState::begin(const Job& job) {
   Fd folder;
   if (const Opened opened = open_folder(job.id, O_RDONLY, folder); opened != Opened::yes) return opened;
   if (job.work == Work::watch_opens) {
-    if (table_.find(job.id)->watch != FileTable::kNoWatch) watches_.add_opens(folder.get());
+    if (table_.find(job.id)->watch != FileTable::kNoWatch && !watches_.add_opens(folder.get()))
+      has_all_watches_ = false;  // each look lists all folders
     return Opened::yes;
   }
   if (!watch(job.id, folder.get()) && walked_.empty())
     walked_ = "not all folders can be watched: fs.inotify.max_user_watches";
-  Listing listing{job.id, job.work == Work::list_deep, stream_of(std::move(folder)), {}};
-  if (!listing.stream) {
-    give_up("a folder cannot be listed");
+  auto reader = FolderReader::of(std::move(folder), job.id == FileTable::kRoot ? "." : table_.path_of(job.id));
+  if (!reader) {
+    give_up(reader.error().what);
     return Opened::gone;
   }
+  Listing listing{job.id, job.work == Work::list_deep, *std::move(reader), {}};
   const FileTable::Folder& known = *table_.find(job.id);
   for (const auto& [name, stamp] : known.files) listing.missing.insert(name);
   for (const auto& [name, id] : known.folders) listing.missing.insert(name);
@@ -268,19 +270,17 @@ void IndexState::do_jobs(size_t& operations) {
       if (!dirty_.empty()) return;
       continue;
     }
-    errno = 0;
-    const dirent* listed = ::readdir(listing_->stream.get());
-    if (listed == nullptr) {
-      if (errno != 0) give_up("a folder cannot be listed");
+    const auto next = listing_->reader.next();
+    if (!next) return give_up(next.error().what);
+    if (*next == nullptr) {
       for (const std::string& name : listing_->missing) mark(listing_->id, name);
       listing_.reset();
       continue;
     }
-    const std::string name = listed->d_name;
-    if (name == "." || name == "..") continue;
+    const std::string name = (*next)->d_name;
     operations--;
     listing_->missing.erase(name);
-    look(listing_->id, ::dirfd(listing_->stream.get()), name, listing_->deep);
+    look(listing_->id, listing_->reader.fd(), name, listing_->deep);
   }
 }
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fd.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/result.h"
 #include "supervisor/tenants/index/file_table.h"
 #include "supervisor/tenants/index/folder_watches.h"
@@ -68,7 +68,7 @@ class IndexState {
   struct Listing {  // the folder in work
     FolderId id;
     bool deep;
-    DirectoryStream stream;
+    FolderReader reader;
     std::unordered_set<std::string> missing;  // names of the table that the listing has not had
   };
   IndexState(Fd directory, uint64_t inode, FolderWatches watches, Bounds bounds)

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "supervisor/base/busy_time.h"
 #include "supervisor/base/json.h"
@@ -73,8 +72,7 @@ Result<Walk> Walk::begin(int root, const RelativePath& start, WalkBounds bounds,
 // Starts reading a folder; `depth` is the depth of its entries.
 Result<> Walk::enter(const std::string& path, unsigned depth) {
   TRY(Fd fd, open_listed_beneath(root_, path, O_RDONLY | O_DIRECTORY));
-  reading_ = stream_of(std::move(fd));
-  if (!reading_) return fail_path(errno, "list", valid_utf8(path));
+  TRY(reading_, FolderReader::of(std::move(fd), path));
   reading_path_ = path == "." ? "" : path + "/";
   filling_ = Frame{{}, 0, depth};
   return {};
@@ -90,16 +88,13 @@ void restore_owner_rights(int root, const std::string& path) {
 }
 
 Result<> Walk::read_one(std::vector<Entry>& out) {
-  errno = 0;
-  const dirent* listed = ::readdir(reading_.get());
-  if (listed == nullptr && errno != 0) return fail_path(errno, "list", valid_utf8(reading_path_));
-  if (listed != nullptr && seen_ == bounds_.entries && std::strcmp(listed->d_name, ".") != 0 &&
-      std::strcmp(listed->d_name, "..") != 0) {
+  TRY(const dirent* listed, reading_.next());
+  if (listed != nullptr && seen_ == bounds_.entries) {
     missed_ = "it contains more than " + std::to_string(bounds_.entries) + " files";
     listed = nullptr;
   }
   if (listed == nullptr) {
-    reading_.reset();
+    reading_ = {};
     if (order_ == WalkOrder::sorted) {
       std::sort(filling_.entries.begin(), filling_.entries.end(),
                 [](const Entry& a, const Entry& b) { return a.path < b.path; });
@@ -107,9 +102,18 @@ Result<> Walk::read_one(std::vector<Entry>& out) {
     stack_.push_back(std::move(filling_));
     return {};
   }
-  if (!std::strcmp(listed->d_name, ".") || !std::strcmp(listed->d_name, "..")) return {};
   Entry entry;
-  if (!stat_entry(::dirfd(reading_.get()), listed->d_name, 0, entry)) return {};  // removed meanwhile
+  bool is_there = stat_entry(reading_.fd(), listed->d_name, 0, entry);
+  if (!is_there && errno == EACCES) {  // a program has taken the owner's right to the folder away
+    restore_owner_rights(root_, reading_path_.empty() ? "." : reading_path_);
+    is_there = stat_entry(reading_.fd(), listed->d_name, 0, entry);
+  }
+  if (!is_there) {
+    if (errno != ENOENT && missed_.empty())
+      missed_ = "'" + valid_utf8(reading_path_ + listed->d_name) +
+                "' cannot be looked at: " + std::generic_category().message(errno);
+    return {};
+  }
   seen_++;
   entry.path = reading_path_ + listed->d_name;
   if (order_ == WalkOrder::any) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/path.h"
 
 namespace tenants {
@@ -64,7 +64,7 @@ class Walk {
   WalkBounds bounds_;
   WalkOrder order_;
   std::vector<Frame> stack_;
-  DirectoryStream reading_;  // the folder whose frame is being filled
+  FolderReader reading_;  // the folder whose frame is being filled
   std::string reading_path_;
   Frame filling_;
   uint64_t seen_ = 0;

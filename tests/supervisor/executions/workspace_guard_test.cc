@@ -1,6 +1,7 @@
 // WorkspaceGuard: the workspace around an execution, played with files that the test writes in place of a program.
 #include "supervisor/executions/workspace_guard.h"
 
+#include "supervisor/calls/disk_account.h"
 #include "tests/supervisor/tenants/scene.h"
 
 namespace fs = std::filesystem;
@@ -154,4 +155,50 @@ TEST_CASE("the files of a cancelled execution are counted before the next write"
   const auto written = wait_for(s.loop, s.tenant->workspace().write(path, "x", tenants::WriteMode::replace));
   REQUIRE_FALSE(written);
   CHECK(written.error().code == Code::exhausted);
+}
+
+TEST_CASE("files without a name count while a jail holds them", "[guard]") {
+  Guarded s;
+  s.put("named", 1 << 20);
+  s.begin();
+  {
+    const auto account = calls::disk_account_of(s.tenant, "a test");
+    REQUIRE(account.holds);
+    jail::HeldFiles held;
+    held.bytes = kQuotaBytes - (2 << 20);
+    held.files = 2;
+    account.holds(held);
+    CHECK(s.tenant->workspace().quota().remaining().bytes == 1 << 20);
+    CHECK(s.tenant->workspace().quota().remaining().files == kQuotaFiles - 3);
+    CHECK(s.tenant->workspace().quota().within());
+    held.bytes = kQuotaBytes;
+    account.holds(held);
+    s.loop.run_until([&] { return s.guard->is_over_quota(); });
+    const auto effects = s.finish();
+    CHECK(s.report.outcome == jail::Outcome::disk);
+    REQUIRE(effects.quota);
+    CHECK(effects.quota->what.find("without a name") != std::string::npos);
+    account.holds({});
+  }
+  CHECK(s.tenant->workspace().quota().remaining().bytes == kQuotaBytes - (1 << 20));
+}
+
+TEST_CASE("a jail that holds more files than can be counted is over its quota", "[guard]") {
+  Guarded s;
+  s.begin();
+  const auto account = calls::disk_account_of(s.tenant, "a test");
+  jail::HeldFiles held;
+  held.is_partial = true;
+  account.holds(held);
+  s.loop.run_until([&] { return s.guard->is_over_quota(); });
+  CHECK(s.guard->is_over_quota());
+}
+
+TEST_CASE("a program that ends at the disk's floor gets no advice about its quota", "[guard]") {
+  Guarded s;
+  s.begin();
+  s.put("large", kQuotaBytes + 1);
+  s.report.outcome = jail::Outcome::disk;
+  s.report.at_disk_floor = true;
+  CHECK_FALSE(s.finish().quota);
 }

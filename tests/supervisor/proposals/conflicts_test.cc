@@ -117,7 +117,7 @@ TEST_CASE("where not all changes of others are known, the times of files decide"
     return;
   tenants::Changes changes;
   changes.modified.omitted = 5;
-  auto settled = scene.open().settle({}, {changes, begun}, 1);
+  auto settled = scene.open().settle({}, {changes, begun}, 1, 1);
   REQUIRE(settled);
   CHECK(shown_conflicts(settled->conflicts) == "late: another program changed it while this one ran\n");
 }

@@ -138,7 +138,7 @@ struct StagedScene {
   }
   proposals::Proposal settle(unsigned number = 1, tenants::Changes base_changed = {}) {
     proposals::BaseChanges changes{std::move(base_changed), tenants::coarse_now_ns()};
-    auto settled = open(number).settle({"e1", "python", 1}, changes, 2);
+    auto settled = open(number).settle({"e1", "python", 1}, changes, 2, 3);
     INFO((settled ? "" : settled.error().what));
     REQUIRE(settled);
     return *std::move(settled);

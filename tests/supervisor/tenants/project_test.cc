@@ -17,11 +17,7 @@ TEST_CASE("a file system without project quotas is recognised", "[quota]") {
   REQUIRE_FALSE(enforced);
   CHECK(enforced.error().code == Code::unavailable);
   CHECK_FALSE(enforced.error().hint.empty());
-  auto limits = set_project_limits(shm.get(), kFirstProject, {1024, 10});
-  REQUIRE_FALSE(limits);
-  CHECK(limits.error().code == Code::unavailable);
   CHECK_FALSE(set_project(shm.get(), 0));
-  CHECK_FALSE(set_project_limits(shm.get(), 0, {1, 1}));
   CHECK_FALSE(join_project(shm.get(), shm.get(), shm.get()));
 }
 

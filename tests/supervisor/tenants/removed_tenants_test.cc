@@ -29,7 +29,7 @@ struct Folder {
 TEST_CASE("a removed tenant is found again at each step, under its name with dots", "[tenants]") {
   Folder folder;
   folder.fill("acme.v1.5");
-  auto removed = set_aside(folder.descriptor.get(), "acme.v1.5", 1234);
+  auto removed = set_aside(folder.descriptor.get(), "acme.v1.5", 1234, 56);
   REQUIRE(removed);
   CHECK_FALSE(fs::exists(folder.place.path() / "acme.v1.5"));
   for (bool in_journal : {true, false}) {
@@ -38,6 +38,7 @@ TEST_CASE("a removed tenant is found again at each step, under its name with dot
     REQUIRE(found->size() == 1);
     CHECK(found->front().name == "acme.v1.5");
     CHECK(found->front().at_ms == 1234);
+    CHECK(found->front().last_row == 56);
     CHECK(found->front().in_journal == in_journal);
     if (in_journal) REQUIRE(leave_journal(folder.descriptor.get(), *removed));
   }
@@ -49,7 +50,7 @@ TEST_CASE("a deletion that is stopped leaves a smaller tree, and goes on later",
   Folder folder;
   folder.fill("acme");
   for (int i = 0; i < 3'000; i++) std::ofstream(folder.place.path() / "acme/workspace" / std::to_string(i)) << "x";
-  const auto removed = set_aside(folder.descriptor.get(), "acme", 5);
+  const auto removed = set_aside(folder.descriptor.get(), "acme", 5, 0);
   REQUIRE(removed);
   int looks = 0;
   const auto stopped = delete_files(folder.descriptor.get(), *removed, [&looks] { return ++looks == 3; });
@@ -62,9 +63,9 @@ TEST_CASE("a deletion that is stopped leaves a smaller tree, and goes on later",
 
 TEST_CASE("folders that no removal made are left alone", "[tenants]") {
   Folder folder;
-  for (const char* name :
-       {"acme", ".removing-acme", ".removing-.5", ".removing-acme.x", ".deleting-a/b", ".removing-acme.-5",
-        ".removing-acme.99999999999999999999", ".other-acme.5", ".removing-Acme.5"})
+  for (const char* name : {"acme", ".removing-acme", ".removing-.5-1", ".removing-acme.x-1", ".removing-acme.5-x",
+                           ".removing-acme.5-", ".deleting-a/b", ".removing-acme.-5-1", ".removing-acme.5--1",
+                           ".removing-acme.99999999999999999999-1", ".other-acme.5-1", ".removing-Acme.5-1"})
     fs::create_directories(folder.place.path() / name);
   const auto found = list_removed(folder.descriptor.get());
   REQUIRE(found);
@@ -76,9 +77,9 @@ TEST_CASE("a link in the place of a tenant is renamed, and what it names stays",
   TempDirectory other;
   std::ofstream(other.path() / "precious") << "x";
   fs::create_directory_symlink(other.path(), folder.place.path() / "acme");
-  const auto removed = set_aside(folder.descriptor.get(), "acme", 5);
+  const auto removed = set_aside(folder.descriptor.get(), "acme", 5, 0);
   REQUIRE(removed);
   CHECK_FALSE(delete_files(folder.descriptor.get(), *removed, [] { return false; }));
   CHECK(fs::exists(other.path() / "precious"));
-  CHECK_FALSE(set_aside(folder.descriptor.get(), "acme", 6));
+  CHECK_FALSE(set_aside(folder.descriptor.get(), "acme", 6, 0));
 }

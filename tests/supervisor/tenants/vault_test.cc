@@ -5,6 +5,7 @@
 #include <latch>
 
 #include "supervisor/base/durable.h"
+#include "tests/fresh_meter.h"
 #include "tests/supervisor/tenants/scene.h"
 
 using namespace std::chrono_literals;
@@ -20,10 +21,10 @@ struct Home {
   std::filesystem::path log = temp.path() / "vault/log";
 
   MasterKey key() const { return MasterKey::load(state.get(), "").value(); }
-  Result<std::unique_ptr<SealedVault>> try_open(const std::string& tenant = "acme", policies::VaultLimits limits = {}) {
+  Result<std::shared_ptr<SealedVault>> try_open(const std::string& tenant = "acme", policies::VaultLimits limits = {}) {
     return wait_for(loop, SealedVault::open(loop, *disk, state.get(), key().of_vault(tenant), limits));
   }
-  std::unique_ptr<SealedVault> open(policies::VaultLimits limits = {}) {
+  std::shared_ptr<SealedVault> open(policies::VaultLimits limits = {}) {
     auto vault = try_open("acme", limits);
     REQUIRE(vault);
     return *std::move(vault);
@@ -68,7 +69,7 @@ TEST_CASE("the same text has the same token after a restart", "[vault]") {
   const auto detector = policies::PiiDetector::make({}).value();
   auto token = [&] {
     auto vault = home.open();
-    return policies::sanitize("ada@lovelace.org", *detector, *vault)->text;
+    return policies::sanitize("ada@lovelace.org", *detector, *vault, FreshMeter())->text;
   };
   CHECK(token() == token());
 }
@@ -251,7 +252,7 @@ TEST_CASE("a vault is opened beside the loop, and whoever asked for it may leave
   CHECK_FALSE(opening.done());
   stuck.may_go_on.count_down();
   home.loop.run_until([&] { return opening.done(); });
-  auto collect = [](auto& from) -> Task<Result<std::unique_ptr<SealedVault>>> {
+  auto collect = [](auto& from) -> Task<Result<std::shared_ptr<SealedVault>>> {
     auto vault = co_await from;
     co_return vault;
   };

@@ -101,3 +101,21 @@ TEST_CASE("a recursive removal never empties a folder outside", "[workspace][rac
     REQUIRE(Scene::get(scene.outside / "marker") == "keep");
   }
 }
+
+TEST_CASE("a write of a file that a program takes away at once is no error", "[workspace][race]") {
+  Scene scene({100 << 20, 100'000});
+  std::atomic<bool> stop{false};
+  std::atomic<int> taken{0};
+  std::thread taker([&, file = (scene.inside / "go").string()] {
+    while (!stop) taken += ::unlink(file.c_str()) == 0 ? 1 : 0;
+  });
+  int failed = 0;
+  for (int i = 0; i < 3000; i++) {
+    const auto written = scene.write("go", "now", WriteMode::replace);
+    failed += written && *written == 3 ? 0 : 1;
+  }
+  stop = true;
+  taker.join();
+  CHECK(failed == 0);
+  CHECK(taken > 0);
+}

@@ -1,14 +1,12 @@
 #include "supervisor/tenants/workspace.h"
 
 #include <sys/fsuid.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
-#include <csignal>
-
 #include "tests/supervisor/tenants/scene.h"
+#include "tests/tiny_files.h"
 
 namespace fs = std::filesystem;
 using namespace tenants;
@@ -219,25 +217,6 @@ TEST_CASE("a large tree is removed in slices of the loop", "[workspace]") {
   CHECK(turns > 5);
   CHECK_FALSE(fs::exists(scene.inside / "tree"));
 }
-
-namespace {
-
-// The kernel lets no file grow beyond 10 bytes while this lives: writes fail half-way.
-struct TinyFiles {
-  rlimit old{};
-  sighandler_t handler = ::signal(SIGXFSZ, SIG_IGN);
-  TinyFiles() {
-    ::getrlimit(RLIMIT_FSIZE, &old);
-    rlimit tiny = {10, old.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &tiny);
-  }
-  ~TinyFiles() {
-    ::setrlimit(RLIMIT_FSIZE, &old);
-    ::signal(SIGXFSZ, handler);
-  }
-};
-
-}  // namespace
 
 TEST_CASE("a failed write leaves no file, no folder and no change", "[workspace]") {
   Scene scene;

@@ -138,3 +138,24 @@ TEST_CASE("an unreadable folder is named", "[walk]") {
   CHECK(seen.paths == std::vector<std::string>{"locked"});
   CHECK(seen.missed.find("folder 'locked' cannot be read") == 0);
 }
+
+TEST_CASE("entries that may be listed and not looked at are named, not left out", "[walk]") {
+  Scene scene;
+  fs::create_directories(scene.inside / "locked/x");
+  fs::permissions(scene.inside / "locked", fs::perms(0444));
+  const auto seen_by = [&](uid_t other) {
+    if (::geteuid() == 0) ::setfsuid(other);
+    auto seen = walk_all(scene, {}, WalkOrder::any);
+    ::setfsuid(::geteuid());
+    return seen;
+  };
+  if (::geteuid() == 0) {  // of another user, who gives this one no rights
+    const auto seen = seen_by(65534);
+    CHECK(seen.paths == std::vector<std::string>{"locked"});
+    CHECK(seen.missed.starts_with("'locked/x' cannot be looked at"));
+    REQUIRE(::chown((scene.inside / "locked").c_str(), 65534, 65534) == 0);
+  }
+  const auto seen = seen_by(65534);  // the owner takes the right
+  CHECK(seen.paths == std::vector<std::string>{"locked", "locked/x"});
+  CHECK(seen.missed.empty());
+}
