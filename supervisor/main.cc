@@ -1,7 +1,6 @@
-// warderd: makes the parts that need privileges, forks the jailer, drops the privileges, and serves.
+// warderd: makes the parts that need privileges, starts the jailer, drops the privileges, and serves.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,19 +10,21 @@
 #include <filesystem>
 #include <set>
 
-#include "jail/jailer.h"
+#include "jail/jailer_start.h"
 #include "jail/template.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/log.h"
-#include "supervisor/base/loopback.h"
 #include "supervisor/base/path.h"
-#include "supervisor/base/tcp_address.h"
+#include "supervisor/base/worker_thread.h"
 #include "supervisor/command_line.h"
+#include "supervisor/configuration/check.h"
 #include "supervisor/configuration/last_good.h"
 #include "supervisor/configuration/reload_exchange.h"
 #include "supervisor/configuration/reloaded_copy.h"
 #include "supervisor/configuration/report.h"
 #include "supervisor/daemon/daemon.h"
 #include "supervisor/daemon/open_files.h"
+#include "supervisor/listening_sockets.h"
 #include "supervisor/start.h"
 
 namespace {
@@ -88,13 +89,16 @@ Result<Fd> give_servers_folder(const std::string& folder, const DaemonIdentity& 
 }
 
 // Removes the stubs of an earlier daemon. Done as the daemon's user, because root without CAP_DAC_OVERRIDE may not.
+// Errors are ignored: make_template() removes the rest and reports files that stay. The user may not even list the
+// folder after a start that failed before the template was complete.
 Result<> clear_servers_folder(const std::string& folder, const DaemonIdentity& identity) {
   std::error_code error;
   if (!identity.root || !std::filesystem::is_directory(folder, error)) return {};
   if (::seteuid(identity.uid) < 0) return fail_errno(errno, "seteuid");
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    std::error_code other;  // ignored: make_template() reports files that could not be removed
-    std::filesystem::remove_all(entry.path(), other);
+  const auto names = read_names(FolderReader::open(folder));
+  for (const std::string& name : names.value_or(std::vector<std::string>())) {
+    std::error_code other;
+    std::filesystem::remove_all(folder + "/" + name, other);
   }
   if (::seteuid(0) < 0) return fail_errno(errno, "seteuid");
   return {};
@@ -109,80 +113,6 @@ Result<Fd> lock_state(const Options& options) {
   if (errno != EWOULDBLOCK) return fail_errno(errno, fmt::format("lock {}", options.state));
   return fail(Code::unavailable, fmt::format("another warderd uses the state folder {}", options.state),
               "stop that daemon, or give another folder: --state DIR");
-}
-
-// The sockets of the configuration, unless systemd passed some. They are made here because the daemon's own namespaces
-// have no network.
-Result<> make_http_sockets(const Options& options, std::vector<Fd>& sockets) {
-  if (sockets.empty()) {
-    for (const std::string& text : options.http.listen) {
-      TRY(const TcpAddress address, parse_tcp_address(text));
-      TRY(Fd socket, listen_on(address));
-      sockets.push_back(std::move(socket));
-    }
-  }
-  std::erase_if(sockets, [&options](const Fd& socket) {
-    const bool is_refused = !options.http.is_public && !is_loopback_socket(socket.get());
-    if (is_refused)
-      log_error(
-          "HTTP is not served on {}: other machines could reach it; write \"http\": {{\"public\": true}} into the "
-          "configuration if they may",
-          bound_address(socket.get()));
-    return is_refused;
-  });
-  return {};
-}
-
-Result<> make_folder_of(const std::string& socket, const char* remedy) {
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(socket).parent_path(), error);
-  if (error) return fail(Code::invalid, fmt::format("socket {}: {}", socket, error.message()), remedy);
-  return {};
-}
-
-// The user of warder-node; nullopt: absent, so only root and the daemon's user bring requests of other nodes.
-std::optional<uid_t> user_of_node(const ClusterOptions& cluster) {
-  const passwd* entry = cluster.user.empty() ? nullptr : ::getpwnam(cluster.user.c_str());
-  return entry ? std::optional(entry->pw_uid) : std::nullopt;
-}
-
-// The socket for warder-node, which only its user may open.
-Result<> make_node_socket(const ClusterOptions& cluster, const DaemonIdentity& identity, std::vector<Fd>& sockets) {
-  if (cluster.listen.empty() || !sockets.empty()) return {};
-  CHECKED(make_folder_of(cluster.listen, "give another path: cluster.listen"));
-  TRY(Fd socket, mcp::listen_at(cluster.listen, 0600));
-  const auto user = user_of_node(cluster);
-  if (identity.root && user && ::lchown(cluster.listen.c_str(), *user, identity.gid) < 0)
-    return fail_errno(errno, fmt::format("give {} to the user of warder-node", cluster.listen));
-  sockets.push_back(std::move(socket));
-  return {};
-}
-
-// Every user may connect to a daemon that root started (mode 0666). The peer's credentials (SO_PEERCRED) and the
-// policies decide about its requests.
-Result<ServiceManager::Passed> make_sockets(const Options& options, const DaemonIdentity& identity) {
-  TRY(ServiceManager::Passed passed, ServiceManager::take_descriptors());
-  if (passed.metrics.empty() && is_tcp_address(options.metrics)) {
-    TRY(const LoopbackAddress address, parse_loopback(options.metrics));
-    TRY(Fd socket, listen_on(address));
-    passed.metrics.push_back(std::move(socket));
-  } else if (passed.metrics.empty() && !options.metrics.empty()) {
-    TRY(Fd socket, mcp::listen_at(options.metrics, identity.root ? 0660 : 0600));
-    if (identity.root && ::lchown(options.metrics.c_str(), identity.uid, identity.gid) < 0)
-      return fail_errno(errno, fmt::format("give {} to the daemon's group", options.metrics));
-    passed.metrics.push_back(std::move(socket));
-  }
-  CHECKED(make_http_sockets(options, passed.http));
-  if (auto made = make_node_socket(options.cluster, identity, passed.node); !made)
-    log_error(
-        "cluster: requests of other nodes are not taken: {}; stop warder.service and warder.socket, then start "
-        "warder-cluster.socket and warder.service",
-        made.error().what);
-  if (!passed.sockets.empty()) return passed;
-  CHECKED(make_folder_of(options.socket, "give another path: --socket PATH"));
-  TRY(Fd socket, mcp::listen_at(options.socket, identity.root ? 0666 : 0600));
-  passed.sockets.push_back(std::move(socket));
-  return passed;
 }
 
 // Whether `folder` contains the template, or is a part of the template. True if a path cannot be resolved.
@@ -271,7 +201,8 @@ Result<> adopt_cgroups(Prepared& prepared) {
 }
 
 Result<Prepared> prepare(const configuration::Invocation& invocation) {
-  TRY(ChosenConfiguration chosen, choose_configuration(invocation));
+  TRY(ServiceManager::Passed passed, ServiceManager::take_descriptors());
+  TRY(ChosenConfiguration chosen, choose_configuration(invocation, held_by(passed)));
   TRY(const std::string few_files, raise_open_files(chosen.policies));
   if (!few_files.empty()) log_warning("{}", few_files);
   Prepared prepared{.options = std::move(chosen.options),
@@ -286,9 +217,12 @@ Result<Prepared> prepare(const configuration::Invocation& invocation) {
   TRY(prepared.state_lock, lock_state(options));
   keep_configuration(prepared);
   CHECKED(adopt_cgroups(prepared));
-  TRY(prepared.passed, make_sockets(options, identity));
+  prepared.held = held_by(passed);
+  prepared.passed = std::move(passed);
+  CHECKED(open_sockets(prepared));
   prepared.node_users = {0, identity.uid};
-  if (const auto user = user_of_node(options.cluster)) prepared.node_users.insert(*user);
+  TRY(const auto node_user, user_of_node(options.cluster));
+  if (node_user) prepared.node_users.insert(*node_user);
   if (!identity.root) CHECKED(enter_own_namespaces(identity));
   if (identity.root) CHECKED(restrict_netlink(NetlinkLeft::route));
   // After the new mount namespace: a mount can only be attached from the namespace that it was opened in.
@@ -299,6 +233,7 @@ Result<Prepared> prepare(const configuration::Invocation& invocation) {
   jail::JailerConfig jailer;
   TRY(jailer.template_dir, jail::make_template(options.state + "/template", options.guest, options.skills));
   TRY(prepared.servers, give_servers_folder(options.state + "/template/servers", identity));
+  TRY(jailer.program, jail::open_jailer(options.jailer));
   TRY(jailer.init, jail::add_init(options.state + "/template", options.jail_init));
   jailer.privileged = identity.root;
   jailer.ids = ids;
@@ -306,8 +241,8 @@ Result<Prepared> prepare(const configuration::Invocation& invocation) {
   jailer.daemon_gid = identity.gid;
   TRY(prepared.server_folders, tell_folders(options, jailer));
   if (prepared.cgroups) jailer.jails_cgroup = Fd(::fcntl(prepared.cgroups->jails(), F_DUPFD_CLOEXEC, 3));
-  TRY(prepared.jailer, jail::fork_jailer(std::move(jailer)));
-  // After the fork, because the jailer does not need the key. Before privileges are dropped, because the key's file
+  TRY(prepared.jailer, jail::start_jailer(std::move(jailer)));
+  // After the start of the jailer, which does not need the key. Before privileges are dropped, because the key's file
   // belongs to root and the daemon's user cannot read it.
   const char* credentials = ::getenv("CREDENTIALS_DIRECTORY");
   TRY(prepared.key, tenants::MasterKey::load(prepared.state.get(), credentials ? credentials : ""));
@@ -323,19 +258,19 @@ int report(const Error& error) {
   return error.code == Code::invalid ? kExitUsage : 1;
 }
 
-// Exit status: 0 if a start would use these files, 1 if they have a problem.
-int check(const configuration::Invocation& invocation) {
-  const auto loaded = check_configuration(invocation);
+// Exit status: 0 if a start would serve all that these files name, 1 if not.
+int print_check(const configuration::Invocation& invocation) {
+  const auto loaded = configuration::check(invocation);
   const auto text = configuration::report_of(loaded);
   std::fputs(text.bad.c_str(), stderr);
   std::fputs(text.good.c_str(), stdout);
-  return loaded.good() ? 0 : 1;
+  return loaded.complete() ? 0 : 1;
 }
 
 // Exit status: 0 after a good reload. This process reads the files, too: it stores the last good copy, which the daemon
 // may not write. A daemon that was started with other flags is reloaded, and its copy stays as it was.
 int reload(const configuration::Invocation& invocation) {
-  const Options options = check_configuration(invocation).options;
+  const Options options = configuration::load(invocation).options;
   const auto copy = configuration::ReloadedCopy::read(invocation);
   const auto answer = configuration::ask_for_reload(options.state, options.socket, kReloadLimit);
   if (!answer) return report(answer.error());
@@ -356,7 +291,7 @@ int main(int argc, char** argv) {
     case CommandLine::Action::nothing:
       return 0;
     case CommandLine::Action::check:
-      return check(line->invocation);
+      return print_check(line->invocation);
     case CommandLine::Action::reload:
       return reload(line->invocation);
     case CommandLine::Action::serve:
@@ -364,6 +299,11 @@ int main(int argc, char** argv) {
   }
   auto prepared = prepare(line->invocation);
   if (!prepared) return report(prepared.error());
-  Daemon daemon(*std::move(prepared));
-  return daemon.run();
+  int status = 0;
+  {
+    Daemon daemon(*std::move(prepared));
+    status = daemon.run();
+  }
+  if (WorkerThread::any_left_alone()) ::_exit(status);  // it may still use static objects
+  return status;
 }

@@ -6,7 +6,6 @@
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
-#include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/capability.h>
@@ -30,31 +29,6 @@ Result<> write_file(const char* path, const std::string& text) {
 }
 
 }  // namespace
-
-Result<DaemonIdentity> choose_identity(const std::string& user, const jail::IdRange& ids) {
-  DaemonIdentity identity;
-  identity.root = ::geteuid() == 0;
-  if (!identity.root) {
-    identity.uid = ::geteuid();
-    identity.gid = ::getegid();
-    return identity;
-  }
-  if (const passwd* entry = ::getpwnam(user.c_str())) {
-    identity.uid = entry->pw_uid;
-    identity.gid = entry->pw_gid;
-    if (ids.has(identity.uid) || ids.has(identity.gid))
-      return fail(Code::invalid,
-                  fmt::format("user {}: its id {} or group {} is in the range of the jails' ids", user, identity.uid,
-                              identity.gid),
-                  "choose another id_range.first in the configuration");
-  } else {
-    identity.uid = identity.gid = ids.daemon();
-  }
-  if (identity.uid == 0)
-    return fail(Code::invalid, fmt::format("user {}: the daemon must not run as root", user),
-                "set `user` to an ordinary user in the configuration");
-  return identity;
-}
 
 Result<> enter_own_namespaces(const DaemonIdentity& identity) {
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {

@@ -1,23 +1,11 @@
-// Privileges: the user that the daemon runs as, and how it drops privileges. The daemon starts in one of two ways. As
-// root, it becomes an ordinary user after the jailer was forked. As an ordinary user, it makes a user namespace in
+// Privileges: how the daemon drops its privileges. The daemon starts in one of two ways. As
+// root, it becomes an ordinary user after the jailer was started. As an ordinary user, it makes a user namespace in
 // which the jailer has capabilities.
 // Source: user_namespaces(7), capabilities(7). Used by: main.cc, once, single-threaded, before the loop exists.
 #pragma once
-#include <sys/types.h>
-#include <string>
-
 #include "jail/host.h"
 #include "supervisor/base/result.h"
-
-struct DaemonIdentity {
-  bool root = false;  // started as root
-  uid_t uid = 0;      // the daemon's, after drop_privileges()
-  gid_t gid = 0;
-};
-
-// As root: the named user, or the last id of the jails' range where that user does not exist (a checkout).
-// Errors: invalid when the user is root, or has an id or group of the range.
-Result<DaemonIdentity> choose_identity(const std::string& user, const jail::IdRange& ids);
+#include "supervisor/daemon_identity.h"
 
 // Not root: makes a user namespace in which the caller's id maps to itself, and a mount namespace that still receives
 // the host's mounts. Gives the jailer its capabilities. Errors: unavailable, naming the sysctl to check.

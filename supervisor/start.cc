@@ -1,10 +1,7 @@
 #include "supervisor/start.h"
 
-#include <fmt/format.h>
-
-#include <cstdlib>
-
 #include "supervisor/configuration/last_good.h"
+#include "supervisor/configuration/trial.h"
 
 namespace {
 
@@ -12,22 +9,8 @@ using configuration::ConfigurationInForce;
 using configuration::Invocation;
 using configuration::LoadedConfiguration;
 
-void add_problem(LoadedConfiguration& loaded, const char* key, const Error& error) {
-  loaded.notes.problems.push_back(loaded.document.file_of(key) + ": " + key + ": " + error.what +
-                                  (error.hint.empty() ? "" : " (" + error.hint + ")"));
-}
-
-// The user of the daemon must exist in a way that fits the range of ids. Otherwise a problem is added.
-std::optional<DaemonIdentity> identity_of(LoadedConfiguration& loaded) {
-  auto identity = choose_identity(loaded.options.user, loaded.options.ids.value_or(jail::IdRange{}));
-  if (identity) return *identity;
-  add_problem(loaded, "user", identity.error());
-  return {};
-}
-
-Result<> check_environment(const Options& options) {
-  const char* passed = std::getenv("LISTEN_FDS");
-  if (options.socket.empty() && (!passed || !*passed))
+Result<> check_environment(const Options& options, const configuration::HeldSockets& held) {
+  if (options.socket.empty() && !held.mcp_passed)
     return fail(Code::invalid, "no path for the socket: XDG_RUNTIME_DIR is not set", "give --socket PATH");
   if (options.state.empty())
     return fail(Code::invalid, "no state folder: neither XDG_STATE_HOME nor HOME is set", "give --state DIR");
@@ -39,43 +22,34 @@ Result<> check_environment(const Options& options) {
 
 void log_notes(const configuration::Notes& notes) {
   for (const auto& problem : notes.problems) log_error("configuration: {}", problem);
+  for (const auto& shortfall : notes.shortfalls) log_error("configuration: {}", shortfall.text);
   for (const auto& warning : notes.warnings) log_warning("configuration: {}", warning);
 }
 
-ChosenConfiguration chosen(LoadedConfiguration loaded, const DaemonIdentity& identity, ConfigurationInForce in_force) {
-  return {std::move(loaded.options), identity, *std::move(loaded.policies), std::move(in_force)};
+Result<ChosenConfiguration> chosen(LoadedConfiguration loaded, ConfigurationInForce in_force) {
+  TRY(const DaemonIdentity identity,
+      choose_identity(loaded.options.user, loaded.options.ids.value_or(jail::IdRange{})));
+  return ChosenConfiguration{std::move(loaded.options), identity, *std::move(loaded.policies), std::move(in_force)};
 }
 
 }  // namespace
 
-LoadedConfiguration check_configuration(const Invocation& invocation) {
-  LoadedConfiguration loaded = configuration::load(invocation);
-  (void)identity_of(loaded);
-  if (auto& traces = loaded.options.traces) {
-    const char* credentials = std::getenv("CREDENTIALS_DIRECTORY");
-    auto headers = traces::load_headers(*traces, credentials ? credentials : "");
-    if (!headers)
-      loaded.notes.warnings.push_back(loaded.document.file_of("traces") + ": traces: " + headers.error().what +
-                                      "; no spans are exported");
-  }
-  return loaded;
-}
-
-Result<ChosenConfiguration> choose_configuration(const Invocation& invocation) {
+Result<ChosenConfiguration> choose_configuration(const Invocation& invocation, const configuration::HeldSockets& held) {
+  const configuration::StartView view{.is_start = true, .held = held, .held_unknown = false, .sandbox = {}};
   LoadedConfiguration now = configuration::load(invocation);
   set_log_level(now.options.log_level);
-  CHECKED(check_environment(now.options));
-  auto identity = identity_of(now);
+  CHECKED(check_environment(now.options, held));
+  configuration::try_start(now, invocation, view);
   log_notes(now.notes);
   ConfigurationInForce in_force{.source = ConfigurationInForce::Source::files,
                                 .invocation = invocation,
                                 .document = now.document,
                                 .notes = now.notes};
-  if (now.good()) return chosen(std::move(now), *identity, std::move(in_force));
+  if (now.good()) return chosen(std::move(now), std::move(in_force));
 
   auto kept = configuration::load_last_good(now.options.state, invocation);
   if (kept) {
-    const auto kept_identity = identity_of(*kept);
+    configuration::try_start(*kept, invocation, view);
     if (kept->good()) {
       set_log_level(kept->options.log_level);
       log_error(
@@ -84,7 +58,8 @@ Result<ChosenConfiguration> choose_configuration(const Invocation& invocation) {
           now.options.state, configuration::kLastGoodFolder);
       in_force.source = ConfigurationInForce::Source::last_good;
       in_force.document = kept->document;
-      return chosen(*std::move(kept), *kept_identity, std::move(in_force));
+      in_force.notes.shortfalls = kept->notes.shortfalls;
+      return chosen(*std::move(kept), std::move(in_force));
     }
   }
   const std::string why = kept ? configuration::summary_of(kept->notes.problems) : kept.error().what;
@@ -95,9 +70,6 @@ Result<ChosenConfiguration> choose_configuration(const Invocation& invocation) {
   in_force.source = ConfigurationInForce::Source::none;
   // The keys without a mistake hold. Upstream servers do not run: no rule is known that allows a call.
   now.options.servers.clear();
-  if (!identity) {
-    TRY(identity, choose_identity(Options{}.user, now.options.ids.value_or(jail::IdRange{})));
-  }
   now.policies = policies::Store::refusing(now.options.policies);
-  return chosen(std::move(now), *identity, std::move(in_force));
+  return chosen(std::move(now), std::move(in_force));
 }

@@ -4,6 +4,7 @@
 // open files.
 #pragma once
 #include "supervisor/configuration/in_force.h"
+#include "supervisor/configuration/start_view.h"
 #include "supervisor/privileges.h"
 
 struct ChosenConfiguration {
@@ -12,8 +13,6 @@ struct ChosenConfiguration {
   policies::Store policies;
   configuration::ConfigurationInForce in_force;
 };
-// Logs problems and warnings, one a line.
-Result<ChosenConfiguration> choose_configuration(const configuration::Invocation& invocation);
-
-// The configuration as a start would read it, with the checks that only a start can do.
-configuration::LoadedConfiguration check_configuration(const configuration::Invocation& invocation);
+// Logs problems, shortfalls and warnings, one a line. `held`: the sockets that systemd passed.
+Result<ChosenConfiguration> choose_configuration(const configuration::Invocation& invocation,
+                                                 const configuration::HeldSockets& held);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "policies/pii/tokens.h"
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/random.h"
@@ -127,9 +128,15 @@ Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
     return fail(Code::not_found, fmt::format("no call with the id '{}' waits for an approval", printable(id, 64)),
                 "list the waiting calls: warder approvals");
   const std::shared_ptr<WaitingCall> waiting = node.mapped();
+  // The deadline counts no time in suspend; the clocks of rights do.
+  const bool is_late =
+      verdict.kind == ApprovalVerdict::Kind::approved && waiting->approval.expires_ms <= rights_now_ms();
+  if (is_late) verdict = ApprovalVerdict{ApprovalVerdict::Kind::expired, {}, {}};
   count(verdict.kind);
   notify(waiting->approval, What::settled, kind_name(verdict.kind));
   waiting->settled.resolve(std::move(verdict));
+  if (is_late)
+    return fail(Code::not_found, fmt::format("the approval '{}' has expired", id), "the agent may call again");
   return {};
 }
 

@@ -55,9 +55,8 @@ namespace {
 Task<Result<ApprovalVerdict>> ask(CallEnvironment& environment, const CallContext& who, PersonsQuestion question,
                                   const Json& exact) {
   const policies::ApprovalRules& rules = who.policy->calls.approval;
-  const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
-  CO_CHECKED(co_await tokenise_values(environment.loop, pii, question.given));
-  CO_TRY(std::string shown, shown_arguments(question.given));
+  CO_TRY(const Json given, co_await tokenise_values(environment, who, std::move(question.given)));
+  CO_TRY(std::string shown, shown_arguments(given));
   Approval approval;
   approval.tenant = who.tenant->account();
   approval.execution = who.execution;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "supervisor/base/work.h"
 #include "supervisor/mcp/context.h"
 #include "supervisor/tenants/requester.h"
 #include "supervisor/workflows/workflow.h"
@@ -24,5 +25,10 @@ struct CallContext : tenants::Requester {
   std::shared_ptr<const workflows::StoredRun> run = {};
   std::function<void(std::string line)> tell = {};  // takes a line of progress; empty: the client wants no progress
 };
+
+// The owner of all work on the call's data.
+inline Work::Owner owner_of(const tenants::Requester& who) {
+  return {who.tenant->name(), who.policy->limits.standard.json_bytes_per_second};
+}
 
 }  // namespace calls

@@ -1,33 +1,25 @@
-// CallPii: personal data in the calls of upstream servers' tools. Tokens are restored in the arguments that the policy
-// names, and in no other text. Results are tokenised before code or agents see them, if the policy says so, or if it
-// restores any arguments: else a tool that repeats its arguments would reveal the data. Each tenant has its own vault:
-// a token of another tenant, or a forged token, stays as it is. Source: the `calls` object of the policy. Used by:
-// upstream_call.cc, call_approval.cc, call_question.cc. Errors: exhausted: the vault is full, or a restored text would
-// have more than 4 MiB; then no text is sent or shown.
+// Personal data in calls of upstream servers' tools: the vault of the tenant whose policy replaces personal data by
+// tokens in results, or restores tokens in arguments. Used by: upstream_call.cc, call_approval.cc, call_question.cc.
+// Errors: those of the vault.
 #pragma once
 #include <string_view>
 
-#include "policies/policy.h"
+#include "policies/call_rules.h"
 #include "supervisor/base/json_value.h"
-#include "supervisor/base/loop.h"
-#include "supervisor/privacy/pii_vaults.h"
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
+#include "supervisor/calls/upstream_call.h"
 
 namespace calls {
 
-struct CallPii {
-  privacy::PiiVaults& vaults;
-  const tenants::TenantId& tenant;
-  const policies::Policy& policy;
-};
-
-// Whether the results of tools are tokenised.
+// Whether results are tokenised.
 bool tokenises(const policies::CallRules& rules);
-
-Task<Result<>> restore_arguments(CallPii pii, std::string_view server, std::string_view tool, Json& arguments);
-// Tokenises all texts and member names in `value`. Gives up the loop's turn after about 1 ms, so that other clients are
-// served. All arguments must outlive the task.
-Task<Result<>> tokenise_values(Loop& loop, CallPii pii, Json& value);
-// Like tokenise_values(), if tokenises() is true; else leaves `value` unchanged.
-Task<Result<>> tokenise_result(Loop& loop, CallPii pii, Json& value);
+// The vault of the caller's tenant.
+Task<Result<privacy::PiiVaults::VaultPtr>> vault_of(CallEnvironment& environment, const CallContext& who);
+// A job: restores tokens in those arguments that the policy's rules name.
+Result<> restore_arguments(const policies::CallRules& rules, policies::PiiVault& vault, std::string_view server,
+                           std::string_view tool, Json& arguments, WorkMeter& meter);
+// Replaces personal data in all texts of `value`, in a job of the tenant, and settles the tokens.
+Task<Result<Json>> tokenise_values(CallEnvironment& environment, const CallContext& who, Json value);
 
 }  // namespace calls

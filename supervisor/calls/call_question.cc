@@ -29,8 +29,7 @@ Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const C
                                            const upstream::Question& question) {
   Json shown = {{"message", question.message}, {"schema", question.schema}};
   if (tokenises(who.policy->calls) || who.client.response_filter) {
-    const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
-    CO_CHECKED(co_await tokenise_values(environment.loop, pii, shown));
+    CO_TRY(shown, co_await tokenise_values(environment, who, std::move(shown)));
     if (without_words(shown["schema"]) != without_words(question.schema))
       co_return fail(Code::invalid, "its choices contain personal data");
   }
@@ -75,7 +74,7 @@ Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext
   OneShot<QuestionEnd> settled(environment.loop);
   auto answered = [resolver = settled.resolver()](mcp::Elicited answer) {
     QuestionEnd end;
-    end.answer = std::move(answer);
+    end.answer = std::make_shared<mcp::Elicited>(std::move(answer));
     resolver.resolve(std::move(end));
   };
   const auto asked = who.client.elicit(*std::move(form), std::move(answered));
@@ -101,12 +100,14 @@ Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext
   upstream::Reply reply;
   if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;
   if (answer.action != mcp::Elicited::Action::accept) co_return reply;
-  if (!question.fits(answer.content)) {
+  auto content =
+      co_await upstream::fitting_content(environment.work, owner_of(who), question, std::move(answer.content));
+  if (!content) {
     audited.set("verdict", "unfitting");
     co_return reply;
   }
   reply.action = upstream::Reply::Action::accept;
-  reply.content = std::move(answer.content);
+  reply.content = *std::move(content);
   co_return reply;
 }
 

@@ -36,8 +36,8 @@ class GuestCalls {
   // of a handler with large answers has the length of the answer.
   using Handler = std::function<Task<Result<jail::CallReply>>(GuestCaller& caller, Json arguments)>;
 
-  // `json` must outlive this object. Large arguments are freed on its threads.
-  explicit GuestCalls(JsonWork& json) : json_(json) {}
+  // `work` must outlive this object. Large arguments are freed there.
+  explicit GuestCalls(Work& work) : work_(work) {}
 
   // Adds the handler of a name. Each name only once, while the daemon starts.
   void add(std::string name, Handler handler);
@@ -45,7 +45,7 @@ class GuestCalls {
   Task<Result<jail::CallReply>> call(GuestCaller& caller, std::string name, Json arguments) const;
 
  private:
-  JsonWork& json_;
+  Work& work_;
   std::map<std::string, Handler, std::less<>> handlers_;
 };
 

@@ -3,7 +3,7 @@
 // call_question.cc. Used by: supervisor/daemon/. No errors.
 #pragma once
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace calls {
 
 // QuestionEnd: how a question ended. Without an answer, its time is over, or it was cancelled.
 struct QuestionEnd {
-  std::optional<mcp::Elicited> answer;
+  std::shared_ptr<mcp::Elicited> answer;  // nullptr: no answer came; g++ 12 warns of an optional here without cause
   bool expired = false;
 };
 

@@ -3,22 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <variant>
 
 #include "catalog/did_you_mean.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_text.h"
 #include "supervisor/base/log.h"
-#include "supervisor/calls/beside_loop.h"
 #include "supervisor/calls/call_approval.h"
 #include "supervisor/calls/call_pii.h"
 #include "supervisor/calls/call_question.h"
+#include "supervisor/calls/disk_account.h"
 #include "supervisor/calls/progress_relay.h"
 #include "supervisor/mcp/arguments.h"
 
 namespace calls {
 namespace {
 
-constexpr uint32_t kMinTold = 5;  // lower limits have no warning; the refusal is enough
+constexpr std::chrono::milliseconds kMaxLoading{1000};  // of stored definitions, in the first moments of a daemon
+constexpr uint32_t kMinTold = 5;                        // lower limits have no warning; the refusal is enough
+
+// What the catalogue has under a name. A job makes it: names of servers are compared with it.
+struct MeantByName {
+  catalog::Named named;
+  std::string remedy;  // if no tool has the name
+};
 
 std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view tool, std::string_view server) {
   if (std::string reason = catalog::reason_for_no_tools(catalog); !reason.empty()) return reason;
@@ -26,88 +34,113 @@ std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view to
   return advice.empty() ? "find it with search_tools" : advice + " Otherwise find it with search_tools";
 }
 
-// Gives arguments the types of the tool's schema, as for our own tools: "3" where a number belongs, null for an
-// argument that is left out. Before the rules, which then judge what is sent. Large arguments are sent as they are.
-void take_as_meant(const upstream::UpstreamServers& servers, const Target& target, Json& arguments) {
-  const Json* schema = servers.input_schema(target.server, target.tool);
-  if (!schema || !arguments.is_object() || is_large(arguments)) return;
-  if (schema->value("additionalProperties", Json(true)) == false) mcp::drop_host_arguments(*schema, arguments);
-  mcp::drop_absent(*schema, arguments);
-  mcp::take_as_meant(*schema, {}, arguments);
-}
-
 // The tool on an upstream server of this daemon, by the server's name. Otherwise a tool of the catalog, by any of its
 // names; the catalog may also have tools of servers that this daemon does not have.
-Result<Target> find_target(const CallEnvironment& environment, const UpstreamCall& order) {
+Task<Result<Target>> find_target(CallEnvironment& environment, Work::Owner owner, const UpstreamCall& order) {
   const upstream::UpstreamServers& ours = environment.upstream;
   if (const auto server = ours.meant_server(order.server); !server.empty())
-    return Target{std::string(server), ours.meant_tool(server, order.name)};
+    co_return Target{std::string(server), ours.meant_tool(server, order.name)};
   if (order.server.empty())
-    if (auto both = ours.split(order.name)) return Target{both->first, ours.meant_tool(both->first, both->second)};
+    if (auto both = ours.split(order.name)) co_return Target{both->first, ours.meant_tool(both->first, both->second)};
   const auto catalog = environment.catalog_of();
-  const catalog::Named meant = catalog->find(order.name, {}, order.server);
+  std::function<Result<MeantByName>()> job = [catalog, name = order.name, server = order.server] {
+    MeantByName meant{catalog->find(name, {}, server), {}};
+    const bool is_tool = std::any_of(meant.named.tools.begin(), meant.named.tools.end(), [&](uint32_t number) {
+      return catalog->tool(number).kind == catalog::ToolKind::tool;
+    });
+    if (!is_tool) meant.remedy = remedy_for_name(*catalog, name, server);
+    return meant;
+  };
+  CO_TRY(MeantByName meant, co_await environment.work.run(std::move(owner), 0, std::move(job)));
   std::vector<uint32_t> known, tools;
-  for (uint32_t number : meant.tools)
+  for (uint32_t number : meant.named.tools)
     if (catalog->tool(number).kind == catalog::ToolKind::tool) known.push_back(number);
   for (uint32_t number : known)
     if (environment.upstream.has(catalog->tool(number).server)) tools.push_back(number);
   if (tools.empty()) tools = std::move(known);
   if (tools.empty())
-    return fail(Code::not_found, fmt::format("no tool is named '{}'", printable(order.name, 128)),
-                remedy_for_name(*catalog, order.name, order.server));
+    co_return fail(Code::not_found, fmt::format("no tool is named '{}'", printable(order.name, 128)),
+                   std::move(meant.remedy));
   const catalog::ToolView tool = catalog->tool(tools.front());
   if (tools.size() > 1)
-    return fail(Code::invalid, fmt::format("{} tools are named '{}'", tools.size(), printable(order.name, 128)),
-                fmt::format("name one with its server: {}__{}", tool.server, tool.name));
+    co_return fail(Code::invalid, fmt::format("{} tools are named '{}'", tools.size(), printable(order.name, 128)),
+                   fmt::format("name one with its server: {}__{}", tool.server, tool.name));
   if (!environment.upstream.has(tool.server))
-    return fail(Code::unavailable,
-                fmt::format("'{}' of '{}' is known, but cannot be called: this server is not in the daemon's "
-                            "`servers`",
-                            tool.name, tool.server),
-                catalog::kRemedyForUncallable);
-  return Target{std::string(tool.server), std::string(tool.name)};
+    co_return fail(Code::unavailable,
+                   fmt::format("'{}' of '{}' is known, but cannot be called: this server is not in the daemon's "
+                               "`servers`",
+                               tool.name, tool.server),
+                   catalog::kRemedyForUncallable);
+  co_return Target{std::string(tool.server), std::string(tool.name)};
 }
 
-bool looks_into_arguments(const policies::CallRules& rules) {
-  return std::any_of(rules.rules.begin(), rules.rules.end(), [](const auto& rule) { return rule.when != nullptr; });
+// PreparedCall: the arguments of a call, checked by the rules and by the tool's schema.
+struct PreparedCall {
+  Json arguments;
+  Json with_tokens;  // the arguments before tokens were restored in them; null: the policy has no `restore`
+  Json shape;        // for the audit chain; null: not known yet
+  policies::CallRules::Decision decision;
+  std::optional<upstream::Transport::Arguments> written;  // empty: the tool is not known yet
+};
+
+// Gives arguments the types of the tool's schema, as for our own tools: "3" where a number belongs, null for an
+// argument that is left out. Before the rules, which then judge what is sent.
+void take_as_meant(const upstream::KnownTool& tool, Json& arguments) {
+  const Json* schema = tool.input_schema();
+  if (!schema || !schema->is_object() || !arguments.is_object()) return;
+  if (schema->value("additionalProperties", Json(true)) == false) mcp::drop_host_arguments(*schema, arguments);
+  mcp::drop_absent(*schema, arguments);
+  mcp::take_as_meant(*schema, {}, arguments);
 }
 
-// CallRules::admit() on a thread of JsonWork.
-Task<Result<policies::CallRules::Decision>> admit_beside(CallEnvironment& environment, const CallContext& who,
-                                                         const Target& target, Json& arguments) {
-  const UnderWay<std::string>::One ruled_on(environment.ruled_on, who.tenant->name());
-  auto value = std::make_shared<Json>(std::move(arguments));
-  std::function<Result<policies::CallRules::Decision>()> job = [value, policy = who.policy, target] {
-    return policy->calls.admit(target.server, target.tool, *value);
+// A job. The rules come before the schema, so that a denied caller does not see the schema. `tool` and
+// `vault` may be nullptr.
+Result<> prepare(const policies::Policy& policy, const Target& target, const upstream::KnownTool* tool,
+                 policies::PiiVault* vault, PreparedCall& call, WorkMeter& meter) {
+  if (tool) take_as_meant(*tool, call.arguments);
+  TRY(call.shape, parse_own_json(journal::shape_of(call.arguments)));
+  if (vault) {
+    call.with_tokens = call.arguments;
+    CHECKED(restore_arguments(policy.calls, *vault, target.server, target.tool, call.arguments, meter));
+  }
+  TRY(call.decision, policy.calls.admit(target.server, target.tool, call.arguments, meter));
+  if (!tool) return {};
+  TRY(call.written, tool->write(call.arguments, meter));
+  return {};
+}
+
+Task<Result<std::shared_ptr<PreparedCall>>> prepare_in_turn(CallEnvironment& environment, const CallContext& who,
+                                                            const Target& target, Json arguments,
+                                                            AuditedCall& audited) {
+  auto call = std::make_shared<PreparedCall>();
+  call->arguments = std::move(arguments);
+  privacy::PiiVaults::VaultPtr vault;
+  if (!who.policy->calls.restore.empty()) {
+    CO_TRY(vault, co_await vault_of(environment, who));
+  }
+  std::function<Result<std::monostate>(WorkMeter&)> job =
+      [call, vault, target, policy = who.policy,
+       tool = environment.upstream.known_tool(target.server, target.tool)](WorkMeter& meter) -> Result<std::monostate> {
+    CHECKED(prepare(*policy, target, tool.get(), vault.get(), *call, meter));
+    return std::monostate{};
   };
-  JsonWork::Owner owner{who.tenant->name(), who.policy->limits.standard.json_bytes_per_second};
-  auto decision = co_await environment.json.run(std::move(owner), 0, std::move(job));
-  arguments = std::move(*value);
-  co_return decision;
+  Work::Owner owner = owner_of(who);
+  auto prepared = co_await environment.work.run(std::move(owner), 0, std::move(job));
+  if (!call->shape.is_null()) audited.set("arguments", std::move(call->shape));
+  if (!prepared) co_return tl::unexpected<Error>(std::move(prepared).error());
+  co_return call;
 }
 
-// Applies the rules and the rates, and waits for an approval if a rule demands one. Restores tokens in `arguments`.
-Task<Result<>> allow(CallEnvironment& environment, const CallContext& who, const Target& target, Json& arguments,
+// Waits for the rates and for an approval, if a rule demands one.
+Task<Result<>> allow(CallEnvironment& environment, const CallContext& who, const Target& target, PreparedCall& call,
                      AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
-  const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
-  Json given;  // the arguments to show to a person, with tokens
-  if (!rules.restore.empty()) given = arguments;
-  CO_CHECKED(co_await restore_arguments(pii, target.server, target.tool, arguments));
-  policies::CallRules::Decision decision;
-  const bool is_beside = is_large(arguments) || environment.ruled_on.any_of(who.tenant->name());
-  if (looks_into_arguments(rules) && is_beside) {
-    CO_TRY(decision, co_await admit_beside(environment, who, target, arguments));
-  } else {
-    CO_TRY(decision, rules.admit(target.server, target.tool, arguments));
-  }
   CO_CHECKED(environment.rates.take(who.tenant->account(), rules, target.server, target.tool));
-  if (decision.verdict == policies::Verdict::ask) {
-    if (rules.restore.empty()) given = arguments;
-    CO_TRY(const std::string by,
-           co_await await_approval(environment, who, target, decision, std::move(given), arguments));
-    audited.set("approved", by);
-  }
+  if (call.decision.verdict != policies::Verdict::ask) co_return Result<>{};
+  Json given = rules.restore.empty() ? call.arguments : std::move(call.with_tokens);
+  CO_TRY(const std::string by,
+         co_await await_approval(environment, who, target, call.decision, std::move(given), call.arguments));
+  audited.set("approved", by);
   co_return Result<>{};
 }
 
@@ -124,6 +157,7 @@ upstream::Caller upstream_caller(const CallContext& who, std::string idempotency
           tenant.workspace().directory(),
           tenant.directory(),
           std::make_shared<OpenTenant>(who.tenant),
+          [of = who.tenant](std::string owner) { return disk_account_of(of, std::move(owner)); },
           who.trace,
           std::move(idempotency_key)};
 }
@@ -131,16 +165,68 @@ upstream::Caller upstream_caller(const CallContext& who, std::string idempotency
 Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const CallContext& who, const Target& target,
                                            UpstreamCall order, upstream::Client::Progress progress,
                                            AuditedCall& audited) {
-  const policies::CallRules& rules = who.policy->calls;
-  CO_CHECKED(co_await allow(environment, who, target, *order.arguments, audited));
   const upstream::Caller caller = upstream_caller(who, std::move(order.idempotency_key));
+  CO_TRY(auto call, co_await prepare_in_turn(environment, who, target, std::move(*order.arguments), audited));
+  if (!call->written) {
+    // The tool is unknown. What the rules do not deny may start the server; the rules then judge the arguments once
+    // more, as they may get the types of the tool's schema.
+    CO_CHECKED(co_await environment.upstream.make_known(caller, target.server));
+    Json arguments = std::move(call->with_tokens.is_null() ? call->arguments : call->with_tokens);
+    CO_TRY(call, co_await prepare_in_turn(environment, who, target, std::move(arguments), audited));
+  }
+  if (!call->written)
+    co_return fail(Code::not_found,
+                   fmt::format("server '{}' has no tool '{}'", target.server, printable(target.tool, 128)),
+                   remedy_for_name(*environment.catalog_of(), target.tool, target.server));
+  CO_CHECKED(co_await allow(environment, who, target, *call, audited));
   auto asking = asking_for(environment, who, target);
-  auto answer = co_await environment.upstream.call(caller, target.server, target.tool, std::move(order.arguments),
-                                                   rules.wall, std::move(progress), std::move(asking));
-  if (!answer && answer.error().code == Code::not_found && !environment.upstream.has_tool(target.server, target.tool))
-    answer.error().hint = remedy_for_name(*environment.catalog_of(), target.tool, target.server);
+  auto answer = co_await environment.upstream.call(caller, target.server, target.tool, *std::move(call->written),
+                                                   who.policy->calls.wall, std::move(progress), std::move(asking));
   if (environment.upstream.writes_workspace(target.server)) who.tenant->workspace().invalidate();
   co_return answer;
+}
+
+// ReceivedResult: the result of a call, as a job leaves it.
+struct ReceivedResult {
+  uint64_t bytes = 0;
+  bool is_failure = false, is_new_form = false;  // is_new_form: the observed results of the server have changed
+};
+
+// A job. `tool` and `vault` may be nullptr.
+Result<ReceivedResult> receive(upstream::ServerAnswer answer, const upstream::KnownTool* tool,
+                               upstream::ObservedResults* observed, const policies::Policy& policy,
+                               policies::PiiVault* vault, const ResultTaker& take, WorkMeter& meter) {
+  ReceivedResult received;
+  upstream::ToolValue result = tool ? upstream::value_of(std::move(answer), tool->name(), tool->output_schema())
+                                    : upstream::value_of(std::move(answer));
+  received.is_failure = !result.failure.is_null();
+  Json& value = received.is_failure ? result.failure : result.value;
+  if (vault) CHECKED(policies::sanitize_value(value, *policy.pii.detector, *vault, meter));
+  if (observed && !received.is_failure) received.is_new_form = observed->see(tool->name(), value);
+  received.bytes = dump_json(value).size();
+  CHECKED(take(std::move(result), received.bytes, meter));
+  return received;
+}
+
+Task<Result<ReceivedResult>> receive_in_turn(CallEnvironment& environment, const CallContext& who, const Target& target,
+                                             upstream::ServerAnswer answer, ResultTaker take) {
+  privacy::PiiVaults::VaultPtr vault;
+  if (tokenises(who.policy->calls)) {
+    CO_TRY(vault, co_await vault_of(environment, who));
+  }
+  auto tool = environment.upstream.known_tool(target.server, target.tool);
+  auto observed = tool ? environment.upstream.observed_results(target.server, *tool) : nullptr;
+  const size_t bytes = answer.bytes > Work::kSmall ? answer.bytes : 0;  // a short one costs no budget
+  std::function<Result<ReceivedResult>(WorkMeter&)> job =
+      [held = std::make_shared<upstream::ServerAnswer>(std::move(answer)), tool = std::move(tool),
+       observed = std::move(observed), policy = who.policy, vault, take = std::move(take)](WorkMeter& meter) {
+        return receive(std::move(*held), tool.get(), observed.get(), *policy, vault.get(), take, meter);
+      };
+  Work::Owner owner = owner_of(who);
+  CO_TRY(const ReceivedResult received, co_await environment.work.run(std::move(owner), bytes, std::move(job)));
+  if (vault) CO_CHECKED(co_await vault->settle());
+  if (received.is_new_form) environment.upstream.results_changed(target.server);
+  co_return received;
 }
 
 // Names the span after the tool at the call's end, if the server has that tool. A name that a caller asked for may be
@@ -184,10 +270,10 @@ std::string told_of_calls(uint32_t calls, uint32_t limit) {
   return fmt::format("this execution has used {} of its {} tool calls", calls, limit);
 }
 
-Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, CallContext who, UpstreamCall order,
-                                                uint64_t& bytes) {
-  CO_TRY(const Target target, find_target(environment, order));
-  take_as_meant(environment.upstream, target, *order.arguments);
+Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext who, UpstreamCall order,
+                                     ResultTaker take) {
+  co_await environment.upstream.loaded(kMaxLoading);
+  CO_TRY(const Target target, co_await find_target(environment, owner_of(who), order));
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::client, "tools/call");
   who.trace = span.context();
   const SpanNames names(span, environment.upstream, target);
@@ -198,41 +284,29 @@ Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, Ca
       relay.take(value, total, text);
     };
   AuditedCall audited(environment.journal, span, who, target, who.execution.empty() ? "call" : "nested call");
-  audited.set("arguments", parse_own_json(journal::shape_of(*order.arguments)).value());
   audited.set("verdict", "cancelled");
   auto answer = co_await carry(environment, who, target, std::move(order), std::move(progress), audited);
-  const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
   if (!answer) {
     Error error = std::move(answer).error();
     audited.set("verdict", code_name(error.code));
     if (!error.rule.empty()) audited.set("rule", error.rule);
-    Json what = std::move(error.what);  // may hold restored personal data
-    CO_CHECKED(co_await tokenise_result(environment.loop, pii, what));
-    error.what = what.get<std::string>();
+    if (tokenises(who.policy->calls)) {  // the message may hold restored personal data
+      CO_TRY(const Json what, co_await tokenise_values(environment, who, Json(std::move(error.what))));
+      error.what = what.get<std::string>();
+    }
     co_return tl::unexpected<Error>(std::move(error));
   }
-  const size_t came = answer->bytes;
-  auto read = [answer = shared_value(*std::move(answer)), tool = target.tool,
-               schema = environment.upstream.output_schema(target.server, target.tool)] {
-    return upstream::value_of(std::move(*answer), tool, schema);
-  };
-  CO_TRY(upstream::ToolValue told, co_await run_beside(environment, who, came, came, std::move(read)));
-  CO_CHECKED(co_await tokenise_result(environment.loop, pii, told.failure.is_null() ? told.value : told.failure));
-  auto measure = [told = shared_value(std::move(told))] {
-    const size_t size = dump_json(told->failure.is_null() ? told->value : told->failure).size();
-    return Measured{std::move(*told), size};
-  };
-  CO_TRY(Measured measured, co_await run_beside(environment, who, came, 0, std::move(measure)));
-  told = std::move(measured.told);
-  bytes = measured.bytes;
-  audited.set("verdict", told.failure.is_null() ? "ok" : "failed");
-  audited.set("bytes", bytes);
-  if (told.failure.is_null()) {
-    environment.upstream.observe(target.server, target.tool, told.value);
+  auto received = co_await receive_in_turn(environment, who, target, *std::move(answer), std::move(take));
+  if (!received) {
+    audited.set("verdict", code_name(received.error().code));
+    co_return tl::unexpected<Error>(std::move(received).error());
+  }
+  audited.set("verdict", received->is_failure ? "failed" : "ok");
+  audited.set("bytes", received->bytes);
+  if (!received->is_failure)
     environment.learning.chosen(*environment.catalog_of(), who.tenant->name(), who.policy->learning,
                                 {target.server, target.tool});
-  }
-  co_return told;
+  co_return received->bytes;
 }
 
 }  // namespace calls

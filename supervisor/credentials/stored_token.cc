@@ -9,9 +9,10 @@
 
 #include "policies/policy.h"
 #include "supervisor/base/durable.h"
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -94,12 +95,14 @@ Result<std::vector<StoredToken>> load_token_credential(const std::string& creden
   if (!file && errno == ENOENT) return {};
   if (!file) return fail_errno(errno, fmt::format("open the credential {}", kCredential));
   TRY(const std::string text, read_whole(file.get(), kMaxCredentialBytes));
-  const auto parsed = parse_json(text);
+  const auto parsed = parse_json_file(text);
   if (!parsed) return tl::unexpected<Error>(Error(parsed.error()).within(fmt::format("credential {}", kCredential)));
   return read_tokens(*parsed, kCredential);
 }
 
-WallTime wall_now() { return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()); }
+WallTime rights_now() {
+  return WallTime(std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(rights_now_ms())));
+}
 
 Result<WallTime> parse_wall_time(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00T00:00:00Z";

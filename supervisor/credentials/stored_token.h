@@ -39,7 +39,8 @@ Result<std::vector<StoredToken>> load_token_credential(const std::string& creden
 // 1 to 48 characters of a-z, 0-9, '-', '_' and '.', not beginning with a dot.
 bool is_token_name(std::string_view name);
 
-WallTime wall_now();
+// The time that decides whether a right has ended: rights_now_ms() (base/elapsed_clock.h).
+WallTime rights_now();
 // "2027-01-01T00:00:00Z", the form of RFC 3339 for UTC with whole seconds. Errors: invalid.
 Result<WallTime> parse_wall_time(std::string_view text);
 std::string wall_time_text(WallTime time);

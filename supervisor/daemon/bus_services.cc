@@ -42,11 +42,18 @@ bus::DaemonServices DaemonParts::bus_services() {
       .main_file = files_in_force().main,
       .state_folder = files_in_force().state,
       .policy_folders = [this] { return prepared_.options.policies; },
-      .problem = [this] { return fmt::format("{}", fmt::join(prepared_.configuration.notes.problems, "\n")); },
+      .problem =
+          [this] {
+            const auto& notes = prepared_.configuration.notes;
+            auto lines = notes.problems;
+            for (auto& text : configuration::texts_of(notes.shortfalls)) lines.push_back(std::move(text));
+            return fmt::format("{}", fmt::join(lines, "\n"));
+          },
   };
   bus::DaemonHealth health{
       .is_draining = controls_.draining,
-      .is_degraded = [this] { return prepared_.configuration.degraded() || host_.unfit; },
+      .is_degraded =
+          [this] { return prepared_.configuration.degraded() || prepared_.configuration.falls_short() || host_.unfit; },
       .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
       .examine = [this] { return examination_.run(); },
   };

@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/tcp_address.h"
+#include "supervisor/configuration/trial.h"
 #include "supervisor/mcp/task_calls.h"
 #include "supervisor/systemd/peer_unit.h"
 #include "supervisor/tenants/requester.h"
@@ -77,15 +79,40 @@ Result<> ClientDoors::listen_for_http() {
       parts_.loop, parts_.server, [this](const mcp::Principal& principal) { return admit(principal); },
       streamable_http::HttpSettings{.hosts = options.hosts, .origins = options.origins});
   adopt_tokens();
-  const size_t tokens = tokens_in_force_->tokens().count();
-  for (Fd& socket : std::exchange(parts_.prepared.passed.http, {})) {
-    TRY(auto listener, streamable_http::HttpListener::open(parts_.loop, *http_, std::move(socket), tokens_in_force_));
-    log_notice("MCP over HTTP: listening on {}; {}", listener->address(),
-               tokens > 0 ? fmt::format("{} tokens are in force", tokens)
-                          : "there is no token, so every request is refused; warder token add makes one");
-    http_listeners_.push_back(std::move(listener));
-  }
+  for (Fd& socket : std::exchange(parts_.prepared.passed.http, {})) CHECKED(serve_http_on(std::move(socket)));
   return {};
+}
+
+Result<> ClientDoors::serve_http_on(Fd socket) {
+  TRY(auto listener, streamable_http::HttpListener::open(parts_.loop, *http_, std::move(socket), tokens_in_force_));
+  const size_t tokens = tokens_in_force_->tokens().count();
+  log_notice("MCP over HTTP: listening on {}; {}", listener->address(),
+             tokens > 0 ? fmt::format("{} tokens are in force", tokens)
+                        : "there is no token, so every request is refused; warder token add makes one");
+  http_listeners_.push_back(std::move(listener));
+  return {};
+}
+
+std::vector<configuration::Shortfall> ClientDoors::open_missing(std::vector<configuration::Shortfall> missing) {
+  Prepared& prepared = parts_.prepared;
+  const auto& in_force = prepared.configuration;
+  const auto& addresses = prepared.options.http.listen;
+  for (size_t i = 0; i < addresses.size() && !prepared.held.http_passed; i++) {
+    const std::string key = fmt::format("http.listen[{}]", i);
+    if (prepared.held.opened.contains(addresses[i]) || configuration::has_key(missing, key)) continue;
+    const auto opened = [&]() -> Result<> {
+      TRY(const TcpAddress address, parse_tcp_address(addresses[i]));
+      TRY(Fd socket, listen_on(address));
+      return serve_http_on(std::move(socket));
+    }();
+    if (opened) {
+      prepared.held.opened.insert(addresses[i]);
+      continue;
+    }
+    missing.push_back(
+        {key, configuration::text_of_start(in_force.document, in_force.invocation.flags, key, opened.error())});
+  }
+  return missing;
 }
 
 // The bearers of a token that was removed, that has expired, or that was replaced by another of its name, are
@@ -117,7 +144,7 @@ void ClientDoors::adopt_tokens() {
       return has_other_rules || !http_ || !credentials::has_key(new_jwt.keys, http_->key_of(principal.name()));
     if (principal.kind() != mcp::Principal::Kind::token) return false;
     const auto *old = before.named(principal.token()), *kept = now.named(principal.token());
-    return !kept || !old || old->hash != kept->hash || kept->is_expired(credentials::wall_now());
+    return !kept || !old || old->hash != kept->hash || kept->is_expired(credentials::rights_now());
   });
 }
 
@@ -163,7 +190,7 @@ metrics::HttpNumbers ClientDoors::http_numbers() const {
     numbers.refused.emplace_back(streamable_http::denial_name(reason),
                                  http_ ? http_->failed_attempts().count(reason) : 0);
   }
-  const auto now = credentials::wall_now();
+  const auto now = credentials::rights_now();
   for (const auto& token : tokens_in_force_->tokens().all())
     (token.is_expired(now)           ? numbers.tokens_expired
      : token.is_expired(now + kSoon) ? numbers.tokens_expire_soon

@@ -35,6 +35,9 @@ class ClientDoors {
 
   // Opens the sockets for clients.
   Result<> listen();
+  // Opens the addresses for HTTP that the start did without, if the trial of a reload did not find them missing again.
+  // Returns `missing`, the trial's list, with what could not be opened.
+  std::vector<configuration::Shortfall> open_missing(std::vector<configuration::Shortfall> missing);
   // After listen(): serves the connections that an earlier daemon left, and ends those that cannot be served.
   void adopt_connections();
   // The first socket for lines; listen() opened it. Requests of other nodes are served like its clients.
@@ -60,6 +63,7 @@ class ClientDoors {
  private:
   Result<std::shared_ptr<mcp::ConnectionUser>> admit(const mcp::Principal& principal);
   Result<> listen_for_http();
+  Result<> serve_http_on(Fd socket);
 
   const Parts parts_;
   const std::shared_ptr<streamable_http::TokenAuthenticator> tokens_in_force_ =

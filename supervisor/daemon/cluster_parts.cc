@@ -22,7 +22,7 @@ Result<> ClusterParts::join() {
   const ClusterOptions& options = parts_.prepared.options.cluster;
   if (options.socket.empty()) return {};
   membership_ =
-      std::make_unique<cluster::Membership>(parts_.loop, parts_.host.json, parts_.host.shares, options.socket,
+      std::make_unique<cluster::Membership>(parts_.loop, parts_.host.work, parts_.host.shares, options.socket,
                                             parts_.server, [this](cluster::LeaseEnd end) { end_shared_work(end); });
   parts_.server.set_interceptor(membership_->router());
   TRY(moves_, moves::Moves::open(
@@ -56,6 +56,7 @@ Result<> ClusterParts::join() {
   };
   uses.catalog_changed = parts_.catalog_changed;
   uses.skills_changed = [this] { adopt_skills(); };
+  uses.has_policy = [this](const std::string& name) { return parts_.prepared.policies.find(name) != nullptr; };
   return membership_->take_rules({options.socket, options.trust, parts_.prepared.options.state}, std::move(uses));
 }
 

@@ -3,17 +3,21 @@
 #include <memory>
 
 #include "supervisor/configuration/reload_exchange.h"
+#include "supervisor/configuration/trial.h"
 #include "supervisor/daemon/open_files.h"
 
 Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration(WorkerThread& thread,
                                                                     const configuration::Invocation& invocation,
                                                                     const policies::Store& current,
-                                                                    const std::string& state) {
+                                                                    const std::string& state,
+                                                                    const configuration::HeldSockets& held) {
   auto read = std::make_shared<ReadConfiguration>();
-  const WorkerThread::Job job = [read, invocation, state,
+  const WorkerThread::Job job = [read, invocation, state, held,
                                  known = std::make_shared<const policies::Store>(current)]() -> Result<> {
     read->request = configuration::read_reload_request(state);  // before the files: see reload_exchange.h
     read->loaded = configuration::load(invocation, known.get());
+    configuration::try_start(read->loaded, invocation,
+                             {.is_start = false, .held = held, .held_unknown = false, .sandbox = {}});
     return {};
   };
   CO_CHECKED(co_await thread.run(job));

@@ -6,17 +6,20 @@
 #include "supervisor/base/task.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/configuration/in_force.h"
+#include "supervisor/configuration/start_view.h"
 
 struct ReadConfiguration {
   configuration::LoadedConfiguration loaded;
   std::string request;  // the word of `warderd --reload` that waits for the answer; empty: absent (reload_exchange.h)
 };
 
-// Reads with the invocation of the start; `current` does not change, and the task has a copy of it. All calls must use
+// Reads with the invocation of the start, and tries the next start (configuration/trial.h) inside the unit's sandbox;
+// `held`: the daemon's sockets; `current` does not change, and the task has a copy of it. All calls must use
 // the same `thread`: libseccomp, getpwnam(3) and getgrnam(3) are not made for two threads at once, and the loop's
 // thread uses them only before it serves. The problems hold those of check_open_files(), too.
 // Errors: only those of the thread.
 Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration(WorkerThread& thread,
                                                                     const configuration::Invocation& invocation,
                                                                     const policies::Store& current,
-                                                                    const std::string& state);
+                                                                    const std::string& state,
+                                                                    const configuration::HeldSockets& held);

@@ -133,6 +133,7 @@ Task<Result<>> Daemon::start_serving() {
   CO_TRY(parts_, DaemonParts::open(loop_, prepared_, jails_->host(), controls()));
   co_await parts_->begin();
   CO_CHECKED(parts_->serve());
+  co_await parts_->publish_sockets();
   service_.start_watchdog(loop_);
   if (const auto runs = check_that_programs_run(prepared_, jails_->host()); !runs)
     log_error("every execution will be refused: {}; {}", runs.error().what, runs.error().hint);
@@ -178,6 +179,8 @@ std::string Daemon::status() const {
   } else if (in_force.source == Source::last_good) {
     text = "serving with the last good configuration, because of a mistake: " + mistakes;
   }
+  if (in_force.falls_short())
+    text += "; without " + configuration::summary_of(configuration::texts_of(in_force.notes.shortfalls));
   return trouble_.empty() ? text : text + "; " + trouble_;
 }
 

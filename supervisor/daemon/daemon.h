@@ -30,6 +30,9 @@ class Daemon {
     std::vector<std::string> at_restart;  // what takes effect at the next restart, one sentence each
   };
   Task<Result<Adopted>> adopt_configuration(configuration::LoadedConfiguration& fresh);
+  std::vector<configuration::Shortfall> open_missing(const std::vector<configuration::Shortfall>& before,
+                                                     std::vector<configuration::Shortfall> tried,
+                                                     const configuration::ConfigurationDocument& fresh);
   Task<Result<>> test_policies(const policies::Store& fresh);
   Task<> reload_on_signal();
   // No jail is built until a reload passes the self-test of jails.

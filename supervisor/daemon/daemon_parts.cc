@@ -7,6 +7,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
+#include "supervisor/daemon/audit_anchors.h"
 #include "supervisor/daemon/message_ids.h"
 #include "supervisor/daemon/workspace_quotas.h"
 #include "supervisor/proposals/interrupted_commits.h"
@@ -19,6 +20,7 @@ using namespace std::chrono_literals;
 constexpr uint32_t kMaxExecutions = 128;     // of all tenants at once; each tenant's limit is in its policy
 constexpr size_t kStubsBeforeReady = 2'000;  // tools: stubs of a larger catalog are written after the start
 constexpr auto kLastSpansLimit = 1s;         // to send the last spans to the collector
+constexpr auto kMaxLoading = 300ms;          // READY=1 waits at most this long for stored tool definitions
 constexpr auto kThesaurusAfter = 10s;        // without tools to find: sooner for a search
 
 constexpr char kInstructions[] =
@@ -99,12 +101,14 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       controls_(std::move(controls)),
       opened_(std::move(opened)),
       spans_(make_exporter(loop, prepared.options)),
+      disk_floor_(loop, *opened_.skill_disk, host.disk_users, prepared.options.state),
       state_disk_(
           loop, *opened_.skill_disk, prepared.options.state, [this] { return journal_.failing(); },
           [this] {
             const auto& trouble = state_disk_.trouble();
             controls_.show_trouble(trouble ? trouble->what : std::string());
-          }),
+          },
+          [this](bool all) { return disk_floor_.end_jails(all ? DiskFloor::Which::all : DiskFloor::Which::writers); }),
       proposals_(loop),
       admission_(loop, kMaxExecutions),
       executions_(loop),
@@ -117,7 +121,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       expected_jails_(pool_, members_),
       timeline_(loop, executions_, pool_),
       sessions_(host, pool_, proposals_),
-      guest_calls_(host.json),
+      guest_calls_(host.work),
       vaults_(loop,
               [this](tenants::TenantId id) {
                 return open_vault(loop_, *opened_.vault_disk, registry_, prepared_.key, std::move(id));
@@ -126,7 +130,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       server_network_(loop, egress_, journal_),
       upstream_(host, upstream_settings(prepared, *opened_.skill_disk, server_network_)),
       calls_{.loop = loop,
-             .json = host.json,
+             .work = host.work,
              .upstream = upstream_,
              .journal = journal_,
              .catalog_of = [this] { return discovery_.current(); },
@@ -175,6 +179,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                .proposals = proposals_,
                .files_changed = [this](const tenants::Tenant& tenant,
                                        const tenants::Changes& changes) { changes_.tell(tenant, changes); },
+               .refusal = [this] { return state_disk_.refusal(); },
                .spans = spans_queue()},
       server_(loop, server_info()),
       changes_(loop, server_),
@@ -237,6 +242,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       metrics_({.loop = loop,
                 .prepared = prepared,
                 .state_disk = state_disk_,
+                .journal = journal_,
                 .server = server_,
                 .executions = executions_,
                 .busiest_tenants = busiest_tenants_,
@@ -270,7 +276,6 @@ void DaemonParts::disconnect() {
   doors_.close();
 }
 
-// Connects parts whose events concern parts that were constructed later.
 void DaemonParts::connect_parts() {
   registry_.on_quota([this](std::shared_ptr<tenants::Tenant> tenant) {
     tasks_.spawn(hold_quota_by_kernel(host_.jailer, std::move(tenant)));
@@ -280,7 +285,9 @@ void DaemonParts::connect_parts() {
     tenant_data_.forget(id);
     journal_.forget(id.text());
   });
-  server_.set_json_work(host_.json);
+  workflows_.refuse_steps([this] { return state_disk_.refusal("no step can be recorded now"); });
+  journal_.on_full([this] { return state_disk_.relieve(); });
+  server_.set_work(host_.work);
   server_.set_loop_shares(host_.shares);
   discovery_.on_change([this] { tasks_.spawn(show_servers()); });
   discovery_.add_others([this] { return other_definitions(); });
@@ -327,10 +334,18 @@ void DaemonParts::adopt_policies() {
 
 Task<Result<std::shared_ptr<ReadConfiguration>>> DaemonParts::read_configuration() {
   return ::read_configuration(*opened_.policy_thread, prepared_.configuration.invocation, prepared_.policies,
-                              prepared_.options.state);
+                              prepared_.options.state, prepared_.held);
 }
 
-// The jailer got the folders of servers when it was forked, and takes no further folder. A server in a jail that needs
+Task<> DaemonParts::publish_sockets() {
+  const WorkerThread::Job job = [state = prepared_.options.state, held = prepared_.held] {
+    return configuration::write_held_sockets(state, held);
+  };
+  const auto written = co_await opened_.policy_thread->run(job);
+  if (!written) log_warning("warderd --check does not learn of the daemon's sockets: {}", written.error().what);
+}
+
+// The jailer got the folders of servers when it was started, and takes no further folder. A server in a jail that needs
 // another folder stays as it was, or does not exist, until the restart. A start could read imported files as root; the
 // servers of a file that the daemon's user may not read stay as they were, too.
 std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::ServerConfig> servers,
@@ -407,9 +422,10 @@ Task<> DaemonParts::begin() {
   tasks_.spawn(learning_.keep(loop_));
   const bool has_tools = !upstream_.empty() || discovery_.current()->size() > 0;
   tasks_.spawn(learning_.read_thesaurus(loop_, has_tools ? 0ms : kThesaurusAfter));
+  upstream_.begin();
   if (!upstream_.empty()) {
+    co_await upstream_.loaded(kMaxLoading);
     tasks_.spawn(discovery_.refresh());
-    upstream_.learn();
   }
   // Writing the stubs of a large catalog takes seconds. Until then, imports ask the daemon for a stub ("stub_file").
   if (discovery_.current()->size() <= kStubsBeforeReady) {
@@ -427,6 +443,7 @@ Result<> DaemonParts::serve() {
   if (bus_) bus_->start();
   CHECKED(metrics_.open());
   tasks_.spawn(tenant_data_.expire());
+  tasks_.spawn(anchor_audit_hourly(loop_, journal_));
   interrupted_runs_.resume();
   return {};
 }
@@ -450,6 +467,7 @@ Task<> DaemonParts::finish_calls() {
   if (opened_.fd_store) co_await opened_.fd_store->flushed();
   if (spans_) co_await spans_->finish(kLastSpansLimit);
   learning_.write_all();
+  co_await anchor_audit(journal_);
 }
 
 void DaemonParts::note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {

@@ -19,6 +19,7 @@
 #include "supervisor/daemon/cluster_parts.h"
 #include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/daemon/daemon_controls.h"
+#include "supervisor/daemon/disk_floor.h"
 #include "supervisor/daemon/expected_jails.h"
 #include "supervisor/daemon/interrupted_runs.h"
 #include "supervisor/daemon/metrics_sockets.h"
@@ -84,6 +85,10 @@ class DaemonParts {
                                          const std::vector<std::string>& unreadable_imports);
   configuration::FilesInForce files_in_force() const;
   Task<> answer_reload(std::string request, configuration::ReloadAnswer answer);
+  ClientDoors& doors() { return doors_; }
+  MetricsSockets& metrics() { return metrics_; }
+  // Writes the daemon's sockets for `warderd --check` (configuration/reload_exchange.h).
+  Task<> publish_sockets();
   void end_executions(const std::string& why);
   void show_reload(const std::string& problem);
 
@@ -127,6 +132,7 @@ class DaemonParts {
   discovery::Discovery& discovery_ = *opened_.discovery;
   discovery::StubTree& servers_ = *opened_.stubs;
   std::unique_ptr<traces::Exporter> spans_;  // optional: set if the options name a collector
+  DiskFloor disk_floor_;
   StateDisk state_disk_;
   proposals::ProposalStores proposals_;
   executions::Admission admission_;

@@ -42,7 +42,7 @@ Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const work
   const mcp::Principal& principal = caller.principal;
   if (principal.kind() == mcp::Principal::Kind::token) {
     const auto* token = parts_.tokens.tokens().named(principal.token());
-    if (!token || token->is_expired(credentials::wall_now()))
+    if (!token || token->is_expired(credentials::rights_now()))
       return fail(Code::denied, fmt::format("token '{}' is not in force any more", principal.token()),
                   "send the program again with another token");
   } else if (!parts_.identity.root && principal.uid() != parts_.identity.uid) {

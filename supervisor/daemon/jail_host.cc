@@ -2,6 +2,7 @@
 
 #include "jail/self_test.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/project_quota.h"
 
 Result<std::unique_ptr<JailHost>> JailHost::start(Loop& loop, Prepared& prepared, std::function<void()> lost) {
   TRY(auto jailer, jail::JailerClient::start(loop, std::move(prepared.jailer), std::move(lost)));
@@ -17,7 +18,8 @@ JailHost::JailHost(Loop& loop, Prepared& prepared, std::unique_ptr<jail::JailerC
             .identity = prepared.identity.root ? jail::Identity::separated : jail::Identity::shared,
             .ids = prepared.ids,
             .daemon_uid = prepared.identity.uid,
-            .daemon_gid = prepared.identity.gid},
+            .daemon_gid = prepared.identity.gid,
+            .has_project_quotas = prepared.self_test && project_quota_enforced(prepared.self_test.get())},
       self_test_(prepared.self_test.get()) {}
 
 Task<Result<>> JailHost::test(const policies::Policy& policy) {

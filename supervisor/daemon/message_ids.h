@@ -16,6 +16,9 @@ inline constexpr char kDiskFailingId[] = "6b07f4a9d3e1482c8c5f2a9e0d7b31c8";
 inline constexpr char kDiskWritesAgainId[] = "d81a5c3e7f0642b9a6e4907bc2f15d3a";
 inline constexpr char kApprovalRequestedId[] = "0e9d7b52c4f84a6f8b3c1d6a5e2f9047";
 inline constexpr char kApprovalSettledId[] = "f5a30c8e91d74b26a7d2e6b4c8093f1e";
+inline constexpr char kAuditHeadId[] = "a48fe1b1a555c28103da3e1100fe8ccf";
+inline constexpr char kClockFarId[] = "10444de04ff06672df4e53137c7f3868";
+inline constexpr char kClockNearId[] = "17cb5ace99a4d257687ecffa976e521f";
 inline constexpr char kJailerEndedId[] = "72c1e9f5a08d4b3e9f6a7d2c5b8e4013";
 
 // Logs an error with its remedy. An error of several lines, such as all mistakes of all policy files, becomes as many

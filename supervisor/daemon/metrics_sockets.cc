@@ -5,7 +5,10 @@
 #include <ctime>
 #include <map>
 
+#include "supervisor/base/log.h"
 #include "supervisor/base/loopback.h"
+#include "supervisor/configuration/trial.h"
+#include "supervisor/mcp/listener.h"
 #include "supervisor/metrics/exposition.h"
 
 namespace {
@@ -111,8 +114,10 @@ http::Response MetricsSockets::answer(const http::HttpRequest& asked, Readers re
   const metrics::DaemonNumbers numbers{started_s_,
                                        parts_.server.unread()->bytes(),
                                        parts_.state_disk.trouble().has_value(),
+                                       parts_.journal.clock_jump_ms() / 1000,
                                        parts_.loop.busy_time().longest(),
                                        !parts_.prepared.configuration.degraded() && !parts_.has_reload_failed(),
+                                       parts_.prepared.configuration.notes.shortfalls.size(),
                                        fleet_numbers(readers.see_tenants)};
   return {
       "200 OK", metrics::kContentType, metrics::exposition(parts_.executions, &parts_.pool, parts_.spans, numbers), {}};
@@ -124,6 +129,31 @@ Result<> MetricsSockets::open_socket(Fd socket, Readers readers) {
                            [this, readers](const http::HttpRequest& asked) { return answer(asked, readers); }));
   endpoints_.push_back(std::move(endpoint));
   return {};
+}
+
+std::vector<configuration::Shortfall> MetricsSockets::open_missing(std::vector<configuration::Shortfall> missing) {
+  const std::string& name = parts_.prepared.options.metrics;
+  configuration::HeldSockets& held = parts_.prepared.held;
+  if (held.metrics_passed || name.empty() || held.opened.contains(name) || configuration::has_key(missing, "metrics"))
+    return missing;
+  const auto opened = [&]() -> Result<> {
+    if (is_tcp_address(name)) {
+      TRY(const LoopbackAddress address, parse_loopback(name));
+      TRY(Fd socket, listen_on(address));
+      return open_socket(std::move(socket), {.are_tcp = true, .see_tenants = false});
+    }
+    TRY(Fd socket, mcp::listen_at(name, 0660));
+    return open_socket(std::move(socket), {.are_tcp = false, .see_tenants = true});
+  }();
+  const auto& in_force = parts_.prepared.configuration;
+  if (opened) {
+    log_notice("metrics: listening on {}", name);
+    held.opened.insert(name);
+  } else {
+    missing.push_back({"metrics", configuration::text_of_start(in_force.document, in_force.invocation.flags, "metrics",
+                                                               opened.error())});
+  }
+  return missing;
 }
 
 Result<> MetricsSockets::open() {

@@ -15,6 +15,7 @@
 #include "supervisor/daemon/state_disk.h"
 #include "supervisor/egress/egress_link.h"
 #include "supervisor/http/endpoint.h"
+#include "supervisor/journal/journal.h"
 #include "supervisor/metrics/busiest_tenants.h"
 #include "supervisor/metrics/fleet.h"
 #include "supervisor/traces/queue.h"
@@ -26,6 +27,7 @@ class MetricsSockets {
     Loop& loop;
     Prepared& prepared;
     const StateDisk& state_disk;
+    const journal::Journal& journal;
     const mcp::Server& server;
     const executions::ExecutionRegistry& executions;
     const metrics::BusiestTenants& busiest_tenants;
@@ -47,6 +49,8 @@ class MetricsSockets {
   MetricsSockets(const MetricsSockets&) = delete;
 
   Result<> open();
+  // As ClientDoors::open_missing(), for the socket of the key "metrics".
+  std::vector<configuration::Shortfall> open_missing(std::vector<configuration::Shortfall> missing);
 
  private:
   // Readers: which clients a socket has, and whether they may see the names of tenants.

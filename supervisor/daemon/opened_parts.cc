@@ -1,8 +1,19 @@
 // OpenedParts: opens the files, threads and folders that cannot be opened on every machine.
 #include "supervisor/base/log.h"
+#include "supervisor/daemon/audit_anchors.h"
 #include "supervisor/daemon/daemon_parts.h"
+#include "supervisor/daemon/message_ids.h"
 
 namespace {
+
+// `jump_ms`: 0, the clock is right.
+void log_clock(int64_t jump_ms) {
+  if (jump_ms == 0)
+    return log_fields(LogLevel::notice, kClockNearId, "the clock is right again: old data is removed as usual", {});
+  log_fields(LogLevel::warning, kClockFarId,
+             clock_jump_text(jump_ms) + ": no data is removed for its age meanwhile; look at timedatectl",
+             {{"WARDER_CLOCK_JUMP_SECONDS", std::to_string(jump_ms / 1000)}});
+}
 
 // The journal holds the records that earlier daemons acknowledged. The daemon does not serve without a journal.
 Result<std::unique_ptr<journal::Journal>> open_journal(Loop& loop, const Options& options) {
@@ -14,8 +25,10 @@ Result<std::unique_ptr<journal::Journal>> open_journal(Loop& loop, const Options
   });
   if (journal->interrupted() > 0)
     log_notice("journal: {} executions were interrupted when the daemon last ended", journal->interrupted());
-  log_info("journal: {}; audit chain: {}", settings.durability == journal::Durability::durable ? "durable" : "buffered",
-           journal->audit_head());
+  log_info("journal: {}", settings.durability == journal::Durability::durable ? "durable" : "buffered");
+  log_audit_head(journal->audit_head());
+  journal->on_clock(log_clock);
+  if (journal->clock_jump_ms() != 0) log_clock(journal->clock_jump_ms());
   return journal;
 }
 

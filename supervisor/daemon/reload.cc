@@ -26,6 +26,22 @@ std::vector<std::string> changed_keys_of_start(const configuration::Configuratio
   return changed;
 }
 
+// Whether two documents set the key of a shortfall, "http" of "http.listen[0]", to other values.
+bool is_changed(const std::string& key, const configuration::ConfigurationDocument& before,
+                const configuration::ConfigurationDocument& now) {
+  const std::string name = key.substr(0, key.find_first_of(".["));
+  return before.merged().value(name, Json()) != now.merged().value(name, Json());
+}
+
+// The reasons to refuse the files. A listener missing since the start is no reason to refuse other changes.
+std::vector<std::string> objections_to(const configuration::LoadedConfiguration& fresh,
+                                       const configuration::ConfigurationDocument& in_force) {
+  std::vector<std::string> lines = fresh.notes.problems;
+  for (const auto& shortfall : fresh.notes.shortfalls)
+    if (is_changed(shortfall.key, in_force, fresh.document)) lines.push_back(shortfall.text);
+  return lines;
+}
+
 }  // namespace
 
 Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // reload_once() has logged the error
@@ -71,11 +87,13 @@ Task<Result<>> Daemon::reload_once() {
     log_notice("configuration and policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
     for (const auto& warning : prepared_.configuration.notes.warnings) log_warning("configuration: {}", warning);
     for (const auto& line : adopted->at_restart) log_warning("configuration: {}", line);
-    answer.lines = std::move(adopted->at_restart);
+    answer.lines = prepared_.configuration.notes.warnings;
+    answer.lines.insert(answer.lines.end(), adopted->at_restart.begin(), adopted->at_restart.end());
   } else {
     answer.lines = configuration::lines_of(with_hint(adopted.error()));
     log_problem(kReloadFailedId, "the reload failed, the former configuration stays in force", adopted.error());
   }
+  co_await parts_->publish_sockets();
   service_.ready(status());
   parts_->show_reload(adopted ? std::string() : adopted.error().what);
   // After READY=1, so that the service manager knows the end of the reload before the asker ends (ExecReload=).
@@ -85,7 +103,8 @@ Task<Result<>> Daemon::reload_once() {
 }
 
 Task<Result<Daemon::Adopted>> Daemon::adopt_configuration(configuration::LoadedConfiguration& fresh) {
-  if (!fresh.good()) co_return fail(Code::invalid, fmt::format("{}", fmt::join(fresh.notes.problems, "\n")));
+  const auto objections = objections_to(fresh, prepared_.configuration.document);
+  if (!objections.empty()) co_return fail(Code::invalid, fmt::format("{}", fmt::join(objections, "\n")));
   CO_CHECKED(co_await test_policies(*fresh.policies));
   ConfigurationInForce& in_force = prepared_.configuration;
   Adopted adopted{changed_keys_of_start(in_force.document, fresh.document)};
@@ -99,11 +118,30 @@ Task<Result<Daemon::Adopted>> Daemon::adopt_configuration(configuration::LoadedC
   if (std::exchange(prepared_.options.log_level, fresh.options.log_level) != fresh.options.log_level)
     set_log_level(fresh.options.log_level);
   in_force.source = ConfigurationInForce::Source::files;
-  in_force.notes = std::move(fresh.notes);
+  const auto before = std::exchange(in_force.notes, std::move(fresh.notes)).shortfalls;
+  in_force.notes.shortfalls = open_missing(before, std::move(in_force.notes.shortfalls), fresh.document);
+  for (const auto& shortfall : in_force.notes.shortfalls) adopted.at_restart.push_back(shortfall.text);
   parts_->adopt_policies();
   for (auto& line : parts_->adopt_servers(std::move(fresh.options.servers), in_force.notes.unreadable_imports))
     adopted.at_restart.push_back(std::move(line));
   co_return adopted;
+}
+
+// Opens the listeners that are missing since the start, and returns the rest. Sockets that only a start can open stay
+// missing, unless the files have another value now. `before`: missing before the reload; `tried`: the trial's list.
+std::vector<configuration::Shortfall> Daemon::open_missing(const std::vector<configuration::Shortfall>& before,
+                                                           std::vector<configuration::Shortfall> tried,
+                                                           const configuration::ConfigurationDocument& fresh) {
+  const configuration::ConfigurationDocument& start = prepared_.configuration.document;
+  auto missing = std::move(tried);
+  if (!is_changed("http", start, fresh)) missing = parts_->doors().open_missing(std::move(missing));
+  if (!is_changed("metrics", start, fresh)) missing = parts_->metrics().open_missing(std::move(missing));
+  for (const auto& shortfall : before) {
+    const bool is_tried = shortfall.key == "metrics" || shortfall.key.starts_with("http.");
+    if (!is_tried && !is_changed(shortfall.key, start, fresh) && !configuration::has_key(missing, shortfall.key))
+      missing.push_back(shortfall);
+  }
+  return missing;
 }
 
 // Policies under which the self-test of jails fails are not used. If the self-test fails under the old policies, too,

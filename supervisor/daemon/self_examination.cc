@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "jail/execution.h"
+#include "supervisor/base/only_loopback.h"
 #include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/executions/jail_spec.h"
 
@@ -61,12 +62,13 @@ Task<doctor::Findings> SelfExamination::judge_files() {
   using Source = configuration::ConfigurationInForce::Source;
   const auto& in_force = parts_.prepared.configuration;
   const auto read = co_await read_configuration(parts_.policy_thread, in_force.invocation, parts_.prepared.policies,
-                                                parts_.prepared.options.state);
+                                                parts_.prepared.options.state, parts_.prepared.held);
   if (!read) co_return doctor::Findings{{"configuration", Health::bad, read.error().what, read.error().hint}};
   const auto& loaded = (*read)->loaded;
   doctor::ConfigurationFacts facts;
   facts.problems = loaded.notes.problems;
   facts.warnings = loaded.notes.warnings;
+  facts.shortfalls = configuration::texts_of(in_force.notes.shortfalls);
   facts.files = loaded.document.files();
   facts.executes = in_force.source != Source::none;
   facts.in_force = !in_force.degraded();
@@ -92,10 +94,15 @@ Finding SelfExamination::judge_journal() const {
 }
 
 Finding SelfExamination::judge_state_disk() const {
-  const auto& trouble = parts_.state_disk.trouble();
-  const std::string& folder = parts_.prepared.options.state;
-  return trouble ? doctor::judge_state_disk(trouble->what, trouble->remedy, folder)
-                 : doctor::judge_state_disk({}, {}, folder);
+  doctor::StateDiskFacts facts;
+  facts.folder = parts_.prepared.options.state;
+  facts.reserve_bytes = parts_.state_disk.reserve_bytes();
+  facts.reserve_problem = parts_.state_disk.reserve_problem();
+  if (const auto& trouble = parts_.state_disk.trouble()) {
+    facts.problem = trouble->what;
+    facts.remedy = trouble->remedy;
+  }
+  return doctor::judge_state_disk(facts);
 }
 
 Finding SelfExamination::judge_workspaces() const {
@@ -138,7 +145,7 @@ Finding SelfExamination::judge_traces() const {
   doctor::Spans seen;
   seen.collector = parts_.spans->collector().shown;
   seen.network_needed = parts_.spans->collector().socket.empty();
-  seen.only_loopback = http::only_loopback();
+  seen.only_loopback = only_loopback();
   seen.exported = parts_.spans->queue().counts.exported;
   seen.dropped = parts_.spans->queue().counts.dropped;
   seen.trouble = parts_.spans->trouble();
@@ -169,6 +176,7 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   all.push_back({"daemon", Health::good, "listens on " + parts_.prepared.options.socket, {}});
   all.push_back(judge_pool());
   all.push_back(judge_journal());
+  all.push_back(doctor::judge_clock(parts_.journal.clock_jump_ms()));
   all.push_back(judge_state_disk());
   all.push_back(judge_workspaces());
   if (auto staging = busy_with([this] { return judge_staging(); })) all.push_back(*std::move(staging));

@@ -12,6 +12,7 @@
 #include "supervisor/base/fd.h"
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/message_ids.h"
+#include "supervisor/journal/reserve.h"
 
 namespace {
 
@@ -57,25 +58,27 @@ std::string remedy_for(int error, const std::string& folder) {
 }  // namespace
 
 StateDisk::StateDisk(Loop& loop, WorkerThread& disk, std::string state, std::function<bool()> journal_failing,
-                     std::function<void()> told)
+                     std::function<void()> told, EndWriters end_writers)
     : loop_(loop),
       disk_(disk),
       state_(std::move(state)),
       journal_failing_(std::move(journal_failing)),
       told_(std::move(told)),
+      end_writers_(std::move(end_writers)),
       tasks_(loop) {
   tasks_.spawn(watch());
 }
 
 Task<> StateDisk::watch() {
   uint64_t seen = disk_faults::noted().count;
+  if (const int error = co_await make_reserve(); error != 0) begin(error);
   for (;;) {
     co_await sleep_for(loop_, kLookEvery);
     const disk_faults::FaultCounts noted = disk_faults::noted();
     const bool more = noted.count != seen;
     if (!more && !trouble_) continue;
     seen = noted.count;
-    int error = co_await try_to_write();
+    int error = co_await examine();
     if (error != 0) {
       seen = disk_faults::noted().count;  // the failed test may be counted, too
     } else if (more && journal_failing_()) {
@@ -85,6 +88,72 @@ Task<> StateDisk::watch() {
     if (error != 0 && !trouble_) begin(error);
     if (error == 0 && trouble_ && Monotonic::now() - last_fault_at_ >= quiet_) end();
   }
+}
+
+// While the reserve is spent, a test would take the space that the journal needs.
+Task<int> StateDisk::examine() {
+  if (reserve_ == Reserve::spent) {
+    const int error = co_await make_reserve();
+    if (error != 0) co_return error;
+  }
+  const int error = co_await try_to_write();
+  co_return error;
+}
+
+// Returns 0 if there is a reserve, or if the disk has no use for one.
+Task<int> StateDisk::make_reserve() {
+  auto bytes = std::make_shared<uint64_t>(0);
+  const WorkerThread::Job job = [bytes, folder = state_ + "/journal"]() -> Result<> {
+    TRY(*bytes, journal::make_reserve(folder));
+    return {};
+  };
+  auto made = co_await disk_.run(job);
+  if (made) {
+    reserve_ = Reserve::there;
+    reserve_bytes_ = *bytes;
+    co_return 0;
+  }
+  if (made.error().code == Code::exhausted) {
+    reserve_ = Reserve::spent;
+    co_return ENOSPC;
+  }
+  reserve_ = Reserve::none;
+  if (reserve_problem_.empty())
+    log_warning("a full disk will stop the journal at once: {}; {}", made.error().what, made.error().hint);
+  reserve_problem_ = made.error().what;
+  co_return 0;
+}
+
+Task<bool> StateDisk::relieve() {
+  if (reserve_ != Reserve::there && has_ended_all_) co_return false;
+  if (!trouble_) begin(ENOSPC);
+  last_fault_at_ = Monotonic::now();
+  if (reserve_ != Reserve::there) {
+    has_ended_all_ = true;
+    co_await end_writers_(true);
+    co_return true;
+  }
+  co_await end_writers_(false);
+  const WorkerThread::Job job = [folder = state_ + "/journal"] { return journal::release_reserve(folder); };
+  auto released = co_await disk_.run(job);
+  if (!released) {
+    log_warning("{}", released.error().what);
+    co_return false;
+  }
+  reserve_ = Reserve::spent;
+  log_warning("the journal of {} now uses its reserve of {} KiB", state_, reserve_bytes_ >> 10);
+  co_return true;
+}
+
+std::optional<Error> StateDisk::refusal(std::string_view what) const {
+  if (!trouble_ || reserve_ != Reserve::spent) return std::nullopt;
+  return Error{Code::exhausted,
+               0,
+               fmt::format("{}: the disk of the state folder is full, and only a reserve for the records of running "
+                           "programs is left",
+                           what),
+               "try again when the administrator has freed space",
+               {}};
 }
 
 Task<int> StateDisk::try_to_write() {
@@ -103,6 +172,7 @@ void StateDisk::begin(int error) {
   const bool again = ended_at_ && now - *ended_at_ < kSoonAgain;
   quiet_ = again ? std::min(std::max(2 * quiet_, 2s), kMaxQuiet) : 0s;
   began_at_ = now;
+  has_ended_all_ = false;
   trouble_ = Trouble{
       fmt::format("the state folder's disk takes no writes ({}: {})", state_, std::generic_category().message(error)),
       remedy_for(error, state_)};

@@ -51,5 +51,5 @@ Task<privacy::PiiVaults::Made> open_vault(Loop& loop, WorkerThread& disk, tenant
   auto vault = co_await std::move(opening);
   if (!vault) co_return tl::unexpected<Error>(std::move(vault).error());
   if (!(*vault)->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, (*vault)->damage());
-  co_return std::unique_ptr<policies::PiiVault>(*std::move(vault));
+  co_return privacy::PiiVaults::VaultPtr(*std::move(vault));
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "policies/policy.h"
 #include "supervisor/base/json.h"
@@ -88,7 +89,9 @@ Task<Result<>> TenantRemoval::leave_cluster(std::string name, tenants::RemovalFo
 
 Task<Result<>> TenantRemoval::forget(std::string name, tenants::RemovalForce force, uint32_t uid) {
   CO_TRY(const auto ids, ids_of(services_.registry.directory(), name));
-  CO_TRY(tenants::RemovedTenant removed, tenants::set_aside(services_.registry.directory(), name, journal::now_ms()));
+  CO_TRY(const int64_t last_row, co_await services_.journal.last_row());
+  CO_TRY(tenants::RemovedTenant removed,
+         tenants::set_aside(services_.registry.directory(), name, journal::now_ms(), last_row));
   for (const auto& id : ids) services_.forget(id);
   uint64_t executions = 0;
   CO_CHECKED(co_await leave_journal(removed, executions));
@@ -102,8 +105,8 @@ Task<Result<>> TenantRemoval::forget(std::string name, tenants::RemovalForce for
 }
 
 Task<Result<>> TenantRemoval::leave_journal(tenants::RemovedTenant& removed, uint64_t& executions) {
-  // An execution that ends in this millisecond belongs to the removed tenant.
-  CO_TRY(executions, co_await services_.journal.forget_account(removed.name, removed.at_ms + 1));
+  const int64_t last_row = removed.last_row.value_or(std::numeric_limits<int64_t>::max());
+  CO_TRY(executions, co_await services_.journal.forget_account(removed.name, last_row));
   co_return tenants::leave_journal(services_.registry.directory(), removed);
 }
 

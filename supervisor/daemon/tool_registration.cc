@@ -42,12 +42,12 @@ void DaemonParts::register_tools() {
   server_.add_resources(tools::proposal_resources(requester_of, proposals_));
   server_.add_completion(tools::workspace_completion(requester_of));
   auto library_of = [this](tenants::Tenant& tenant) { return skills_.library(tenant); };
-  tools::add_catalog_tools(operations, catalog_of, library_of, learning_, servers_);
-  tools::add_catalog_resources(server_, catalog_of, requester_of);
+  tools::add_catalog_tools(operations, catalog_of, library_of, learning_, servers_, host_.work);
+  tools::add_catalog_resources(server_, catalog_of, requester_of, host_.work);
   tools::add_call_tool(operations, calls_);
   tools::add_get_execution_stats(operations, journal_, catalog_of, library_of, sessions_);
   server_.observe_calls(tools::audit_calls(journal_));
-  tools::add_pii_tools(operations, vaults_, loop_);
+  tools::add_pii_tools(operations, vaults_, host_.work);
   filter_responses(requester_of);
   tools::add_skill_tools(operations, skills_, recent_code_);
   tools::add_skill_resources(server_, skills_, requester_of);
@@ -95,5 +95,5 @@ void DaemonParts::filter_responses(const tenants::RequesterOf& requester_of) {
     // The named workspace was refused: the refusal is filtered, too.
     return tenants::make_requester(context, tenants::member_of(context).tenant);
   };
-  server_.set_response_filter(privacy::pii_response_filter(reader_of, vaults_));
+  server_.set_response_filter(privacy::pii_response_filter(reader_of, vaults_, host_.work));
 }

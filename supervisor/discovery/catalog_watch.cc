@@ -134,11 +134,10 @@ Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> Discovery::look() {
 }
 
 Task<Result<>> Discovery::load(std::shared_ptr<catalog::CatalogBuilder> builder) {
-  ServerTools others = others_ ? others_() : ServerTools{};
-  for (auto& [origin, reading] : others.readings) builder->add(origin, std::move(reading));
-  builder->call_only_servers(std::move(others.unlearned));
-  for (auto& [origin, reading] : others.described) builder->add_described(origin, std::move(reading));
-  auto job = [builder, thread = thread_.get()]() -> Result<> {
+  auto job = [builder, others = others_ ? others_() : ServerTools{}, thread = thread_.get()]() -> Result<> {
+    for (const auto& [origin, reading] : others.readings) builder->add(origin, *reading);
+    builder->call_only_servers(others.unlearned);
+    for (const auto& [origin, reading] : others.described) builder->add_described(origin, *reading);
     while (!builder->step(kLoadingSlice))
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
     // Reading takes much more memory than the catalog: for 10,000 tools, malloc_trim() gives 31 MiB back to the kernel,

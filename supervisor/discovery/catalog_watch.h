@@ -20,9 +20,10 @@ using CatalogOf = std::function<std::shared_ptr<const catalog::Catalog>()>;
 // ServerTools: the tools that the daemon can call, those of its upstream servers; and definitions that come from
 // neither a server nor the folder.
 struct ServerTools {
-  std::vector<std::pair<std::string, catalog::Reading>> readings;   // of the servers with known tools
-  std::vector<std::string> unlearned;                               // names of the other servers
-  std::vector<std::pair<std::string, catalog::Reading>> described;  // as those of the folder
+  using Readings = std::vector<std::pair<std::string, std::shared_ptr<const catalog::Reading>>>;
+  Readings readings;                   // of the servers with known tools
+  std::vector<std::string> unlearned;  // names of the other servers
+  Readings described;                  // as those of the folder
 };
 
 class Discovery {

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <vector>
 
 #include "supervisor/base/disk_faults.h"
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/worker_thread.h"
@@ -26,9 +28,8 @@ const std::string& memory_of(const std::string& tenant, policies::LearningScope 
   return whose == policies::LearningScope::shared ? kShared : tenant;
 }
 
-int64_t wall_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+// Searches are forgotten by age.
+int64_t retention_seconds() { return retention_now_ms() / 1000; }
 
 Result<> write_learned(const std::string& beside, std::string_view text) {
   Fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -94,18 +95,24 @@ SearchLearning::Memory& SearchLearning::memory(const std::string& name) {
   if (!text && text.error().code == Code::not_found) return known->second;
   if (!text) {
     log_warning("searches: the learning cannot be read: {}", text.error().what);
-  } else if (auto learned = catalog::Learning::restored(*text, wall_seconds())) {
-    known->second.learning = *std::move(learned);
+  } else if (auto learned = catalog::Learning::restored(*text, retention_seconds())) {
+    known->second.own() = *std::move(learned);
   } else {
     log_warning("searches: {} is not valid and is replaced: {}", path, learned.error().what);
   }
   return known->second;
 }
 
-const catalog::Learning* SearchLearning::of(const std::string& tenant, policies::LearningScope whose) {
+catalog::Learning& SearchLearning::Memory::own() {
+  if (learning.use_count() > 1) learning = std::make_shared<catalog::Learning>(*learning);
+  std::atomic_thread_fence(std::memory_order_acquire);  // after the reads of a search that has just ended
+  return *learning;
+}
+
+std::shared_ptr<const catalog::Learning> SearchLearning::of(const std::string& tenant, policies::LearningScope whose) {
   if (whose == policies::LearningScope::off) return nullptr;
   const Memory& known = memory(memory_of(tenant, whose));
-  return known.learning.size() == 0 ? nullptr : &known.learning;
+  return known.learning->size() == 0 ? nullptr : known.learning;
 }
 
 void SearchLearning::searched(const std::string& tenant, policies::LearningScope whose, std::string query,
@@ -125,7 +132,7 @@ void SearchLearning::chosen(const catalog::Catalog& catalog, const std::string& 
   // A search for a tool's name finds the tool without learning.
   if (!catalog.named_so(last->second.query).empty()) return;
   Memory& taught = memory(memory_of(tenant, whose));
-  taught.learning.teach(catalog.index(), last->second.query, tool, now, tenant);
+  taught.own().teach(catalog.index(), last->second.query, tool, now, tenant);
   taught.changed = true;
 }
 
@@ -140,9 +147,9 @@ void SearchLearning::forget(const std::string& tenant) {
     log_warning("searches: {} cannot be removed: {}", path, std::generic_category().message(errno));
   if (tenant.empty()) return;
   Memory& shared = memory(kShared);
-  const size_t before = shared.learning.size();
-  shared.learning.forget_teacher(tenant);
-  shared.changed |= shared.learning.size() != before;
+  const size_t before = shared.learning->size();
+  shared.own().forget_teacher(tenant);
+  shared.changed |= shared.learning->size() != before;
 }
 
 void SearchLearning::write_all() {
@@ -151,7 +158,7 @@ void SearchLearning::write_all() {
   for (auto& [name, memory] : memories_) {
     const std::string path = file_of(name);
     if (!std::exchange(memory.changed, false) || path.empty()) continue;
-    if (auto written = Writing().write(folder_, path, memory.learning.saved(wall_seconds())); !written)
+    if (auto written = Writing().write(folder_, path, memory.learning->saved(retention_seconds())); !written)
       log_warning("searches: the learning cannot be written: {}", written.error().what);
   }
 }
@@ -173,7 +180,7 @@ Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
       if (path.empty()) continue;
       written_ = changed->first;
       writing_ = std::make_shared<Writing>();
-      auto text = std::make_shared<const std::string>(changed->second.learning.saved(wall_seconds()));
+      auto text = std::make_shared<const std::string>(changed->second.learning->saved(retention_seconds()));
       auto job = [writing = writing_, folder = folder_, path, text] { return writing->write(folder, path, *text); };
       auto written = co_await writer_->run(job);
       writing_ = nullptr;

@@ -25,8 +25,8 @@ class SearchLearning {
 
   // Sets the folder for the files of memories; it is made when needed. Without a folder memories end with the process.
   void keep_in(std::string folder) { folder_ = std::move(folder); }
-  // The memory to compare a search with. nullptr: learning is off, or the memory is empty.
-  const catalog::Learning* of(const std::string& tenant, policies::LearningScope whose);
+  // The memory to compare a search with, as it is now. nullptr: learning is off, or the memory is empty.
+  std::shared_ptr<const catalog::Learning> of(const std::string& tenant, policies::LearningScope whose);
   void searched(const std::string& tenant, policies::LearningScope whose, std::string query,
                 Monotonic::time_point now = Monotonic::now());
   void chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::LearningScope whose,
@@ -54,7 +54,9 @@ class SearchLearning {
   };
   std::set<std::string, std::less<>> off_;  // tenants with learning off, whose memories are deleted already
   struct Memory {
-    catalog::Learning learning;
+    // Searches that run share it: what changes it makes a copy first. Never nullptr.
+    std::shared_ptr<catalog::Learning> learning = std::make_shared<catalog::Learning>();
+    catalog::Learning& own();
     bool changed = false;  // since the last write to the file
   };
   Memory& memory(const std::string& name);

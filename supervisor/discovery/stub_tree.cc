@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "skills/digest.h"
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/flag_guard.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -32,15 +32,12 @@ Result<> write_stub(int folder, const std::string& name, const std::string& cont
 }
 
 Result<> link_files(int from, int to) {
-  Fd listed(::openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const DirectoryStream entries = listed ? stream_of(std::move(listed)) : nullptr;
-  if (!entries) return fail_errno(errno, "list the stubs of a server");
-  for (errno = 0; const dirent* entry = ::readdir(entries.get()); errno = 0) {
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (::linkat(from, entry->d_name, to, entry->d_name, 0) < 0) return fail_errno(errno, std::string(name));
+  TRY(FolderReader entries, FolderReader::at(from, "the stubs of a server"));
+  for (;;) {
+    TRY(const dirent* entry, entries.next());
+    if (entry == nullptr) return {};
+    if (::linkat(from, entry->d_name, to, entry->d_name, 0) < 0) return fail_errno(errno, entry->d_name);
   }
-  return errno == 0 ? Result<>{} : fail_errno(errno, "list the stubs of a server");
 }
 
 }  // namespace

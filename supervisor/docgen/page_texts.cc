@@ -87,8 +87,11 @@ const ManualText& text_of_configuration() {
         "org.warder.Warder1(5) has the method Reload, and SIGHUP does the same, but neither can store the last good "
         "copy: only a start and warderd --reload, which the service's unit uses, are root."},
        {"mistakes",
-        "warderd --check, and warder config check, read the files as a start does, and name each mistake. A start with "
-        "a mistake in a file uses the last good copy; without a copy, it serves and denies executions. The log, "
+        "warderd --check, and warder config check, read the files and try what a start does on this machine: users, "
+        "folders, addresses. They name each mistake. A start without an address or a socket of the configuration "
+        "serves "
+        "all others, says so, and tries again at a reload. A start with a mistake in a file uses the last good copy; "
+        "without a copy, it serves and denies executions. The log, "
         "systemctl status warder, warder doctor, the property State (\"degraded\") on D-Bus and the metric "
         "warder_configuration_ok say so. A rule of tenants.json with a user or group that does not exist, and an "
         "import "

@@ -92,7 +92,7 @@ void Conversation::start_call(Method method, Message&& message, const MessageMea
   call.asked_ttl_ms = ttl_ms;
   call.may_be_task = is_tool_call && server_.may_be_task(message.params);
   promote_later(call);
-  call.task.emplace(run_call(call, method, FreedBeside(server_.json_work(), std::move(message.params))));
+  call.task.emplace(run_call(call, method, FreedBeside(server_.work(), std::move(message.params))));
   call.task->resume();
 }
 

@@ -44,7 +44,6 @@ Task<Answer> Completions::complete(RequestContext& context, Json params, const s
   if (!request) co_return tl::unexpected(std::move(request).error());
   auto found = co_await ask(context, *request);
   if (!found) co_return tl::unexpected(rpc_error(found.error()));
-  co_await prepare_redaction(context.response_filter, *found);
   auto hidden = co_await redact_answer(context.response_filter, *found);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   const bool has_more = found->values.size() > kMaxCompletions || found->total.value_or(0) > found->values.size();

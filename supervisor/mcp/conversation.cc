@@ -38,7 +38,7 @@ std::string Conversation::ids_in_work() const {
 void Conversation::receive(std::string_view text, IncomingJson json) {
   auto& value = json.value;
   if (!value) return refuse(value.error().id, value.error().error, {});
-  const FreesBeside frees(server_.json_work(), *value);
+  const FreesBeside frees(server_.work(), *value);
   if (value->is_array()) {
     on_batch(*std::move(value), json.measures);
   } else {
@@ -73,7 +73,7 @@ void Conversation::on_message(Json&& value, std::string_view text, const Message
     refuse(message.error().id, message.error().error, batch);
     return;
   }
-  const FreesBeside frees(server_.json_work(), message->content());
+  const FreesBeside frees(server_.work(), message->content());
   switch (message->kind) {
     case Message::Kind::request:
       on_request(*std::move(message), measure, batch);

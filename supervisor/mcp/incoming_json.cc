@@ -3,7 +3,7 @@
 #include <array>
 
 #include "supervisor/base/json.h"
-#include "supervisor/base/json_work.h"
+#include "supervisor/base/work.h"
 
 namespace mcp {
 namespace {
@@ -51,7 +51,7 @@ size_t digest_of(const Json& params) {
 }
 
 ReadingPlan plan_reading(std::string_view text, bool has_thread) {
-  const bool is_long = text.size() > JsonWork::kSmall;
+  const bool is_long = text.size() > Work::kSmall;
   const size_t bytes = text.size() > kShortText && !(has_thread && is_long) ? value_bytes(text) : 0;
   return {has_thread && (is_long || has_many_values(text, bytes)), bytes};
 }

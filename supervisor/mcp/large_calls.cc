@@ -6,7 +6,7 @@
 namespace mcp {
 namespace {
 
-JsonWork::Owner owner_of(const RequestContext& context) { return {context.principal.shown()}; }
+Work::Owner owner_of(const RequestContext& context) { return {context.principal.shown()}; }
 
 }  // namespace
 
@@ -23,9 +23,9 @@ Task<Result<std::pair<CheckedArguments, Json>>> Server::check_beside(const Reque
     *value = nullptr;
     return looked;
   };
-  JsonWork::Owner owner = owner_of(context);
+  Work::Owner owner = owner_of(context);
   // An owner's jobs keep their order.
-  auto looked = co_await json_work_->run(std::move(owner), 0, std::move(job));
+  auto looked = co_await work_->run(std::move(owner), 0, std::move(job));
   co_return looked;
 }
 
@@ -40,8 +40,8 @@ Task<Result<std::string>> Server::write_beside(const RequestContext& context, To
     *whole = {};
     return members;
   };
-  JsonWork::Owner owner = owner_of(context);
-  auto members = co_await json_work_->run(std::move(owner), 0, std::move(job));
+  Work::Owner owner = owner_of(context);
+  auto members = co_await work_->run(std::move(owner), 0, std::move(job));
   co_return members;
 }
 

@@ -4,7 +4,7 @@
 namespace mcp {
 
 bool Connection::take(const LineSplitter::Item& item) {
-  const ReadingPlan plan = plan_reading(item.text, server_.json_work() != nullptr);
+  const ReadingPlan plan = plan_reading(item.text, server_.work() != nullptr);
   if (plan.beside && item.kind == LineSplitter::Kind::line) {
     input_.large = item;
     return false;
@@ -31,10 +31,10 @@ Task<> Connection::on_large(LineSplitter::Item item) {
   std::function<Result<IncomingJson>()> job = [text, kept]() -> Result<IncomingJson> {
     return measure_json(text, parse_line(text));
   };
-  JsonWork::Owner owner{conversation_->name()};
+  Work::Owner owner{conversation_->name()};
   note(ConnectionRecord::reading, true);
   const Server::Busy busy(server_, Server::Busy::Kind::call);
-  auto json = co_await server_.json_work()->run(std::move(owner), text.size(), std::move(job));
+  auto json = co_await server_.work()->run(std::move(owner), text.size(), std::move(job));
   input_.large.reset();
   if (!json) co_return refuse({}, {ErrorCode::internal_error, json.error().what, {}});
   const NamedWork named_work(LoopWork::client_message, &conversation_->name());

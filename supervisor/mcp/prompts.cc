@@ -76,7 +76,6 @@ Task<Answer> Prompts::list(RequestContext& context, Json params, const std::stri
   const size_t end = more ? *begin + kPage : all.size();
   all.erase(all.begin() + static_cast<ptrdiff_t>(end), all.end());
   all.erase(all.begin(), all.begin() + static_cast<ptrdiff_t>(*begin));
-  co_await prepare_redaction(context.response_filter, all);
   auto hidden = co_await redact_answer(context.response_filter, all);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
@@ -102,7 +101,6 @@ Task<Answer> Prompts::get(RequestContext& context, Json params, const std::strin
   }
   auto result = co_await fill_in(context, *name, *arguments);
   if (!result) co_return tl::unexpected(rpc_error(result.error()));
-  co_await prepare_redaction(context.response_filter, *result);
   auto hidden = co_await redact_answer(context.response_filter, *result);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;

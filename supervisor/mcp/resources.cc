@@ -52,7 +52,6 @@ Task<Answer> Resources::list(RequestContext& context, Json params, const std::st
     place->provider++;
   }
   if (place->provider < providers_.size()) whole.next_cursor = place->text();
-  co_await prepare_redaction(context.response_filter, whole);
   auto hidden = co_await redact_answer(context.response_filter, whole);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
@@ -93,7 +92,6 @@ Task<Answer> Resources::read(RequestContext& context, Json params, const std::st
   size_t bytes = 0;
   for (const ResourceContents& one : contents) bytes += one.data.size();
   context.made(bytes * copies_of_answer(context.response_filter));
-  co_await prepare_redaction(context.response_filter, contents);
   auto hidden = co_await redact_answer(context.response_filter, contents);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;

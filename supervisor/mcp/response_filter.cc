@@ -16,16 +16,16 @@ namespace {
 constexpr size_t kMinBase64 = 16;             // characters; a shorter text is a word, not base64
 constexpr int64_t kLongNumber = 100'000'000;  // a smaller number is no card, account or telephone number
 
-Result<> redact_json(ResponseFilter& texts, Json& value);
+Result<> redact_json(TextFilter& texts, Json& value);
 
-Result<> redact_string(ResponseFilter& texts, std::string& text) {
+Result<> redact_string(TextFilter& texts, std::string& text) {
   if (text.empty()) return {};
   TRY(text, texts.redact(text));
   return {};
 }
 
 // Redacts text in base64, a form in which files can be read. Bytes that are not UTF-8, for example a picture, stay.
-Result<> redact_base64(ResponseFilter& texts, std::string& encoded) {
+Result<> redact_base64(TextFilter& texts, std::string& encoded) {
   if (encoded.size() < kMinBase64 || encoded.size() % 4 != 0) return {};
   const auto bytes = from_base64(encoded);
   if (!bytes || valid_utf8(*bytes) != *bytes) return {};
@@ -45,7 +45,7 @@ std::string without_percents(std::string_view uri) {
 }
 
 // A URI changes only if it has personal data in it. A client cannot read the changed URI any more.
-Result<> redact_uri(ResponseFilter& texts, std::string& uri) {
+Result<> redact_uri(TextFilter& texts, std::string& uri) {
   const std::string text = without_percents(uri);
   TRY(std::string cleaned, texts.redact(text));
   if (cleaned == text) return redact_string(texts, uri);
@@ -58,7 +58,7 @@ bool is_uri(std::string_view text) {
 }
 
 // Redacts a list of output lines as one text, because a secret may span lines, as a key in PEM form does.
-Result<bool> redact_lines(ResponseFilter& texts, Json& list) {
+Result<bool> redact_lines(TextFilter& texts, Json& list) {
   const auto is_line = [](const Json& one) {
     return one.is_string() && one.get_ref<const std::string&>().find('\n') == std::string::npos;
   };
@@ -77,7 +77,7 @@ Result<bool> redact_lines(ResponseFilter& texts, Json& list) {
   return true;
 }
 
-Result<> redact_object(ResponseFilter& texts, Json& object) {
+Result<> redact_object(TextFilter& texts, Json& object) {
   std::vector<std::string> names;
   bool same = true;
   for (auto it = object.begin(); it != object.end(); ++it) {
@@ -94,7 +94,7 @@ Result<> redact_object(ResponseFilter& texts, Json& object) {
   return {};
 }
 
-Result<> redact_number(ResponseFilter& texts, Json& number) {
+Result<> redact_number(TextFilter& texts, Json& number) {
   const bool is_short = is_exact_number(number) ? false
                         : number.is_number_unsigned()
                             ? number.get<uint64_t>() < static_cast<uint64_t>(kLongNumber)
@@ -106,7 +106,7 @@ Result<> redact_number(ResponseFilter& texts, Json& number) {
   return {};
 }
 
-Result<> redact_json(ResponseFilter& texts, Json& value) {
+Result<> redact_json(TextFilter& texts, Json& value) {
   if (value.is_string()) {
     std::string& text = value.get_ref<std::string&>();
     if (is_uri(text)) return redact_uri(texts, text);
@@ -123,7 +123,7 @@ Result<> redact_json(ResponseFilter& texts, Json& value) {
 }
 
 // JSON is redacted value by value: a token in the middle of an escape would make the text invalid JSON.
-Result<> redact_text(ResponseFilter& texts, std::string& text) {
+Result<> redact_text(TextFilter& texts, std::string& text) {
   if (text.starts_with('{') || text.starts_with('[')) {
     if (auto value = parse_json(text)) {
       CHECKED(redact_json(texts, *value));
@@ -134,13 +134,13 @@ Result<> redact_text(ResponseFilter& texts, std::string& text) {
   return redact_string(texts, text);
 }
 
-Result<> redact_each(ResponseFilter& texts, std::initializer_list<std::string*> strings) {
+Result<> redact_each(TextFilter& texts, std::initializer_list<std::string*> strings) {
   for (std::string* text : strings) CHECKED(redact_string(texts, *text));
   return {};
 }
 
 struct BlockCleaner {
-  ResponseFilter& texts;
+  TextFilter& texts;
   Result<> operator()(Text& block) const { return redact_text(texts, block.text); }
   Result<> operator()(Image&) const { return {}; }
   Result<> operator()(Audio&) const { return {}; }
@@ -162,7 +162,7 @@ Error withheld(Error why) {
   return {why.code, 0, "the answer is withheld: its texts could not be filtered", why.hint, why.rule};
 }
 
-Result<> redact(ResponseFilter& texts, ToolResult& result) {
+Result<> redact(TextFilter& texts, ToolResult& result) {
   const bool twice = result.structured && result.content.size() == 1 &&
                      std::holds_alternative<Text>(result.content.front()) &&
                      std::get<Text>(result.content.front()).text == dump_json(*result.structured);
@@ -175,7 +175,7 @@ Result<> redact(ResponseFilter& texts, ToolResult& result) {
   return {};
 }
 
-Result<> redact(ResponseFilter& texts, std::vector<ResourceContents>& contents) {
+Result<> redact(TextFilter& texts, std::vector<ResourceContents>& contents) {
   for (ResourceContents& one : contents) {
     const bool is_text = one.kind == ResourceContents::Kind::text;
     CHECKED(is_text ? redact_text(texts, one.data) : redact_base64(texts, one.data));
@@ -183,7 +183,7 @@ Result<> redact(ResponseFilter& texts, std::vector<ResourceContents>& contents) 
   return {};
 }
 
-Result<> redact(ResponseFilter& texts, ResourcePage& page) {
+Result<> redact(TextFilter& texts, ResourcePage& page) {
   for (Resource& one : page.resources) {
     CHECKED(redact_uri(texts, one.uri));
     CHECKED(redact_each(texts, {&one.name, &one.title, &one.description}));
@@ -192,7 +192,7 @@ Result<> redact(ResponseFilter& texts, ResourcePage& page) {
   return {};
 }
 
-Result<> redact(ResponseFilter& texts, std::vector<Prompt>& prompts) {
+Result<> redact(TextFilter& texts, std::vector<Prompt>& prompts) {
   for (Prompt& one : prompts) {
     CHECKED(redact_each(texts, {&one.name, &one.title, &one.description}));
     for (PromptArgument& argument : one.arguments) CHECKED(redact_each(texts, {&argument.name, &argument.description}));
@@ -200,24 +200,24 @@ Result<> redact(ResponseFilter& texts, std::vector<Prompt>& prompts) {
   return {};
 }
 
-Result<> redact(ResponseFilter& texts, PromptResult& result) {
+Result<> redact(TextFilter& texts, PromptResult& result) {
   CHECKED(redact_string(texts, result.description));
   for (PromptMessage& message : result.messages) CHECKED(std::visit(BlockCleaner{texts}, message.content));
   return {};
 }
 
-Result<> redact(ResponseFilter& texts, Completion& completion) {
+Result<> redact(TextFilter& texts, Completion& completion) {
   for (std::string& value : completion.values) CHECKED(redact_string(texts, value));
   return {};
 }
 
-Result<> redact(ResponseFilter& texts, RpcError& error) {
+Result<> redact(TextFilter& texts, RpcError& error) {
   CHECKED(redact_string(texts, error.message));
   CHECKED(redact_json(texts, error.data));
   return {};
 }
 
-Result<> redact_value(ResponseFilter& texts, Json& value) {
+Result<> redact_value(TextFilter& texts, Json& value) {
   CHECKED(redact_json(texts, value));
   return {};
 }

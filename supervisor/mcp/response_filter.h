@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "supervisor/base/busy_time.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
@@ -25,83 +24,63 @@ struct Prompt;
 struct PromptResult;
 struct Completion;
 
-class ResponseFilter {
+// TextFilter: replaces one text after the other, in a job.
+class TextFilter {
  public:
-  virtual ~ResponseFilter() = default;
-  // Announces the texts that redact() will be called with. A filter that needs long for them does the work here, so
-  // that other requests can run meanwhile. No errors: redact() reports them.
-  virtual Task<> prepare(std::vector<std::string> texts) {
-    (void)texts;
-    co_return;
-  }
-  // Loads the data that redact() needs. Called before each answer's first redact(). Errors: as redact().
-  virtual Task<Result<>> ready() { co_return Result<>{}; }
+  virtual ~TextFilter() = default;
   // Returns the replacement for `text`.
   virtual Result<std::string> redact(std::string_view text) = 0;
-  // Called when all texts of one answer are redacted. The answer is sent when the task is done.
-  virtual Task<Result<>> settle() = 0;
+};
+
+class ResponseFilter {
+ public:
+  using Job = std::function<Result<>(TextFilter&)>;
+  virtual ~ResponseFilter() = default;
+  // Runs the job beside the loop, as the texts may be long. The job owns all that it uses. The answer may be sent when
+  // the task is done. Errors: those of the job; the answer is withheld.
+  virtual Task<Result<>> apply(Job job) = 0;
 };
 // Makes the filter of a request; nullptr: the request's answer is sent as it is.
 using ResponseFilterOf = std::function<std::unique_ptr<ResponseFilter>(const RequestContext&)>;
 
 // Each function redacts all texts in place. A text with JSON is redacted value by value, so that it stays JSON.
-Result<> redact(ResponseFilter& texts, ToolResult& result);
-Result<> redact(ResponseFilter& texts, std::vector<ResourceContents>& contents);
-Result<> redact(ResponseFilter& texts, ResourcePage& page);
-Result<> redact(ResponseFilter& texts, std::vector<Prompt>& prompts);
-Result<> redact(ResponseFilter& texts, PromptResult& result);
-Result<> redact(ResponseFilter& texts, Completion& completion);
-Result<> redact(ResponseFilter& texts, RpcError& error);
+Result<> redact(TextFilter& filter, ToolResult& result);
+Result<> redact(TextFilter& filter, std::vector<ResourceContents>& contents);
+Result<> redact(TextFilter& filter, ResourcePage& page);
+Result<> redact(TextFilter& filter, std::vector<Prompt>& prompts);
+Result<> redact(TextFilter& filter, PromptResult& result);
+Result<> redact(TextFilter& filter, Completion& completion);
+Result<> redact(TextFilter& filter, RpcError& error);
 // Redacts one value. The function has its own name because Json converts to the other types.
-Result<> redact_value(ResponseFilter& texts, Json& value);
+Result<> redact_value(TextFilter& filter, Json& value);
 
-// A filter that collects every text it is called with, and changes no text.
-class TextsOf : public ResponseFilter {
- public:
-  Result<std::string> redact(std::string_view text) override {
-    all.emplace_back(text);
-    return std::string(text);
-  }
-  Task<Result<>> settle() override { co_return Result<>{}; }
-  std::vector<std::string> all;
-};
-// How many times an answer is in memory at once: as it was made and as a line; with a filter, also the texts for
-// prepare() and the redacted texts.
+// How many times an answer is in memory at once: as it was made and as a line; with a filter, also a part that is
+// redacted.
 inline size_t copies_of_answer(const std::shared_ptr<ResponseFilter>& response_filter) {
-  return response_filter ? 4 : 2;
+  return response_filter ? 3 : 2;
 }
 
 template <class Texts>
-Result<> redact_any(ResponseFilter& response_filter, Texts& texts) {
-  const NamedWork named_work(LoopWork::personal_data);
+Result<> redact_any(TextFilter& filter, Texts& texts) {
   if constexpr (std::is_same_v<Texts, Json>) {
-    return redact_value(response_filter, texts);
+    return redact_value(filter, texts);
   } else {
-    return redact(response_filter, texts);
+    return redact(filter, texts);
   }
-}
-
-// Calls prepare() with all texts of an answer that may be large. Call it before redact_answer(); the texts must not
-// change in between.
-template <class Texts>
-Task<> prepare_redaction(std::shared_ptr<ResponseFilter> response_filter, Texts& texts) {
-  if (!response_filter) co_return;
-  TextsOf wanted;
-  (void)redact_any(wanted, texts);
-  co_await response_filter->prepare(std::move(wanted.all));
 }
 
 // The error that replaces an answer when its texts could not be redacted.
 Error withheld(Error why);
-// Redacts an answer and settles; does not change it when there is no filter. `texts` must outlive the task.
+// Redacts an answer; does not change it when there is no filter. `texts` must outlive the task.
 template <class Texts>
 Task<Result<>> redact_answer(std::shared_ptr<ResponseFilter> response_filter, Texts& texts) {
   if (!response_filter) co_return Result<>{};
-  Result<> hidden = co_await response_filter->ready();
-  if (hidden) hidden = redact_any(*response_filter, texts);
-  if (hidden) hidden = co_await response_filter->settle();
-  if (hidden) co_return Result<>{};
-  co_return tl::unexpected<Error>(withheld(std::move(hidden).error()));
+  auto held = std::make_shared<Texts>(std::move(texts));
+  ResponseFilter::Job job = [held](TextFilter& filter) { return redact_any(filter, *held); };
+  Result<> hidden = co_await response_filter->apply(std::move(job));
+  if (!hidden) co_return tl::unexpected<Error>(withheld(std::move(hidden).error()));
+  texts = std::move(*held);
+  co_return Result<>{};
 }
 
 }  // namespace mcp

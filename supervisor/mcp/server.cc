@@ -295,7 +295,6 @@ Task<Answer> Server::call_extension(RequestContext& context, Json params) {
   const Extension& extension = methods_.find(context.method)->second;
   auto result = co_await extension.handler(context, std::move(params));
   if (!result) co_return tl::unexpected(rpc_error(result.error()));
-  co_await prepare_redaction(context.response_filter, *result);
   auto hidden = co_await redact_answer(context.response_filter, *result);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
@@ -320,7 +319,6 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   }
   context.made(needed * copies_of_answer(context.response_filter));
   if (needed <= max_bytes) {  // a result too large to be sent is not redacted
-    co_await prepare_redaction(context.response_filter, result);
     auto hidden = co_await redact_answer(context.response_filter, result);
     if (!hidden) {
       ToolResult failed = ToolResult::error(hidden.error());
@@ -330,13 +328,13 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
     needed = min_size(result);
   }
   std::string members;
-  if (needed <= max_bytes && json_work_ && needed > JsonWork::kSmall) {
+  if (needed <= max_bytes && work_ && needed > Work::kSmall) {
     auto written = co_await write_beside(context, std::move(result), needed);
     if (!written) co_return tl::unexpected(rpc_error(written.error()));
     members = *std::move(written);
     needed = members.size();
   } else if (needed > max_bytes) {
-    if (json_work_) json_work_->free_elsewhere(std::move(result));
+    if (work_) work_->free_elsewhere(std::move(result));
   } else {
     const NamedWork named_work(LoopWork::answer);
     members.reserve(needed + needed / 8 + 256);
@@ -405,7 +403,7 @@ std::optional<Error> Server::wrong_with(RequestContext& context, const ToolDefin
 }
 
 Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& context, Json params) {
-  const FreesBeside frees(json_work_, params);
+  const FreesBeside frees(work_, params);
   auto name = string_in(params, "name", "name");
   if (!name) co_return tl::unexpected(std::move(name).error());
   const auto handler = tool_handlers_.find(*name);
@@ -433,9 +431,9 @@ Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& con
     co_return ToolResult::error(lacks);
   }
   if (draining_) co_return not_run_while_draining();
-  FreedBeside given(json_work_, *std::move(arguments));
+  FreedBeside given(work_, *std::move(arguments));
   CheckedArguments checked;
-  if (json_work_ && (is_large(*given) || checking_.any_of(context.principal.name()))) {
+  if (work_ && (is_large(*given) || checking_.any_of(context.principal.name()))) {
     auto looked_at = co_await check_beside(context, *tool, std::move(*given));
     if (!looked_at) co_return ToolResult::error(looked_at.error());
     checked = std::move(looked_at->first);

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/under_way.h"
+#include "supervisor/base/work.h"
 #include "supervisor/mcp/account.h"
 #include "supervisor/mcp/answers.h"
 #include "supervisor/mcp/arguments.h"
@@ -77,7 +77,7 @@ class Server {
   }
   // Large lines, arguments and results are processed by `work`, charged to their users. Without `work` they are
   // processed on the loop. `work` must outlive every connection.
-  void set_json_work(JsonWork& work) { json_work_ = &work; }
+  void set_work(Work& work) { work_ = &work; }
   // `shares` divides the loop's time between users and its other owners. It must outlive every connection.
   void set_loop_shares(LoopShares& shares) { loop_shares_ = &shares; }
   // Requests that `interceptor` answers are not answered here. It must outlive every connection.
@@ -120,7 +120,7 @@ class Server {
   std::string initialize_members(Version version) const;
   const std::string& identity() const { return identity_; }  // the server's name as JSON text, for _meta
 
-  JsonWork* json_work() const { return json_work_; }
+  Work* work() const { return work_; }
   LoopShares& loop_shares() { return *loop_shares_; }
   Subscriptions& subscriptions() { return subscriptions_; }
   // The memory of answers that clients have not read yet, over all connections.
@@ -213,7 +213,7 @@ class Server {
   NearestTool nearest_tool_;
   VariantOf variant_of_;
   Adapt adapt_;
-  JsonWork* json_work_ = nullptr;
+  Work* work_ = nullptr;
   LoopShares own_shares_{loop_};
   LoopShares* loop_shares_ = &own_shares_;
   UnderWay<std::string> checking_;  // calls of each principal with arguments in check_beside()

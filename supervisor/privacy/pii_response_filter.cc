@@ -1,79 +1,60 @@
 #include "supervisor/privacy/pii_response_filter.h"
 
+#include <variant>
+
 #include "supervisor/mcp/context.h"
-#include "supervisor/privacy/sanitize_in_turns.h"
 
 namespace privacy {
 namespace {
 
-class HidePii : public mcp::ResponseFilter {
+class HidePiiTexts : public mcp::TextFilter {
  public:
-  // The vault is opened when the first text leaves. If it cannot be opened, the answer is withheld.
-  HidePii(Loop& loop, tenants::Requester requester, PiiVaults& vaults)
-      : loop_(loop), requester_(std::move(requester)), vaults_(vaults) {}
-
-  // Answers of up to kTurn are left to redact().
-  Task<> prepare(std::vector<std::string> texts) override {
-    size_t bytes = 0;
-    for (const std::string& text : texts) bytes += text.size() + kEach;
-    if (bytes <= kTurn) co_return;
-    const auto opened = co_await ready();
-    if (!opened) co_return;
-    policies::SanitizeOptions options;
-    options.tokens = policies::SanitizeOptions::Tokens::keep;
-    size_t spent = 0;
-    for (const std::string& text : texts) {
-      if (cleaned_.contains(text)) continue;
-      auto clean = co_await sanitize_in_turns(loop_, text, *rules().detector, *vault_, options);
-      if (!clean) co_return;
-      cleaned_.emplace(text, std::move(clean->text));
-      spent += text.size() + kEach;
-      if (spent <= kTurn) continue;
-      spent = 0;
-      co_await next_turn(loop_);
-    }
+  HidePiiTexts(const policies::PiiRules& rules, policies::PiiVault& vault, WorkMeter& meter)
+      : rules_(rules), vault_(vault), meter_(meter) {
+    options_.tokens = policies::SanitizeOptions::Tokens::keep;
   }
-
-  Task<Result<>> ready() override {
-    if (vault_) co_return Result<>{};
-    CO_TRY(vault_, co_await vaults_.of(requester_.tenant->id(), rules().lifetime));
-    co_return Result<>{};
-  }
-
   Result<std::string> redact(std::string_view text) override {
-    if (const auto known = cleaned_.find(text); known != cleaned_.end()) return known->second;
-    if (!vault_) return fail(Code::internal, "bug: a text was filtered before the vault was open");
-    policies::SanitizeOptions options;
-    options.tokens = policies::SanitizeOptions::Tokens::keep;
-    TRY(policies::Sanitized clean, policies::sanitize(text, *rules().detector, *vault_, options));
+    TRY(policies::Sanitized clean, policies::sanitize(text, *rules_.detector, vault_, meter_, options_));
     return std::move(clean.text);
   }
 
-  Task<Result<>> settle() override {
-    CO_CHECKED(co_await ready());
-    auto settled = co_await vault_->settle();
+ private:
+  const policies::PiiRules& rules_;
+  policies::PiiVault& vault_;
+  WorkMeter& meter_;
+  policies::SanitizeOptions options_;
+};
+
+class HidePii : public mcp::ResponseFilter {
+ public:
+  HidePii(tenants::Requester requester, PiiVaults& vaults, Work& work)
+      : requester_(std::move(requester)), vaults_(vaults), work_(work) {}
+
+  Task<Result<>> apply(Job job) override {
+    CO_TRY(const auto vault, co_await vaults_.of(requester_.tenant->id(), requester_.policy->pii.lifetime));
+    std::function<Result<std::monostate>(WorkMeter&)> redact =
+        [vault, policy = requester_.policy, job = std::move(job)](WorkMeter& meter) -> Result<std::monostate> {
+      HidePiiTexts filter(policy->pii, *vault, meter);
+      CHECKED(job(filter));
+      return std::monostate{};
+    };
+    Work::Owner owner{requester_.tenant->name(), requester_.policy->limits.standard.json_bytes_per_second};
+    CO_CHECKED(co_await work_.run(std::move(owner), 0, std::move(redact)));
+    auto settled = co_await vault->settle();
     co_return settled;
   }
 
  private:
-  // Bytes that one turn of the loop may examine, and the cost of one text in addition to its bytes.
-  static constexpr size_t kTurn = 64 << 10, kEach = 512;
-
-  const policies::PiiRules& rules() const { return requester_.policy->pii; }
-
-  Loop& loop_;
   tenants::Requester requester_;
   PiiVaults& vaults_;
-  policies::PiiVault* vault_ = nullptr;                      // set by ready(); valid as long as the tenant
-  std::map<std::string, std::string, std::less<>> cleaned_;  // redacted texts, from prepare()
+  Work& work_;
 };
 
 // The filter of a request whose tenant is unknown: withholds every answer.
 class Withhold : public mcp::ResponseFilter {
  public:
   explicit Withhold(Error why) : why_(std::move(why)) {}
-  Result<std::string> redact(std::string_view) override { return tl::unexpected<Error>(why_); }
-  Task<Result<>> settle() override { co_return tl::unexpected<Error>(why_); }
+  Task<Result<>> apply(Job) override { co_return tl::unexpected<Error>(why_); }
 
  private:
   Error why_;
@@ -81,13 +62,13 @@ class Withhold : public mcp::ResponseFilter {
 
 }  // namespace
 
-mcp::ResponseFilterOf pii_response_filter(tenants::RequesterOf requester_of, PiiVaults& vaults) {
-  return [requester_of = std::move(requester_of),
-          &vaults](const mcp::RequestContext& context) -> std::unique_ptr<mcp::ResponseFilter> {
+mcp::ResponseFilterOf pii_response_filter(tenants::RequesterOf requester_of, PiiVaults& vaults, Work& work) {
+  return [requester_of = std::move(requester_of), &vaults,
+          &work](const mcp::RequestContext& context) -> std::unique_ptr<mcp::ResponseFilter> {
     auto requester = requester_of(context);
     if (!requester) return std::make_unique<Withhold>(requester.error());
     if (requester->policy->pii.answers == policies::PiiRules::Answers::as_is) return nullptr;
-    return std::make_unique<HidePii>(context.loop, *std::move(requester), vaults);
+    return std::make_unique<HidePii>(*std::move(requester), vaults, work);
   };
 }
 

@@ -2,6 +2,7 @@
 // Source: the policy's `pii` rules. Used by: supervisor/daemon/. Errors: those of the vault; then the whole answer is
 // withheld.
 #pragma once
+#include "supervisor/base/work.h"
 #include "supervisor/mcp/response_filter.h"
 #include "supervisor/privacy/pii_vaults.h"
 #include "supervisor/tenants/requester.h"
@@ -10,6 +11,7 @@ namespace privacy {
 
 // For Server::set_response_filter. The rules are those of the policy when the request began. Tokens that the vault
 // knows stay as they are.
-mcp::ResponseFilterOf pii_response_filter(tenants::RequesterOf requester_of, PiiVaults& vaults);
+// Vaults and `work` must outlive all requests.
+mcp::ResponseFilterOf pii_response_filter(tenants::RequesterOf requester_of, PiiVaults& vaults, Work& work);
 
 }  // namespace privacy

@@ -2,10 +2,11 @@
 
 namespace privacy {
 
-Task<Result<policies::PiiVault*>> PiiVaults::of(const tenants::TenantId& tenant, std::chrono::seconds lifetime) {
-  Result<policies::PiiVault*> vault;
+Task<Result<PiiVaults::VaultPtr>> PiiVaults::of(const tenants::TenantId& tenant, std::chrono::seconds lifetime) {
+  std::erase_if(forgotten_, [](const VaultPtr& forgotten) { return forgotten.use_count() == 1; });
+  Result<VaultPtr> vault;
   if (const auto known = vaults_.find(tenant); known != vaults_.end()) {
-    vault = known->second.get();
+    vault = known->second;
   } else {
     Waiter opened(loop_, fail(Code::internal, "the vault for personal data was not opened", "call again"));
     const auto [opening, is_first] = opening_.try_emplace(tenant);
@@ -15,6 +16,11 @@ Task<Result<policies::PiiVault*>> PiiVaults::of(const tenants::TenantId& tenant,
   }
   if (vault) (*vault)->set_lifetime(lifetime);
   co_return vault;
+}
+
+void PiiVaults::forget(const tenants::TenantId& tenant) {
+  if (auto vault = vaults_.extract(tenant)) forgotten_.push_back(std::move(vault.mapped()));
+  std::erase_if(forgotten_, [](const VaultPtr& vault) { return vault.use_count() == 1; });
 }
 
 // The entry of one opening in opening_. If the opening throws, or its task is destroyed, the destructor removes the
@@ -38,16 +44,16 @@ class PiiVaults::Opening {
 
 Task<> PiiVaults::open(tenants::TenantId tenant) {
   Opening opening(*this, tenant);
-  Made made = std::unique_ptr<policies::PiiVault>();
+  Made made = VaultPtr();
   if (make_) {
     Task<Made> making = make_(tenant);
     made = co_await std::move(making);
   } else {
-    made = std::make_unique<policies::MemoryVault>();
+    made = std::make_shared<policies::MemoryVault>();
   }
-  Result<policies::PiiVault*> vault;
+  Result<VaultPtr> vault;
   if (made) {
-    vault = made->get();
+    vault = *made;
     vaults_[tenant] = *std::move(made);
   } else {
     vault = tl::unexpected<Error>(std::move(made).error());

@@ -21,7 +21,9 @@ class PiiVaults {
  public:
   // Opens a tenant's vault; by default a vault in memory, which ends with the process. The tenant's folder must exist
   // until the task has ended.
-  using Made = Result<std::unique_ptr<policies::PiiVault>>;
+  // A vault that was forgotten lives until the last job that uses it has ended.
+  using VaultPtr = std::shared_ptr<policies::PiiVault>;
+  using Made = Result<VaultPtr>;
   using Make = std::function<Task<Made>(tenants::TenantId tenant)>;
   // The loop must outlive this object.
   explicit PiiVaults(Loop& loop, Make make = {}) : loop_(loop), make_(std::move(make)), tasks_(loop) {}
@@ -29,18 +31,19 @@ class PiiVaults {
   // Returns the tenant's vault, at once if it is open, and sets the lifetime of tokens stored from now on. Errors:
   // those of Make, for all callers that waited; the next caller calls Make again. The opening continues after a
   // cancelled call.
-  Task<Result<policies::PiiVault*>> of(const tenants::TenantId& tenant, std::chrono::seconds lifetime);
+  Task<Result<VaultPtr>> of(const tenants::TenantId& tenant, std::chrono::seconds lifetime);
   // Closes the vault of a tenant whose folder was removed.
-  void forget(const tenants::TenantId& tenant) { vaults_.erase(tenant); }
+  void forget(const tenants::TenantId& tenant);
 
  private:
-  using Waiter = OneShot<Result<policies::PiiVault*>>;
+  using Waiter = OneShot<Result<VaultPtr>>;
   class Opening;
   Task<> open(tenants::TenantId tenant);
 
   Loop& loop_;
   Make make_;
-  std::map<tenants::TenantId, std::unique_ptr<policies::PiiVault>> vaults_;
+  std::map<tenants::TenantId, VaultPtr> vaults_;
+  std::vector<VaultPtr> forgotten_;  // that jobs may still use: a vault ends on the loop's thread
   std::map<tenants::TenantId, std::vector<Waiter::Resolver>> opening_;
   Scope tasks_;  // last: cancelled first
 };

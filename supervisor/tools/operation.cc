@@ -32,7 +32,7 @@ CodeHandler code_handler(OperationWork work) {
 }
 
 // `json`: large arguments that the handler did not take are freed there.
-Task<mcp::ToolResult> answer_agent(const AgentHandler& handler, JsonWork* json, mcp::RequestContext& context,
+Task<mcp::ToolResult> answer_agent(const AgentHandler& handler, Work* json, mcp::RequestContext& context,
                                    Result<tenants::Requester> requester, Json arguments) {
   FreedBeside given(json, std::move(arguments));
   if (!requester) co_return mcp::ToolResult::error(requester.error());
@@ -66,11 +66,11 @@ mcp::ToolResult answer_for_agent(Result<Json> value) {
 void OperationRegistry::add(Operation operation) const {
   if (operation.code) guest_calls_.add(operation.definition.name, std::move(operation.code));
   if (!operation.agents) return;
-  server_.add_tool(std::move(operation.definition), [&server = server_, requester_of = requester_of_,
-                                                     handler = std::move(operation.agents)](
-                                                        mcp::RequestContext& context, Json arguments) {
-    return answer_agent(handler, server.json_work(), context, requester_of(context), std::move(arguments));
-  });
+  server_.add_tool(std::move(operation.definition),
+                   [&server = server_, requester_of = requester_of_, handler = std::move(operation.agents)](
+                       mcp::RequestContext& context, Json arguments) {
+                     return answer_agent(handler, server.work(), context, requester_of(context), std::move(arguments));
+                   });
 }
 
 }  // namespace tools

@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "supervisor/base/json_value.h"
+#include "supervisor/cli/admin/audit_heads.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/journal_file.h"
 #include "supervisor/cli/admin/values.h"
@@ -17,10 +18,19 @@
 namespace admin {
 namespace {
 
-Result<journal::AuditVerdict> verify(const std::string& file) {
+struct Verdicts {
+  journal::AuditVerdict chain;
+  std::optional<HeadsVerdict> heads;  // nullopt: none were named, or the chain is broken and proves no gaps
+};
+
+Result<Verdicts> verify(const std::string& file, const std::vector<StoredHead>& heads) {
   TRY(journal::Database database, journal::Database::open(file, journal::Database::Access::read_only));
   CHECKED(database.execute("BEGIN"));  // a daemon's later writes are not seen
-  return journal::verify_audit(database);
+  Verdicts verdicts;
+  TRY(verdicts.chain, journal::verify_audit(database));
+  if (heads.empty() || !verdicts.chain.problem.empty()) return verdicts;
+  TRY(verdicts.heads, compare_heads(database, heads));
+  return verdicts;
 }
 
 std::string_view name_of(journal::AuditKind kind) {
@@ -88,22 +98,29 @@ std::string text_of(const journal::AuditVerdict& verdict) {
 Result<int> verify_audit_chain(const ParsedCommand& given) {
   const std::string file = journal_file(given.words.empty() ? kStandardState : given.words.front());
   const std::string trouble = journal::trouble_of_daemon(file);
-  auto verdict = verify(file);
-  if (!verdict && trouble.empty())
-    return fail(Code::unavailable, file + " cannot be verified: " + verdict.error().what,
+  std::vector<StoredHead> heads;
+  if (given.has("against")) {
+    TRY(heads, read_heads(given.value("against", "-")));
+  }
+  auto verdicts = verify(file, heads);
+  if (!verdicts && trouble.empty())
+    return fail(Code::unavailable, file + " cannot be verified: " + verdicts.error().what,
                 "name the daemon's journal.db or its state folder, and call as root or as the daemon's user");
-  if (!verdict) verdict = journal::AuditVerdict{};
-  if (!trouble.empty()) verdict->problem = trouble;
-  const bool whole = verdict->problem.empty();
+  if (!verdicts) verdicts = Verdicts{};
+  auto& [verdict, of_heads] = *verdicts;
+  if (!trouble.empty()) verdict.problem = trouble;
+  const bool whole = verdict.problem.empty();
   if (given.json) {
-    Json told = json_of(*verdict);
+    Json told = json_of(verdict);
     told["file"] = file, told["whole"] = whole;
-    if (!whole) told["problem"] = verdict->problem;
+    if (!whole) told["problem"] = verdict.problem;
+    if (of_heads) told["against"] = json_of(*of_heads);
     print_json(told);
   } else {
-    cli::print_text(stdout, text_of(*verdict));
+    cli::print_text(stdout, text_of(verdict));
+    if (of_heads) cli::print_text(stdout, text_of(*of_heads));
   }
-  return whole ? 0 : 1;
+  return whole && (!of_heads || of_heads->lost == 0) ? 0 : 1;
 }
 
 }  // namespace admin

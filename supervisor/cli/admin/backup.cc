@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "supervisor/base/durable.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/version.h"
@@ -37,20 +38,18 @@ const std::vector<std::string> kProposals = {"tenants/*/staging", "tenants/*/wor
 
 // What of the state folder goes into the archive as it is.
 Result<std::vector<std::string>> entries_of_state(const std::string& state, bool with_key) {
-  std::error_code failed;
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(state, failed)) {
-    const std::string name = entry.path().filename().string();
+  auto names = read_names(FolderReader::open(state));
+  if (!names) return fail(Code::unavailable, names.error().what, "call as root");
+  std::vector<std::string> stored;
+  for (const std::string& name : *names) {
     const bool is_derived = std::find(std::begin(kDerived), std::end(kDerived), name) != std::end(kDerived);
-    const bool is_stored = !is_derived && (entry.is_regular_file(failed) || entry.is_directory(failed));
-    if (name == kJournalFolder || (name == kKeyFile && !with_key) || !is_stored || entry.is_symlink(failed)) continue;
-    names.push_back(name);
+    if (is_derived || name == kJournalFolder || (name == kKeyFile && !with_key)) continue;
+    struct stat info {};
+    const std::string path = state + "/" + name;
+    if (::lstat(path.c_str(), &info) < 0) return fail_path(errno, "look at", path);
+    if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) stored.push_back(name);
   }
-  if (failed)
-    return fail(Code::unavailable, "the state folder " + state + " cannot be read: " + failed.message(),
-                "call as root");
-  std::sort(names.begin(), names.end());
-  return names;
+  return stored;
 }
 
 // The journal's copy belongs to the owner of the journal's folder, the daemon's user.
@@ -81,6 +80,9 @@ Result<bool> back_up(int archive, const std::string& state, bool with_key) {
                .dump()
         << '\n';
   label.close();
+  if (!label)
+    return fail(Code::exhausted, "the file " + (scratch.path() / kLabel).string() + " cannot be written",
+                "free space there");
   CHECKED(copy_journal(state, scratch.path() / kJournalFolder));
   TRY(const Fd made, open_directory(scratch.path().string()));
   return write_archive(archive, {{made.get(), {kLabel, kJournalFolder}}, {folder.get(), entries}}, kProposals);

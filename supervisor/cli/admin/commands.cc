@@ -249,7 +249,20 @@ const std::vector<Command> kAuditCommands = {
      "[FILE]",
      kJournalWords,
      "Check that no entry of the audit chain was changed, added or removed. The daemon may run meanwhile. Exit "
-     "status: 1 if the chain is broken; the first bad entry is printed",
+     "status: 1 if the chain is broken, or lacks one of the heads to compare with; the first bad entry or head is "
+     "printed",
+     {{"--against", "FILE",
+       "Check that the chain contains the heads in FILE (-: standard input): the output of journalctl -u warder -o "
+       "json, "
+       "log lines as text, or the output of warder audit head"}},
+     DaemonCall::none},
+    {"audit head",
+     print_audit_head,
+     "[FILE]",
+     kJournalWords,
+     "Print the number of entries and the hash of the last entry of the audit chain, to be stored on another machine: "
+     "warder audit verify then finds a chain that was cut off, begun anew or rewritten since. This command does not "
+     "verify the chain",
      {},
      DaemonCall::none},
     {"audit list", list_audit, "[FILE]", kJournalWords,
@@ -308,6 +321,13 @@ const std::vector<Command> kTenantCommands = {
 };
 
 const std::vector<Command> kObservationCommands = {
+    {"status",
+     run_status,
+     nullptr,
+     nullptr,
+     "Print whether the daemon serves as it is configured, and each problem: listeners and users that are missing, a "
+     "failed reload, a full disk. Exit status: 1 if there is a problem, 125 if no daemon answers",
+     {}},
     {"stats", run_stats, nullptr, nullptr, "Print the counts and times of the daemon since its start", {}},
     {"dashboard",
      run_dashboard,

@@ -1,4 +1,4 @@
-// `warder config check`: reads the configuration as warderd does, without a daemon.
+// `warder config check`: checks the configuration as `warderd --check` does, without a daemon.
 #include <unistd.h>
 
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include "supervisor/cli/admin/text.h"
 #include "supervisor/cli/admin/values.h"
 #include "supervisor/cli/terminal.h"
+#include "supervisor/configuration/check.h"
 #include "supervisor/configuration/report.h"
 
 namespace admin {
@@ -28,7 +29,7 @@ configuration::Invocation invocation_for(const ParsedCommand& given) {
 }  // namespace
 
 Result<int> check_configuration(const ParsedCommand& given) {
-  const auto loaded = configuration::load(invocation_for(given));
+  const auto loaded = configuration::check(invocation_for(given));
   if (given.json) {
     print_json(configuration::report_json(loaded));
   } else {
@@ -36,7 +37,7 @@ Result<int> check_configuration(const ParsedCommand& given) {
     cli::print_text(stderr, report.bad);
     cli::print_text(stdout, report.good);
   }
-  return loaded.good() ? 0 : 1;
+  return loaded.complete() ? 0 : 1;
 }
 
 }  // namespace admin

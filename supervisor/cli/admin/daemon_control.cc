@@ -95,7 +95,8 @@ Result<int> run_reload(const ParsedCommand& given) {
   }
   print_line("reloaded; policies: " + joined(names));
   if (!added.empty()) print_line("new: " + joined(added));
-  if (!removed.empty()) print_line("removed: " + joined(removed));
+  if (!removed.empty())
+    print_line("removed: " + joined(removed) + "; where a file is still there, warder config check says why");
   return 0;
 }
 

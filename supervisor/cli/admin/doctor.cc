@@ -1,7 +1,6 @@
 #include "supervisor/cli/admin/doctor.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "supervisor/base/user_lookup.h"
 #include "supervisor/cli/admin/policies/policy_store.h"
 #include "supervisor/cli/admin/values.h"
 #include "supervisor/cli/terminal.h"
@@ -45,7 +45,11 @@ int try_user_namespace() {
 
 Findings look_at_installation(const ParsedCommand& given) {
   Findings all = doctor::look_at_programs();
-  all.push_back(doctor::judge_user(::getpwnam("warder") ? doctor::User::known : doctor::User::missing, "warder"));
+  const auto user = find_system_user("warder");
+  if (user)
+    all.push_back(doctor::judge_user(*user ? doctor::User::known : doctor::User::missing, "warder"));
+  else
+    all.push_back({"user", Health::note, user.error().what, "getent passwd warder"});
   all.push_back(doctor::judge_policies(load_policies(given).map([](const auto& store) { return store.names(); })));
   const auto state = std::filesystem::absolute(given.value("state", "/var/lib/warder"));
   all.push_back(doctor::look_at_quotas(state.lexically_normal()));

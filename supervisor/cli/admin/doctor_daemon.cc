@@ -102,7 +102,7 @@ Findings look_at_own_findings(BusClient& client) {
   for (const Json& one : *told) {
     const std::string what = text(element(one, 0));
     if (what != "configuration" && what != "pool" && what != "traces" && what != "journal" && what != "workspaces" &&
-        what != "staging" && what != "state disk" && what != "loop" && what != "jail network")
+        what != "staging" && what != "state disk" && what != "loop" && what != "jail network" && what != "clock")
       continue;
     all.push_back({what, health_of(text(element(one, 1))), text(element(one, 2)), text(element(one, 3))});
   }

@@ -2,7 +2,6 @@
 // read the journal's file themselves.
 #include "supervisor/journal/history.h"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <variant>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/user_lookup.h"
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/journal_file.h"
@@ -60,7 +60,8 @@ Result<uint32_t> user_of(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto number = std::from_chars(text.data(), end, uid);
   if (number.ec == std::errc() && number.ptr == end) return uid;
-  if (const passwd* user = ::getpwnam(text.c_str())) return user->pw_uid;
+  TRY(const auto user, find_system_user(text));
+  if (user) return user->uid;
   return fail(Code::invalid, "--user: there is no user '" + text + "'",
               "give a name of this machine, a number, or token:NAME");
 }

@@ -68,8 +68,12 @@ Result<bool> export_to(int archive, const std::string& state, const std::string&
                 "no folder of tenant '" + tenant + "' can be opened below " + state + ": " + opened.error().what,
                 "warder tenants lists the tenants; call as root, and name the state folder with --state");
   ArchivePart files{opened->get(), {}};
-  for (const char* name : kTenantFolders)
-    if (::faccessat(opened->get(), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) files.entries.emplace_back(name);
+  for (const char* name : kTenantFolders) {
+    if (::faccessat(opened->get(), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+      files.entries.emplace_back(name);
+    else if (errno != ENOENT)
+      return fail_path(errno, "look at", name);
+  }
   TRY(const PrivateFolder scratch, PrivateFolder::make());
   std::filesystem::create_directory(scratch.path() / kRecords);
   CHECKED(write_records(journal_file(state), tenant, scratch.path() / kRecords));

@@ -1,25 +1,21 @@
 #include "supervisor/cli/admin/user_names.h"
 
-#include <pwd.h>
-
 #include <charconv>
-#include <vector>
+
+#include "supervisor/base/user_lookup.h"
 
 namespace admin {
 namespace {
 
 constexpr size_t kMaxRemembered = 10'000;
-constexpr size_t kPasswdBytes = 16 << 10;
 
 }  // namespace
 
 const std::string& UserNames::of_uid(uint32_t uid) {
   if (const auto known = names_.find(uid); known != names_.end()) return known->second;
   if (names_.size() >= kMaxRemembered) names_.clear();
-  std::vector<char> text(kPasswdBytes);
-  passwd entry{}, *found = nullptr;
-  if (::getpwuid_r(uid, &entry, text.data(), text.size(), &found) != 0) found = nullptr;
-  return names_[uid] = found && found->pw_name ? found->pw_name : "";
+  const auto user = find_system_user(uid);
+  return names_[uid] = user && *user ? (*user)->name : "";  // an error: the number is shown
 }
 
 std::string UserNames::of_tenant(std::string_view tenant) {

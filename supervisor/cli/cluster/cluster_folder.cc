@@ -13,6 +13,7 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/indented_json.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/trust/nats_config.h"
 #include "supervisor/cluster/trust/nkey.h"
@@ -154,7 +155,7 @@ Result<NodeNames> ClusterFolder::read_names() const {
     return fail(Code::not_found, path + ": this machine is no node",
                 "warder cluster init or warder cluster join makes it");
   if (!text) return tl::unexpected<Error>(std::move(text).error());
-  auto json = parse_json(*text);
+  auto json = parse_json_file(*text);
   if (!json) return tl::unexpected<Error>(std::move(json).error().within(path));
   Fields in(*json, path);
   NodeNames names;

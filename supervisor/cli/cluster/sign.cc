@@ -7,7 +7,7 @@
 #include "policies/policy.h"
 #include "skills/bundle.h"
 #include "skills/name.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cli/admin/values.h"
 #include "supervisor/cli/cluster/cluster_folder.h"
@@ -46,7 +46,7 @@ Result<std::string> rule_content(const ParsedCommand& given, const cluster::Sign
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return fail_path(errno, "read", path);
   TRY(std::string text, read_whole(file.get(), cluster::kMaxRuleContent));
-  const auto policy = parse_json(text);
+  const auto policy = parse_json_file(text);
   if (policy && policy->is_object()) return text;
   return fail(Code::invalid,
               fmt::format("--file: {}: {}", path, policy ? "it is not a JSON object" : policy.error().what),

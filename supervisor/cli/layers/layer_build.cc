@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "supervisor/base/folder.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/cli/layers/requirements.h"
@@ -144,14 +145,10 @@ Result<> LayerBuild::add_file(const std::string& path) {
 }
 
 Result<> LayerBuild::add_wheels(const std::string& folder) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".whl") found.push_back(entry.path());
-  if (error) return fail_errno(error.value(), "read " + folder, Code::not_found);
-  if (found.empty()) return fail(Code::not_found, folder + " has no wheel (.whl)");
-  std::sort(found.begin(), found.end());
-  for (const auto& path : found) CHECKED(add_file(path));
+  TRY(auto names, read_names(FolderReader::open(folder)));
+  std::erase_if(names, [](const std::string& name) { return fs::path(name).extension() != ".whl"; });
+  if (names.empty()) return fail(Code::not_found, folder + " has no wheel (.whl)");
+  for (const auto& name : names) CHECKED(add_file(fs::path(folder) / name));
   return {};
 }
 
@@ -250,14 +247,12 @@ Result<> LayerBuild::add_requirements(const std::string& file, const std::string
   if (!index.empty()) command.push_back("--index-url=" + index);
   CHECKED(packages::run_confined(fetch_in(work_, std::move(command))));
   TRY(const Fd folder, archive_folder());
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path_of(folder), error)) {
-    const std::string name = entry.path().filename();
+  TRY(const auto names, read_names(FolderReader::at(folder.get(), in_)));
+  for (const std::string& name : names) {
     if (name.ends_with(".whl") || std::find(before.begin(), before.end(), name) != before.end()) continue;
     return fail(Code::invalid, fmt::format("--requirements: pip fetched '{}', which is no wheel", printable(name, 200)),
                 "a dependency names it by its URL: fetch its wheel elsewhere, and give it with --wheels");
   }
-  if (error) return fail_errno(error.value(), "read " + in_);
   return {};
 }
 
@@ -301,17 +296,11 @@ Result<> LayerBuild::add_npm(const std::string& file, const std::string& registr
 }
 
 Result<std::vector<std::string>> LayerBuild::archives() const {
-  std::vector<std::string> names;
-  std::error_code error;
   TRY(const Fd folder, archive_folder());
-  for (const auto& entry : fs::directory_iterator(path_of(folder), error)) {
-    const std::string name = entry.path().filename();
-    if (is_archive_name(name) || name == "node_modules") names.push_back(name);
-  }
-  if (error) return fail_errno(error.value(), "read " + in_);
+  TRY(auto names, read_names(FolderReader::at(folder.get(), in_)));
+  std::erase_if(names, [](const std::string& name) { return !is_archive_name(name) && name != "node_modules"; });
   if (names.size() > kMaxArchives)
     return fail(Code::exhausted, fmt::format("more than {} packages", kMaxArchives), "make several layers");
-  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -77,7 +77,8 @@ Result<CallAdvice> advice_of(const policies::Store& store, const std::string& na
   advice.policy = name;
   const auto& calls = store.find(name)->calls;
   for (const auto& tool : tools) {
-    TRY(const auto decision, calls.decide(server, tool, Json::object()));
+    WorkMeter meter = bounded_work();
+    TRY(const auto decision, calls.decide(server, tool, Json::object(), meter));
     if (decision.verdict == policies::Verdict::allow) {
       advice.allowed++;
       continue;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/user_lookup.h"
 #include "supervisor/configuration/files_in_force.h"
 
 namespace admin {
@@ -40,9 +40,10 @@ bool holds_texts(const Json& document, const std::string& name) {
 }  // namespace
 
 // As supervisor/privileges.cc chooses it.
-std::optional<gid_t> daemon_group(const Options& options) {
-  if (::geteuid() != 0) return {};
-  if (const passwd* entry = ::getpwnam(options.user.c_str())) return entry->pw_gid;
+Result<std::optional<gid_t>> daemon_group(const Options& options) {
+  if (::geteuid() != 0) return std::nullopt;
+  TRY(const auto user, find_system_user(options.user));
+  if (user) return user->gid;
   return options.ids.value_or(jail::IdRange{}).daemon();
 }
 
@@ -178,7 +179,10 @@ Result<> ServerDropIns::restore(const std::string& name, const std::optional<std
   const auto parsed = parse_json(*text);
   const bool closed =
       !parsed || !parsed->contains("servers") || !parsed->at("servers").contains(name) || holds_texts(*parsed, name);
-  const auto group = closed ? daemon_group(options_) : std::nullopt;
+  std::optional<gid_t> group;
+  if (closed) {
+    TRY(group, daemon_group(options_));
+  }
   return replace_text_file(file, *text, !closed ? 0644 : group ? 0640 : 0600, group);
 }
 

@@ -51,7 +51,7 @@ class ServerDropIns {
 
 // The group of the daemon that root starts, for files that only root and the daemon may read. nullopt: this is not
 // root.
-std::optional<gid_t> daemon_group(const Options& options);
+Result<std::optional<gid_t>> daemon_group(const Options& options);
 // Writes `text` to `path` in one step: a reader sees the old file or the whole new one. `group`: of the new file, if
 // this is root. Errors: of the file system, naming the path.
 Result<> replace_text_file(const std::string& path, const std::string& text, mode_t mode,

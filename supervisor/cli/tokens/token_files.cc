@@ -94,7 +94,7 @@ Result<> TokenFiles::write(const std::string& name, const Json& entry) const {
     failed.hint = hint;
     return tl::unexpected<Error>(std::move(failed));
   }
-  const auto group = daemon_group(files_.options());
+  TRY(const auto group, daemon_group(files_.options()));
   auto written =
       replace_text_file(file_of(name), indented_json(Json{{"tokens", {{name, entry}}}}), group ? 0640 : 0600, group);
   if (!written && written.error().hint.empty()) written.error().hint = hint;

@@ -61,7 +61,7 @@ void say_not_reloaded(const char* what) {
 
 Json token_json(const StoredToken& token, const TokenFiles& files) {
   const auto assigned = files.assignment_of(token.name);
-  Json told = {{"name", token.name}, {"expired", token.is_expired(credentials::wall_now())}};
+  Json told = {{"name", token.name}, {"expired", token.is_expired(credentials::rights_now())}};
   told["tenant"] = assigned ? Json(assigned->tenant) : Json();
   told["policy"] = assigned ? Json(assigned->policy->name) : Json();
   told["created"] = token.created ? Json(credentials::wall_time_text(*token.created)) : Json();
@@ -73,7 +73,7 @@ Json token_json(const StoredToken& token, const TokenFiles& files) {
 
 Result<int> add_token(const ParsedCommand& given) {
   const std::string& name = given.words.front();
-  const WallTime now = credentials::wall_now();
+  const WallTime now = credentials::rights_now();
   const std::string token = credentials::new_access_token();
   Json entry = {{"hash", credentials::hash_of_token(token)}, {"created", credentials::wall_time_text(now)}};
   if (given.has("expires")) {
@@ -125,7 +125,7 @@ Result<int> list_tokens(const ParsedCommand& given) {
   std::vector<Line> lines;
   for (const auto& token : files.tokens()) {
     const auto assigned = files.assignment_of(token.name);
-    const bool is_expired = token.is_expired(credentials::wall_now());
+    const bool is_expired = token.is_expired(credentials::rights_now());
     lines.push_back({token.name, assigned ? assigned->tenant : "- (no rule fits)",
                      assigned ? assigned->policy->name : "-",
                      token.created ? credentials::wall_time_text(*token.created) : "-",
@@ -177,15 +177,16 @@ Result<int> check_token(const ParsedCommand& given) {
     return fail(Code::not_found, "the token is well formed, and no token of the configuration",
                 "it was removed, or belongs to another machine; warder token add makes a new one");
   const auto assigned = files.assignment_of(token->name);
-  const bool is_good = assigned && !token->is_expired(credentials::wall_now());
+  const bool is_good = assigned && !token->is_expired(credentials::rights_now());
   if (given.json) {
     print_json(token_json(*token, files));
   } else {
     cli::print_text(
-        stdout, fmt::format("{}: {}, expires {}{}\n", token->name,
-                            assigned ? fmt::format("tenant {}, policy {}", assigned->tenant, assigned->policy->name)
-                                     : assigned.error().what,
-                            expiry_text(*token), token->is_expired(credentials::wall_now()) ? ": it has expired" : ""));
+        stdout,
+        fmt::format("{}: {}, expires {}{}\n", token->name,
+                    assigned ? fmt::format("tenant {}, policy {}", assigned->tenant, assigned->policy->name)
+                             : assigned.error().what,
+                    expiry_text(*token), token->is_expired(credentials::rights_now()) ? ": it has expired" : ""));
   }
   return is_good ? 0 : 1;
 }

@@ -17,12 +17,12 @@ namespace cluster {
 class Membership {
  public:
   // References must outlive the object. `ended`: see NodeLink. `socket`: of warder-node.
-  Membership(Loop& loop, JsonWork& json, LoopShares& shares, const std::string& socket, const mcp::Server& server,
+  Membership(Loop& loop, Work& work, LoopShares& shares, const std::string& socket, const mcp::Server& server,
              std::function<void(LeaseEnd)> ended)
       : loop_(loop),
         link_(loop, socket, std::move(ended)),
         gate_(loop),
-        router_(loop, json, shares, link_, gate_, server.identity()) {}
+        router_(loop, work, shares, link_, gate_, server.identity()) {}
 
   // Takes the policies, definitions and skills that the cluster's authority has signed. Errors: those of RuleFollower.
   Result<> take_rules(const RuleFollower::Settings& settings, RuleFollower::Uses uses) {

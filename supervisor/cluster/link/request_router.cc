@@ -69,17 +69,8 @@ FarFailure unavailable(const Error& why, const std::string& node) {
   return {"unavailable", why.what, why.hint, node, false};
 }
 
-upstream::Reply reply_of(const mcp::Elicited& answer, const upstream::Question& question) {
-  upstream::Reply reply;
-  if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;
-  if (answer.action != mcp::Elicited::Action::accept || !question.fits(answer.content)) return reply;
-  reply.action = upstream::Reply::Action::accept;
-  reply.content = answer.content;
-  return reply;
-}
-
 // A question of the other node, for the person at this node's client.
-Task<upstream::Reply> ask_person(mcp::RequestContext& context, upstream::Question question) {
+Task<upstream::Reply> ask_person(Work& work, mcp::RequestContext& context, upstream::Question question) {
   if (question.wants_2025_11_25 && !mcp::has_elicitation_modes(context.version)) co_return upstream::Reply{};
   OneShot<mcp::Elicited> settled(context.loop);
   mcp::ElicitationForm form;
@@ -88,15 +79,23 @@ Task<upstream::Reply> ask_person(mcp::RequestContext& context, upstream::Questio
   auto answered = [resolver = settled.resolver()](mcp::Elicited answer) { resolver.resolve(std::move(answer)); };
   const auto asked = context.elicit(std::move(form), std::move(answered));
   if (!asked) co_return upstream::Reply{};
-  const mcp::Elicited answer = co_await settled;
-  co_return reply_of(answer, question);
+  mcp::Elicited answer = co_await settled;
+  upstream::Reply reply;
+  if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;
+  if (answer.action != mcp::Elicited::Action::accept) co_return reply;
+  Work::Owner owner{context.principal.name()};
+  auto content = co_await upstream::fitting_content(work, std::move(owner), question, std::move(answer.content));
+  if (!content) co_return reply;
+  reply.action = upstream::Reply::Action::accept;
+  reply.content = *std::move(content);
+  co_return reply;
 }
 
 }  // namespace
 
-RequestRouter::RequestRouter(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate,
+RequestRouter::RequestRouter(Loop& loop, Work& work, LoopShares& shares, NodeLink& link, MoveGate& gate,
                              std::string server)
-    : loop_(loop), json_(json), shares_(shares), link_(link), gate_(gate), server_(std::move(server)) {}
+    : loop_(loop), work_(work), shares_(shares), link_(link), gate_(gate), server_(std::move(server)) {}
 RequestRouter::~RequestRouter() = default;
 
 bool RequestRouter::concerns(mcp::Method method, const mcp::RequestContext& context) const {
@@ -175,8 +174,8 @@ Task<Result<RequestRouter::Request>> RequestRouter::take(mcp::Method method, mcp
     if (request.is_safe_twice && !meta.contains(kExecutionIdKey)) meta[kExecutionIdKey] = "x-" + random_hex(16);
     Json arguments = params.value("arguments", Json::object());
     if (is_large(arguments)) {
-      JsonWork::Owner owner{context.principal.name()};
-      CO_TRY(std::string text, co_await dump_beside(json_, std::move(owner), std::move(arguments)));
+      Work::Owner owner{context.principal.name()};
+      CO_TRY(std::string text, co_await dump_beside(work_, std::move(owner), std::move(arguments)));
       request.arguments = std::make_shared<const std::string>(std::move(text));
     } else {
       request.arguments = std::make_shared<const std::string>(dump_json(arguments));
@@ -227,7 +226,7 @@ Task<std::optional<mcp::Answer>> RequestRouter::conclude(const Request& request,
     const auto is_error = made.answer->result.find("isError");
     context.is_error = is_error != made.answer->result.end() && *is_error == true;
   }
-  JsonWork::Owner owner{context.principal.name()};
+  Work::Owner owner{context.principal.name()};
   auto written = co_await write(*std::move(made.answer), std::move(owner), std::move(form));
   co_return written;
 }
@@ -254,7 +253,9 @@ Task<RequestRouter::Attempt> RequestRouter::attempt(const Request& request, mcp:
   if (request.arguments) {
     order.asking.whose = context.principal.name();
     order.asking.able = context.can_elicit();
-    order.asking.ask = [&context](upstream::Question question) { return ask_person(context, std::move(question)); };
+    order.asking.ask = [&work = work_, &context](upstream::Question question) {
+      return ask_person(work, context, std::move(question));
+    };
     done.answer = co_await (*client)->call(std::move(order));
   } else {
     done.answer = co_await (*client)->request(std::move(order));
@@ -262,7 +263,7 @@ Task<RequestRouter::Attempt> RequestRouter::attempt(const Request& request, mcp:
   co_return done;
 }
 
-Task<mcp::Answer> RequestRouter::write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form) {
+Task<mcp::Answer> RequestRouter::write(upstream::ServerAnswer answer, Work::Owner owner, ResultForm form) {
   if (answer.is_error) {
     Json data = std::move(answer.data);
     if (data.is_null()) data = Json::object();
@@ -273,14 +274,14 @@ Task<mcp::Answer> RequestRouter::write(upstream::ServerAnswer answer, JsonWork::
     const mcp::ErrorCode code = far_error_code(answer.code, data, form);
     co_return mcp::refuse(code, std::move(answer.message), std::move(data));
   }
-  if (answer.bytes <= JsonWork::kSmall) co_return write_far_result(answer.result, form);
+  if (answer.bytes <= Work::kSmall) co_return write_far_result(answer.result, form);
   const auto result = std::make_shared<Json>(std::move(answer.result));
   std::function<Result<mcp::Answer>()> job = [result, form = std::move(form)]() -> Result<mcp::Answer> {
     mcp::Answer written = write_far_result(*result, form);
     *result = {};
     return written;
   };
-  auto written = co_await json_.run(std::move(owner), answer.bytes, std::move(job));
+  auto written = co_await work_.run(std::move(owner), answer.bytes, std::move(job));
   if (!written) co_return tl::unexpected(mcp::rpc_error(written.error()));
   co_return *std::move(written);
 }
@@ -288,7 +289,7 @@ Task<mcp::Answer> RequestRouter::write(upstream::ServerAnswer answer, JsonWork::
 std::shared_ptr<FarConnection> RequestRouter::connection_to(const std::string& node, NodeClient for_client) {
   Key key{node, std::move(for_client)};
   if (const auto found = connections_.find(key); found != connections_.end()) return found->second;
-  upstream::Client::Reading reading{json_, JsonWork::Owner{"node " + node}, shares_.of("node " + node)};
+  upstream::Client::Reading reading{work_, Work::Owner{"node " + node}, shares_.of("node " + node)};
   auto made = std::make_shared<FarConnection>(loop_, link_, std::move(reading), node, key.second, counts_.hops,
                                               [this, key] { connections_.erase(key); });
   if (connections_.size() < kMaxConnections) connections_.emplace(std::move(key), made);

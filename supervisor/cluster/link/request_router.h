@@ -12,9 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/loop_shares.h"
+#include "supervisor/base/work.h"
 #include "supervisor/cluster/link/far_answer.h"
 #include "supervisor/cluster/link/far_connection.h"
 #include "supervisor/cluster/link/hop_times.h"
@@ -44,7 +44,7 @@ struct RoutingCounts {
 class RequestRouter : public mcp::RequestInterceptor {
  public:
   // References must outlive the object. `server`: the name of this server as JSON.
-  RequestRouter(Loop& loop, JsonWork& json, LoopShares& shares, NodeLink& link, MoveGate& gate, std::string server);
+  RequestRouter(Loop& loop, Work& work, LoopShares& shares, NodeLink& link, MoveGate& gate, std::string server);
   ~RequestRouter() override;
 
   bool concerns(mcp::Method method, const mcp::RequestContext& context) const override;
@@ -79,11 +79,11 @@ class RequestRouter : public mcp::RequestInterceptor {
                                             Attempt made);
   Task<Attempt> attempt(const Request& request, mcp::RequestContext& context, const std::string& node,
                         Monotonic::time_point until);
-  Task<mcp::Answer> write(upstream::ServerAnswer answer, JsonWork::Owner owner, ResultForm form);
+  Task<mcp::Answer> write(upstream::ServerAnswer answer, Work::Owner owner, ResultForm form);
   std::shared_ptr<FarConnection> connection_to(const std::string& node, NodeClient for_client);
 
   Loop& loop_;
-  JsonWork& json_;
+  Work& work_;
   LoopShares& shares_;
   NodeLink& link_;
   MoveGate& gate_;

@@ -1,14 +1,13 @@
 #include "supervisor/cluster/link/rule_files.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "policies/policy.h"
 #include "skills/bundle.h"
-#include "supervisor/base/directory_stream.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/folder.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/cluster/trust/private_file.h"
 
@@ -25,11 +24,9 @@ Result<> make_folder(const std::string& path, mode_t mode) {
 }
 
 Result<ContentsByName> read_contents(const std::string& folder) {
-  const DirectoryStream entries = stream_of(Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  if (!entries) return fail_path(errno, "read", folder);
+  TRY(const auto files, read_names(FolderReader::open(folder)));
   ContentsByName contents;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string file = entry->d_name;
+  for (const std::string& file : files) {
     if (file.starts_with('.') || !file.ends_with(kContentEnd)) continue;
     TRY(contents[file.substr(0, file.size() - kContentEnd.size())],
         read_trusted_file(folder + "/" + file, kMaxRuleContent));
@@ -100,10 +97,12 @@ RuleFiles::Contents RuleFiles::wanted_policies(std::vector<std::string>& refused
   Contents wanted;
   for (const auto& [key, stored] : store_.rules()) {
     if (key.kind != "policy" || stored.rule.content.empty()) continue;
-    const auto policy = parse_json(stored.rule.content);
+    const auto policy = parse_json_file(stored.rule.content);
     if (key.name == "tenants")  // the file of this name has the rules of tenants, which are each machine's own
       refused.push_back("the policy 'tenants': this name is not for policies");
-    else if (!policy || !policy->is_object())
+    else if (!policy)
+      refused.push_back(fmt::format("the policy '{}': {}", key.name, policy.error().what));
+    else if (!policy->is_object())
       refused.push_back(fmt::format("the policy '{}' is no JSON object", key.name));
     else
       wanted.emplace(key.name, stored.rule.content);
@@ -115,11 +114,11 @@ RuleDefinitions RuleFiles::definitions(std::vector<std::string>& refused) const 
   RuleDefinitions all;
   for (const auto& [key, stored] : store_.rules()) {
     if (key.kind != "catalog" || stored.rule.content.empty()) continue;
-    auto document = parse_json(stored.rule.content);
+    auto document = parse_json_file(stored.rule.content);
     auto reading = document ? catalog::read_definitions(*std::move(document), {key.name, ""})
                             : tl::unexpected<Error>(std::move(document).error());
     if (reading)
-      all.emplace_back("cluster rule " + key.name, *std::move(reading));
+      all.emplace_back("cluster rule " + key.name, std::make_shared<const catalog::Reading>(*std::move(reading)));
     else
       refused.push_back(fmt::format("the definitions '{}': {}", key.name, reading.error().what));
   }

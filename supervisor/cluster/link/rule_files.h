@@ -6,6 +6,7 @@
 // Used by: rule_follower.h, on a worker thread. Errors: those of RuleStore and of base/path.h.
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,8 @@ namespace cluster {
 
 constexpr size_t kMaxRuleSkills = 200;  // each search of a tenant looks at all of them
 
-using RuleDefinitions = std::vector<std::pair<std::string, catalog::Reading>>;  // by origin, for the log
+using RuleDefinitions =
+    std::vector<std::pair<std::string, std::shared_ptr<const catalog::Reading>>>;  // by origin, for the log
 
 class RuleFiles {
  public:
@@ -36,6 +38,7 @@ class RuleFiles {
   // Writes, or removes, the files of these policies, as the rules say; undo() brings back those from before take().
   Result<> apply(const std::vector<std::string>& policies) const;
   Result<> undo(const std::vector<std::string>& policies) const;
+  bool writes(const std::string& policy) const { return wanted_.contains(policy); }  // false: apply() removes it
   // Removes the files of all policies: the next take() names all policies again.
   Result<> clear() const;
   // The tool definitions of the rules that are stored.

@@ -1,5 +1,7 @@
 #include "supervisor/cluster/link/rule_follower.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "supervisor/base/flag_guard.h"
@@ -157,6 +159,9 @@ Task<Result<>> RuleFollower::adopt_one(std::vector<std::string> policies) {
   WorkerThread::Job apply = [work = work_, policies] { return work->files->apply(policies); };
   auto adopted = co_await thread_->run(std::move(apply));
   if (adopted) adopted = co_await uses_.reload();
+  for (const std::string& name : policies)
+    if (adopted && uses_.has_policy && work_->files->writes(name) && !uses_.has_policy(name))
+      adopted = fail(Code::invalid, fmt::format("the policy '{}' has a mistake, which the log names", name));
   if (adopted) co_return adopted;
   WorkerThread::Job undo = [work = work_, policies] { return work->files->undo(policies); };
   CO_CHECKED(co_await thread_->run(std::move(undo)));

@@ -27,6 +27,8 @@ class RuleFollower {
     std::function<bool()> is_in_doubt;       // the policies in force are not those of the folders
     std::function<void()> catalog_changed;   // definitions() has changed
     std::function<void()> skills_changed;    // shared_skills() has changed
+    // Whether a policy of the folders is in force; a wrong one that no tenant has is skipped. Empty: all are.
+    std::function<bool(const std::string& name)> has_policy = {};
   };
   // The loop must outlive the object. Errors: those of WorkerThread.
   static Result<std::unique_ptr<RuleFollower>> make(Loop& loop, Settings settings, Uses uses);

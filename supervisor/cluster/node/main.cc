@@ -1,6 +1,5 @@
 // warder-node: connects the warderd of this machine with those of other machines, over NATS. It runs without
 // privileges, reaches the servers of NATS only, and is started by systemd (units/warder-node.service).
-#include <pwd.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 
 #include "supervisor/base/ending_signals.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/user_lookup.h"
 #include "supervisor/base/version.h"
 #include "supervisor/cluster/bus/nats_bus.h"
 #include "supervisor/cluster/node/node_flags.h"
@@ -29,15 +29,16 @@ Result<Fd> open_node_socket(const std::string& path) {
 }
 
 // `name`: a user's name or id. Without such a user, only root and this program's user may connect.
-std::set<uid_t> daemon_users(const std::string& name) {
+Result<std::set<uid_t>> daemon_users(const std::string& name) {
   std::set<uid_t> users{0, ::geteuid()};
   uid_t id = 0;
   const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), id);
   if (wrong == std::errc() && end == name.data() + name.size()) {
     users.insert(id);
-  } else if (const passwd* entry = ::getpwnam(name.c_str())) {
-    users.insert(entry->pw_uid);
+    return users;
   }
+  TRY(const auto user, find_system_user(name));
+  if (user) users.insert(user->uid);
   return users;
 }
 
@@ -71,11 +72,12 @@ Task<> start(Loop& loop, cluster::NodeSettings settings, Fd socket, std::set<uid
 Result<> run_node(const std::string& file, const std::string& user) {
   TRY(cluster::NodeSettings settings, cluster::read_node_settings(file));
   TRY(Fd socket, open_node_socket(settings.socket));
+  TRY(auto users, daemon_users(user));
   Loop loop;
   TRY(AsyncFd watched, catch_ending_signals(loop));
   Running running;
   loop.spawn(stop_at_signal(loop, std::move(watched)));
-  loop.spawn(start(loop, std::move(settings), std::move(socket), daemon_users(user), running));
+  loop.spawn(start(loop, std::move(settings), std::move(socket), std::move(users), running));
   loop.run();
   loop.cancel_all();
   running.service.reset();

@@ -63,7 +63,7 @@ NodeDirectory::NodeDirectory(Loop& loop, Bus& bus, const NodeSettings& settings,
       trust_(trust),
       following_(loop),
       tasks_(loop) {
-  is_drained_ = ::access(drained_file(settings).c_str(), F_OK) == 0;
+  is_drained_ = ::access(drained_file(settings).c_str(), F_OK) == 0 || errno != ENOENT;
 }
 
 void NodeDirectory::begin() {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/path.h"
 #include "supervisor/cluster/link/node_messages.h"
@@ -76,7 +76,7 @@ Result<NodeSettings> read_node_settings(const std::string& file) {
   if (!opened) return fail_errno(errno, "open '" + file + "'", Code::invalid);
   auto text = read_whole(opened.get(), kMaxBytes);
   if (!text) return tl::unexpected<Error>(std::move(text).error().within(file));
-  auto document = parse_json(*text);
+  auto document = parse_json_file(*text);
   if (!document) return tl::unexpected<Error>(std::move(document).error().within(file));
   auto settings = read_settings(*document);
   if (!settings) return tl::unexpected<Error>(std::move(settings).error().within(file));

@@ -1,6 +1,5 @@
 #include "supervisor/cluster/node/rule_keeper.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -9,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/trust/private_file.h"
 
@@ -35,15 +34,15 @@ std::string state_of(const struct stat& info) {
 }
 
 // The rule files of a folder that changed since `seen`, by name; at most kMaxStoredRules.
-std::map<std::string, std::string> changed_files(const std::string& folder, std::map<std::string, std::string>& seen) {
+Result<std::map<std::string, std::string>> changed_files(const std::string& folder,
+                                                         std::map<std::string, std::string>& seen) {
   std::map<std::string, std::string> texts;
   std::map<std::string, std::string> found;
-  const DirectoryStream entries = stream_of(Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
-    const std::string name = entry->d_name;
+  TRY(const auto names, read_names(FolderReader::open(folder)));
+  for (const std::string& name : names) {
     struct stat info {};
     if (!is_rule_file(name) || found.size() >= kMaxStoredRules) continue;
-    if (::fstatat(::dirfd(entries.get()), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    if (::lstat((folder + "/" + name).c_str(), &info) < 0) continue;
     std::string state = state_of(info);
     const auto before = seen.find(name);
     const bool is_same = before != seen.end() && before->second == state;
@@ -127,10 +126,13 @@ Task<> RuleKeeper::look_at_files(std::map<std::string, std::string>& seen) {
   auto looked = std::make_shared<std::pair<std::map<std::string, std::string>, std::map<std::string, std::string>>>();
   looked->first = seen;
   RuleWork::Job job = [looked, folder = folder_](RuleStore&) -> Result<> {
-    looked->second = changed_files(folder, looked->first);
+    TRY(looked->second, changed_files(folder, looked->first));
     return {};
   };
   const auto done = co_await rules_.run(std::move(job));
+  const std::string problem = done ? "" : done.error().what;
+  if (!done && problem != files_problem_) log_warning("cluster: {}; new rule files have to wait", problem);
+  files_problem_ = problem;
   if (!done) co_return;
   seen = std::move(looked->first);
   for (auto& [name, text] : looked->second) {

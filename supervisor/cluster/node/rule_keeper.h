@@ -51,6 +51,7 @@ class RuleKeeper {
   RuleWork& rules_;
   std::function<void()> changed_;
   std::map<std::string, Monotonic::time_point> replaced_;  // by key of the bucket: when its value was replaced
+  std::string files_problem_;                              // why the last look at the files failed; empty: it did not
   std::set<RuleKey> unput_;                                // rules that could not be put on the bus
   Bucket bucket_;                                          // nullptr: not open
   std::set<std::string> bucket_has_;                       // its keys, until all are known

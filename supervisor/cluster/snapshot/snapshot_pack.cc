@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,8 +7,8 @@
 #include <cerrno>
 #include <map>
 
-#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fd.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
@@ -94,16 +93,15 @@ class Packing {
     const std::string path = folder.path.empty() ? "." : folder.path;
     const OwnerRights rights(root_, path, folder.mode, S_IRUSR | S_IXUSR);
     TRY(Fd opened, open_listed_beneath(root_, path, O_RDONLY | O_DIRECTORY));
-    const int number = opened.get();
-    const DirectoryStream entries = stream_of(std::move(opened));
-    if (!entries) return fail_errno(errno, "list a folder");
-    while (const dirent* entry = ::readdir(entries.get())) {
+    TRY(FolderReader entries, FolderReader::of(std::move(opened), path));
+    for (;;) {
+      TRY(const dirent* entry, entries.next());
+      if (entry == nullptr) return {};
       const std::string name = entry->d_name;
-      if (name == "." || name == ".." || std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
+      if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
       if (stop_()) return stopped();
-      CHECKED(add_entry(number, name, folder.path.empty() ? name : folder.path + "/" + name));
+      CHECKED(add_entry(entries.fd(), name, folder.path.empty() ? name : folder.path + "/" + name));
     }
-    return {};
   }
 
   Result<> add_entry(int folder, const std::string& name, const std::string& path) {
@@ -154,7 +152,7 @@ class Packing {
   Result<> add_file(int folder, const std::string& name, TarEntry entry, const struct stat& seen) {
     TRY(const Fd file, open_listed_beneath(folder, name, O_RDONLY));
     entry.size = static_cast<uint64_t>(seen.st_size);
-    if (seen.st_blocks * 512 < seen.st_size) find_data(file.get(), entry);
+    if (seen.st_blocks * 512 < seen.st_size) CHECKED(find_data(file.get(), entry));
     CHECKED(writer_.add(tar_headers(entry)));
     if (!entry.is_sparse) entry.extents = {{0, entry.size}};
     uint64_t data = 0;
@@ -167,12 +165,13 @@ class Packing {
   }
 
   // A file with more parts than the form allows is stored as one without holes.
-  static void find_data(int file, TarEntry& entry) {
+  static Result<> find_data(int file, TarEntry& entry) {
     const auto size = static_cast<off_t>(entry.size);
     off_t at = 0;
     while (at < size && entry.extents.size() < kMaxTarExtents) {
       const off_t data = ::lseek(file, at, SEEK_DATA);
-      if (data < 0) break;  // ENXIO: only holes behind
+      if (data < 0 && errno == ENXIO) break;  // only holes behind
+      if (data < 0) return fail_path(errno, "read", entry.path);
       const off_t hole = ::lseek(file, data, SEEK_HOLE);
       const off_t end = hole < 0 ? size : std::min(hole, size);
       if (end <= data) break;
@@ -181,6 +180,7 @@ class Packing {
     }
     entry.is_sparse = entry.extents.size() < kMaxTarExtents;
     if (!entry.is_sparse) entry.extents.clear();
+    return {};
   }
 
   Result<> copy(int file, const TarExtent& extent, const std::string& path) {

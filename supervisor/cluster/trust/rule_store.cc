@@ -1,13 +1,12 @@
 #include "supervisor/cluster/trust/rule_store.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 #include <set>
 
-#include "supervisor/base/directory_stream.h"
+#include "supervisor/base/folder.h"
 #include "supervisor/cluster/trust/private_file.h"
 
 namespace cluster {
@@ -66,10 +65,8 @@ Result<> RuleStore::load_trust(const std::string& anchor) {
 }
 
 Result<> RuleStore::load_rules() {
-  const DirectoryStream entries = stream_of(Fd(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-  if (!entries) return fail_errno(errno, "open " + folder_);
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string name = entry->d_name;
+  TRY(const auto names, read_names(FolderReader::open(folder_)));
+  for (const std::string& name : names) {
     if (!name.ends_with(kRuleEnd) || name.starts_with('.')) continue;
     const std::string path = folder_ + "/" + name;
     TRY(std::string text, read_trusted_file(path, kMaxRuleText));

@@ -7,8 +7,7 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/large_value.h"
-#include "supervisor/calls/beside_loop.h"
-#include "supervisor/upstream/result_value.h"
+#include "supervisor/upstream/selection.h"
 
 namespace tools {
 namespace {
@@ -17,25 +16,47 @@ constexpr size_t kMaxDirectBytes = 1 << 20;  // of a result for an agent
 constexpr size_t kMaxReplyBytes = 63 << 20;  // of a result for code; a guest takes 64 MiB
 constexpr size_t kMaxShown = 16;             // images
 
+struct ToolOrder {
+  calls::UpstreamCall call;
+  upstream::Selection select;
+};
+
 // Moves the tool's arguments out of `asked`.
-Result<calls::UpstreamCall> read_order(JsonWork& json, Json& asked) {
+Result<ToolOrder> read_order(Work& work, Json& asked) {
   Fields in(asked, "call_tool");
-  calls::UpstreamCall order{{&json, Json::object()}};
-  TRY(order.name, in.string("name", 512));
-  TRY(order.server, in.string_or("server", "", 128));
+  ToolOrder order{{{&work, Json::object()}, {}, {}}, {}};
+  TRY(order.call.name, in.string("name", 512));
+  TRY(order.call.server, in.string_or("server", "", 128));
   const Json* arguments = in.find("arguments");
   if (arguments && !arguments->is_object()) return fail(Code::invalid, "call_tool.arguments: not an object");
-  TRY(order.select, in.strings_or("select", {}));
+  TRY(const auto paths, in.strings_or("select", {}));
   CHECKED(in.done());
-  if (arguments) *order.arguments = std::move(asked["arguments"]);
+  TRY(order.select, upstream::Selection::of(paths));
+  if (arguments) *order.call.arguments = std::move(asked["arguments"]);
   return order;
+}
+
+// A job: the reply to code, as the JSON text {"value": ...} or {"failure": ...}.
+Result<std::string> reply_to_code(upstream::ToolValue result, const upstream::Selection& select, WorkMeter& meter) {
+  const bool is_failure = !result.failure.is_null();
+  Json value = std::move(result.failure);
+  if (!is_failure) {
+    TRY(value, select.apply(std::move(result.value), meter));
+  }
+  std::string text = is_failure ? R"({"failure":)" : R"({"value":)";
+  text += dump_json(value);
+  text += '}';
+  if (text.size() > kMaxReplyBytes)
+    return fail(Code::exhausted, fmt::format("the result is larger than {} MB", kMaxReplyBytes >> 20),
+                "name the parts that you need with select, or ask for less data");
+  return text;
 }
 
 Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment, calls::GuestCaller& caller,
                                              Json asked) {
-  FreedBeside all(&environment.json, std::move(asked));
+  FreedBeside all(&environment.work, std::move(asked));
   const policies::CallRules& rules = caller.policy->calls;
-  CO_TRY(calls::UpstreamCall order, read_order(environment.json, *all));
+  CO_TRY(ToolOrder order, read_order(environment.work, *all));
   if (caller.calls >= rules.per_execution)
     co_return fail(
         Code::exhausted, fmt::format("this execution has used its {} tool calls", rules.per_execution),
@@ -46,33 +67,21 @@ Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment
   if (caller.tell && caller.calls == calls::first_call_told(rules.per_execution))
     caller.tell(calls::told_of_calls(caller.calls, rules.per_execution));
   for (const auto& [name, workflow] : caller.workflows)
-    if (workflow && order.idempotency_key.empty()) order.idempotency_key = workflow->next_call_key();
-  uint64_t bytes = 0;
-  const auto paths = std::move(order.select);
-  CO_TRY(upstream::ToolValue told, co_await calls::call_upstream(environment, caller, std::move(order), bytes));
+    if (workflow && order.call.idempotency_key.empty()) order.call.idempotency_key = workflow->next_call_key();
+  auto reply = std::make_shared<std::string>();
+  calls::ResultTaker take = [reply, select = std::move(order.select)](upstream::ToolValue result, uint64_t,
+                                                                      WorkMeter& meter) -> Result<> {
+    TRY(*reply, reply_to_code(std::move(result), select, meter));
+    return {};
+  };
+  CO_TRY(const uint64_t bytes,
+         co_await calls::call_upstream(environment, caller, std::move(order.call), std::move(take)));
   caller.bytes += bytes;
-  FreedBeside value(&environment.json, std::move(told.value));  // freed beside the loop if the code does not get it
   if (caller.bytes > rules.bytes)
     co_return fail(Code::exhausted,
                    fmt::format("the results of this execution's calls are more than {} bytes", rules.bytes),
                    "ask for less data, or continue in another execution", "calls.bytes");
-  if (!told.failure.is_null()) co_return jail::CallReply(Json{{"failure", std::move(told.failure)}}, bytes);
-  if (!paths.empty()) {
-    auto choose = [whole = calls::shared_value(std::move(*value)), paths] {
-      calls::Measured chosen;
-      chosen.told.value = upstream::select(*whole, paths);
-      *whole = nullptr;
-      chosen.bytes = dump_json(chosen.told.value).size();
-      return chosen;
-    };
-    CO_TRY(calls::Measured chosen, co_await calls::run_beside(environment, caller, bytes, 0, std::move(choose)));
-    *value = std::move(chosen.told.value);
-    bytes = chosen.bytes;
-  }
-  if (bytes > kMaxReplyBytes)
-    co_return fail(Code::exhausted, fmt::format("the result is larger than {} MB", kMaxReplyBytes >> 20),
-                   "name the parts that you need with select, or ask for less data");
-  co_return jail::CallReply(Json{{"value", std::move(*value)}}, bytes);
+  co_return jail::CallReply::of_text(std::move(*reply));
 }
 
 // Moves pictures out of the value: image blocks cost a client less than base64 in a text.
@@ -87,25 +96,23 @@ void take_images(Json& value, std::vector<mcp::Block>& images) {
   value["data"] = "see the image block";
 }
 
-mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::string>& paths) {
+// A job.
+Result<mcp::ToolResult> answer_for_client(upstream::ToolValue told, const upstream::Selection& select,
+                                          WorkMeter& meter) {
   std::vector<mcp::Block> images;
   Json answer;
   if (!told.failure.is_null()) {
     answer["success"] = false;
     answer["error"] = told.failure["message"];
     answer["code"] = told.failure["code"];
-    if (told.failure.contains("data")) answer["data"] = told.failure["data"];
+    if (told.failure.contains("data")) answer["data"] = std::move(told.failure["data"]);
   } else {
-    if (!paths.empty()) told.value = upstream::select(told.value, paths);
-    take_images(told.value, images);
-    answer["result"] = std::move(told.value);
+    TRY(answer["result"], select.apply(std::move(told.value), meter));
+    take_images(answer["result"], images);
   }
   if (dump_json(answer).size() > kMaxDirectBytes)
-    return mcp::ToolResult::error(Error{Code::exhausted,
-                                        0,
-                                        "the result is larger than 1 MB",
-                                        "name the parts that you need with select, or call the tool from code",
-                                        {}});
+    return fail(Code::exhausted, "the result is larger than 1 MB",
+                "name the parts that you need with select, or call the tool from code");
   mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
   result.is_error = !told.failure.is_null();
   if (!images.empty()) result.structured.reset();  // a client that prefers structured content drops the pictures
@@ -115,15 +122,17 @@ mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::s
 
 Task<Result<mcp::ToolResult>> call_for_agent(calls::CallEnvironment& environment, mcp::RequestContext& context,
                                              const tenants::Requester& requester, Json asked) {
-  FreedBeside all(&environment.json, std::move(asked));
+  FreedBeside all(&environment.work, std::move(asked));
   const calls::CallContext who{requester, context};
-  CO_TRY(calls::UpstreamCall order, read_order(environment.json, *all));
-  const auto paths = std::move(order.select);
-  uint64_t bytes = 0;
-  CO_TRY(upstream::ToolValue told, co_await calls::call_upstream(environment, who, std::move(order), bytes));
-  auto show = [told = calls::shared_value(std::move(told)), paths] { return told_to_agent(std::move(*told), paths); };
-  auto shown = co_await calls::run_beside(environment, who, bytes, 0, std::move(show));
-  co_return shown;
+  CO_TRY(ToolOrder order, read_order(environment.work, *all));
+  auto answer = std::make_shared<mcp::ToolResult>();
+  calls::ResultTaker take = [answer, select = std::move(order.select)](upstream::ToolValue result, uint64_t,
+                                                                       WorkMeter& meter) -> Result<> {
+    TRY(*answer, answer_for_client(std::move(result), select, meter));
+    return {};
+  };
+  CO_CHECKED(co_await calls::call_upstream(environment, who, std::move(order.call), std::move(take)));
+  co_return std::move(*answer);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "jail/language.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/percent.h"
+#include "supervisor/calls/call_context.h"
 
 namespace tools {
 namespace {
@@ -20,18 +21,22 @@ constexpr const char* kLanguages[] = {"python", "javascript", "typescript", "she
 
 Task<Result<mcp::ResourcePage>> list_nothing() { co_return mcp::ResourcePage{}; }
 
-Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, std::string uri) {
+Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, Work& work, Work::Owner owner,
+                                                           std::string uri) {
   CO_TRY(const std::string path, decode_percent(std::string_view(uri).substr(kToolScheme.size())));
   const size_t slash = path.find('/');
   if (slash == path.npos)
     co_return fail(Code::not_found, "no tool has this URI", "as in " + std::string(kToolTemplate));
-  const Json asked{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
-  const auto found = get_tool_definition(*catalog, asked);
-  if (!found) co_return fail(Code::not_found, "no tool has this URI", "find it with search_tools");
+  std::function<Result<std::string>()> job = [catalog, path, slash]() -> Result<std::string> {
+    const Json asked{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
+    const auto found = get_tool_definition(*catalog, asked);
+    if (!found) return fail(Code::not_found, "no tool has this URI", "find it with search_tools");
+    return dump_json(*found);
+  };
   mcp::ResourceContents contents;
+  CO_TRY(contents.data, co_await work.run(std::move(owner), 0, std::move(job)));
   contents.uri = std::move(uri);
   contents.mime_type = "application/json";
-  contents.data = dump_json(*found);
   std::vector<mcp::ResourceContents> all;
   all.push_back(std::move(contents));
   co_return all;
@@ -58,12 +63,15 @@ mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::Comple
   return completion;
 }
 
-Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Result<tenants::Requester> requester,
+Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Work& work, Result<tenants::Requester> requester,
                                                mcp::CompletionRequest asked) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   if (asked.kind == AskedKind::resource && asked.reference == kToolTemplate &&
-      (asked.argument == "server" || asked.argument == "tool"))
-    co_return complete_tool(*catalog, asked);
+      (asked.argument == "server" || asked.argument == "tool")) {
+    std::function<Result<mcp::Completion>()> job = [catalog, asked] { return complete_tool(*catalog, asked); };
+    auto completion = co_await work.run(calls::owner_of(*requester), 0, std::move(job));
+    co_return completion;
+  }
   if (asked.kind != AskedKind::prompt || asked.reference != kPrompt ||
       (asked.argument != "language" && asked.argument != "task"))
     co_return fail(Code::not_found, "this reference or argument is not known");
@@ -111,12 +119,12 @@ Task<Result<mcp::PromptResult>> solve(Json arguments) {
 }  // namespace
 
 void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& catalog_of,
-                           const tenants::RequesterOf& requester_of) {
+                           const tenants::RequesterOf& requester_of, Work& work) {
   mcp::ResourceProvider provider;
   provider.prefixes = {std::string(kToolScheme)};
   provider.list = [](mcp::RequestContext&, std::string) { return list_nothing(); };
-  provider.read = [catalog_of](mcp::RequestContext&, std::string uri) {
-    return read_tool(catalog_of(), std::move(uri));
+  provider.read = [catalog_of, &work](mcp::RequestContext& context, std::string uri) {
+    return read_tool(catalog_of(), work, Work::Owner{context.principal.shown()}, std::move(uri));
   };
   mcp::ResourceTemplate tool;
   tool.uri_template = kToolTemplate;
@@ -125,8 +133,8 @@ void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& cata
   tool.mime_type = "application/json";
   provider.templates = {tool};
   server.add_resources(std::move(provider));
-  server.add_completion([catalog_of, requester_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
-    return complete_catalog(catalog_of(), requester_of(context), std::move(asked));
+  server.add_completion([catalog_of, requester_of, &work](mcp::RequestContext& context, mcp::CompletionRequest asked) {
+    return complete_catalog(catalog_of(), work, requester_of(context), std::move(asked));
   });
   server.add_prompt(solve_with_code(),
                     [](mcp::RequestContext&, Json arguments) { return solve(std::move(arguments)); });

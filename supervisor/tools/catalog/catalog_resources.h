@@ -3,6 +3,7 @@
 // people; its argument `language` completes to the languages of the policy. The list of resources is empty:
 // search_tools finds tools, and a list of thousands would fill every client's context. Used by: supervisor/daemon/.
 #pragma once
+#include "supervisor/base/work.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 
@@ -12,6 +13,6 @@ constexpr std::string_view kToolScheme = "tool:///";
 constexpr std::string_view kToolTemplate = "tool:///{server}/{tool}";
 
 void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& catalog_of,
-                           const tenants::RequesterOf& requester_of);
+                           const tenants::RequesterOf& requester_of, Work& work);
 
 }  // namespace tools

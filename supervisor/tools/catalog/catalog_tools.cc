@@ -1,7 +1,13 @@
 #include "supervisor/tools/catalog/catalog_tools.h"
 
+#include <utility>
+
+#include "supervisor/calls/call_context.h"
+
 namespace tools {
 namespace {
+
+using CatalogPtr = std::shared_ptr<const catalog::Catalog>;
 
 SearchLearner learner_of(discovery::SearchLearning& learning, const tenants::Requester& requester) {
   return {learning, requester.tenant->name(), requester.policy->learning};
@@ -18,49 +24,103 @@ mcp::ToolResult failure_with(const Error& error, const Json& meant) {
   return result;
 }
 
-Operation search_operation(const discovery::CatalogOf& catalog_of, const LibraryOf& library_of,
-                           discovery::SearchLearning& learning) {
-  return shared_operation(search_tools_definition(), [catalog_of, library_of, &learning](
-                                                         const tenants::Requester& requester, Json arguments) {
-    const auto library = library_of(*requester.tenant);
-    const SearchLearner learner = learner_of(learning, requester);
-    return ready(search_tools(*catalog_of(), arguments, &learner, library ? &*library : nullptr));
+// What an answer from the catalogue needs. One for all operations.
+struct CatalogSources {
+  discovery::CatalogOf catalog_of;
+  LibraryOf library_of;
+  discovery::SearchLearning& learning;
+  Work& work;
+};
+using SourcesPtr = std::shared_ptr<const CatalogSources>;
+
+Task<Result<Json>> search(SourcesPtr from, const tenants::Requester& requester, Json arguments) {
+  const CatalogPtr catalog = from->catalog_of();
+  const auto library = from->library_of(*requester.tenant);
+  const SearchLearner learner = learner_of(from->learning, requester);
+  CO_TRY(auto order, prepare_search(*catalog, arguments, &learner, library ? &*library : nullptr));
+  std::function<Result<Json>()> job = [catalog, order = std::move(order)] { return search_tools(*catalog, *order); };
+  auto answer = co_await from->work.run(calls::owner_of(requester), 0, std::move(job));
+  co_return answer;
+}
+
+struct Definition {
+  Result<Json> value;
+  std::optional<catalog::Learning::Tool> chosen;
+  Json meant;
+};
+
+Task<Result<std::shared_ptr<Definition>>> define(SourcesPtr from, const tenants::Requester& requester, Json arguments) {
+  const CatalogPtr catalog = from->catalog_of();
+  std::function<Result<std::shared_ptr<Definition>>()> job = [catalog, arguments = std::move(arguments)] {
+    auto found = std::make_shared<Definition>();
+    found->value = get_tool_definition(*catalog, arguments, &found->chosen, &found->meant);
+    return found;
+  };
+  CO_TRY(auto found, co_await from->work.run(calls::owner_of(requester), 0, std::move(job)));
+  const SearchLearner learner = learner_of(from->learning, requester);
+  if (found->chosen) learner.learning.chosen(*catalog, learner.tenant, learner.scope, *found->chosen);
+  co_return found;
+}
+
+Task<Result<Json>> define_for_code(SourcesPtr from, const tenants::Requester& requester, Json arguments) {
+  CO_TRY(const auto found, co_await define(std::move(from), requester, std::move(arguments)));
+  co_return std::move(found->value);
+}
+
+Task<Result<mcp::ToolResult>> define_for_agent(SourcesPtr from, const tenants::Requester& requester, Json arguments) {
+  CO_TRY(const auto found, co_await define(std::move(from), requester, std::move(arguments)));
+  if (!found->value) co_return failure_with(found->value.error(), found->meant);
+  co_return mcp::ToolResult::data(*std::move(found->value));
+}
+
+Operation definition_operation(const SourcesPtr& from) {
+  Operation operation =
+      shared_operation(get_tool_definition_definition(), [from](const tenants::Requester& requester, Json arguments) {
+        return define_for_code(from, requester, std::move(arguments));
+      });
+  operation.agents = [from](mcp::RequestContext&, const tenants::Requester& requester, Json arguments) {
+    return define_for_agent(from, requester, std::move(arguments));
+  };
+  return operation;
+}
+
+// `answer` is a job: it gets the catalogue and the arguments.
+using CatalogAnswer = Result<Json> (*)(const catalog::Catalog& catalog, const Json& arguments);
+
+Task<Result<Json>> answer_in_turn(SourcesPtr from, Work::Owner owner, CatalogAnswer answer, Json arguments) {
+  std::function<Result<Json>()> job = [catalog = from->catalog_of(), answer, arguments = std::move(arguments)] {
+    return answer(*catalog, arguments);
+  };
+  auto value = co_await from->work.run(std::move(owner), 0, std::move(job));
+  co_return value;
+}
+
+Operation answer_for_code(std::string name, const SourcesPtr& from, CatalogAnswer answer) {
+  return code_operation(std::move(name), [from, answer](const tenants::Requester& requester, Json arguments) {
+    return answer_in_turn(from, calls::owner_of(requester), answer, std::move(arguments));
   });
 }
 
-Operation definition_operation(const discovery::CatalogOf& catalog_of, discovery::SearchLearning& learning) {
-  auto define = [catalog_of, &learning](const tenants::Requester& requester, const Json& arguments, Json* meant) {
-    const SearchLearner learner = learner_of(learning, requester);
-    return get_tool_definition(*catalog_of(), arguments, &learner, meant);
-  };
-  Operation operation =
-      shared_operation(get_tool_definition_definition(), [define](const tenants::Requester& requester, Json arguments) {
-        return ready(define(requester, arguments, nullptr));
-      });
-  operation.agents = [define](mcp::RequestContext&, const tenants::Requester& requester, Json arguments) {
-    Json meant;
-    auto answer = define(requester, arguments, &meant);
-    if (!answer) return ready<Result<mcp::ToolResult>>(failure_with(answer.error(), meant));
-    return ready<Result<mcp::ToolResult>>(mcp::ToolResult::data(*std::move(answer)));
-  };
-  return operation;
+Task<mcp::ToolResult> list_categories(SourcesPtr from, Work::Owner owner, Json arguments) {
+  auto value = co_await answer_in_turn(std::move(from), std::move(owner), list_tool_categories, std::move(arguments));
+  co_return answer_for_agent(std::move(value));
 }
 
 }  // namespace
 
 void add_catalog_tools(const OperationRegistry& registry, const discovery::CatalogOf& catalog_of,
-                       const LibraryOf& library_of, discovery::SearchLearning& learning, discovery::StubTree& tree) {
-  registry.add(search_operation(catalog_of, library_of, learning));
-  registry.add(definition_operation(catalog_of, learning));
-  registry.server().add_tool(list_tool_categories_definition(), [catalog_of](mcp::RequestContext&, Json arguments) {
-    return ready(answer_for_agent(list_tool_categories(*catalog_of(), arguments)));
+                       const LibraryOf& library_of, discovery::SearchLearning& learning, discovery::StubTree& tree,
+                       Work& work) {
+  const SourcesPtr from(new CatalogSources{catalog_of, library_of, learning, work});
+  registry.add(shared_operation(search_tools_definition(), [from](const tenants::Requester& requester, Json arguments) {
+    return search(from, requester, std::move(arguments));
+  }));
+  registry.add(definition_operation(from));
+  registry.server().add_tool(list_tool_categories_definition(), [from](mcp::RequestContext& context, Json arguments) {
+    return list_categories(from, Work::Owner{context.principal.shown()}, std::move(arguments));
   });
-  registry.add(code_operation("list_tools", [catalog_of](const tenants::Requester&, Json arguments) {
-    return ready(list_tools(*catalog_of(), arguments));
-  }));
-  registry.add(code_operation("nearest_tools", [catalog_of](const tenants::Requester&, Json arguments) {
-    return ready(nearest_tools(*catalog_of(), arguments));
-  }));
+  registry.add(answer_for_code("list_tools", from, list_tools));
+  registry.add(answer_for_code("nearest_tools", from, nearest_tools));
   registry.add(stub_file_operation(tree));
 }
 

@@ -5,10 +5,12 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "catalog/catalog.h"
 #include "skills/library.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/work.h"
 #include "supervisor/discovery/catalog_watch.h"
 #include "supervisor/discovery/search_learning.h"
 #include "supervisor/discovery/stub_tree.h"
@@ -22,8 +24,10 @@ using LibraryOf = std::function<Result<skills::Library>(tenants::Tenant&)>;
 
 // Adds search_tools and get_tool_definition for agents and for jailed code, list_tool_categories for agents, and
 // list_tools, nearest_tools and stub_file for jailed code. Learning and tree must outlive all calls.
+// All search in the catalogue happens in jobs of `work`: its words and definitions are those of servers.
 void add_catalog_tools(const OperationRegistry& registry, const discovery::CatalogOf& catalog_of,
-                       const LibraryOf& library_of, discovery::SearchLearning& learning, discovery::StubTree& tree);
+                       const LibraryOf& library_of, discovery::SearchLearning& learning, discovery::StubTree& tree,
+                       Work& work);
 
 mcp::ToolDefinition search_tools_definition();
 mcp::ToolDefinition get_tool_definition_definition();
@@ -36,15 +40,19 @@ struct SearchLearner {
   policies::LearningScope scope;
 };
 
-// A search is the tenant's last search. `learner`: nullptr: no learning and no thesaurus. `library`: fitting skills are
-// entries of kind "skill" and category "skills", after the tools. If tools could fill the limit, skills get at most two
-// fifths of the limit. A skill that the query names, and no tool, comes first. nullptr: no skills.
-Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments,
-                          const SearchLearner* learner = nullptr, const skills::Library* library = nullptr);
-// A definition is a tool chosen after the last search. `meant`: after an error, {nearest: [...]} or
-// {candidates: [...]} for the tools that the caller may have meant, else null.
+// The part of a search that belongs to the loop: the arguments, the tenant's learning and the thesaurus (`learner`),
+// fitting skills (`library`). The search becomes the tenant's last search. Both may be nullptr.
+struct SearchOrder;
+Result<std::shared_ptr<SearchOrder>> prepare_search(const catalog::Catalog& catalog, const Json& arguments,
+                                                    const SearchLearner* learner = nullptr,
+                                                    const skills::Library* library = nullptr);
+// A job. Fitting skills are entries of kind "skill" and category "skills", after the tools. If tools could fill the
+// limit, skills get at most two fifths of the limit. A skill that the query names, and no tool, comes first.
+Json search_tools(const catalog::Catalog& catalog, SearchOrder& order);
+// A job. `chosen`: the tool, which is chosen after the last search. `meant`: after an error, {nearest: [...]} or
+// {candidates: [...]} for the tools that the caller may have meant, else null. Both may be nullptr.
 Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments,
-                                 const SearchLearner* learner = nullptr, Json* meant = nullptr);
+                                 std::optional<catalog::Learning::Tool>* chosen = nullptr, Json* meant = nullptr);
 Result<Json> list_tool_categories(const catalog::Catalog& catalog, const Json& arguments);
 
 // {} -> ["server__tool"]: the tools' names, in the form that get_tool_definition and call_tool accept.

@@ -54,8 +54,8 @@ mcp::ToolDefinition get_tool_definition_definition() {
   return tool;
 }
 
-Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments, const SearchLearner* learner,
-                                 Json* meant) {
+Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments,
+                                 std::optional<catalog::Learning::Tool>* chosen, Json* meant) {
   TRY(const DefinitionOrder order, read_definition_order(arguments));
   catalog::Named named = catalog.find(order.name, order.category, order.server);
   if (named.tools.empty()) {
@@ -84,10 +84,7 @@ Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& ar
   } else if (tool.kind == catalog::ToolKind::tool) {
     answer["import"] = import_line(tool);
   }
-  if (learner) {
-    const catalog::Learning::Tool chosen{std::string(tool.server), std::string(tool.name)};
-    learner->learning.chosen(catalog, learner->tenant, learner->scope, chosen);
-  }
+  if (chosen) *chosen = {std::string(tool.server), std::string(tool.name)};
   return answer;
 }
 

@@ -17,11 +17,34 @@ constexpr size_t kMaxArgumentBytes = 16 << 20;  // a longer query is an error
 constexpr size_t kMaxTags = 16;
 constexpr char kSkills[] = "skills";  // the category of skills
 
+// What an answer shows of a skill.
+struct SkillEntry {
+  explicit SkillEntry(const skills::Skill& skill)
+      : name(skill.name), slug(skill.slug), description(skill.description), language(skill.language) {}
+  std::string name, slug, description;
+  skills::SkillLanguage language;
+};
+
+// The skills that fit a query, the best first, as many as an answer may have.
+struct FittingSkills {
+  std::vector<SkillEntry> entries;
+  size_t total = 0;
+  bool has_name = false;  // the query is the name of the only one
+};
+
+}  // namespace
+
 struct SearchOrder {
   catalog::Query query;
   Detail detail = Detail::summary;
   std::string detail_level;
+  std::string tenant;
+  std::shared_ptr<const catalog::Learning> learned;
+  std::shared_ptr<const catalog::Thesaurus> thesaurus;
+  FittingSkills skills;
 };
+
+namespace {
 
 Result<SearchOrder> read_search_order(const Json& arguments) {
   Fields in(arguments, "search_tools");
@@ -55,31 +78,28 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
-struct FoundSkills {
-  std::vector<skills::Found> fitting;
-  bool named = false;  // the query is the name of a skill, and of no tool that can be called
-};
-
 // The skills that fit those words of the query that count in full. Without these words it finds no skill, except the
 // empty query in the category "skills".
-FoundSkills find_skills(const catalog::Catalog& catalog, const skills::Library& library, const catalog::Query& query) {
+FittingSkills find_skills(const catalog::Catalog& catalog, const skills::Library& library,
+                          const catalog::Query& query) {
   const bool asked_for = query.category == kSkills;
   if (!query.category.empty() && !asked_for) return {};
-  if (auto named = library.find(query.text)) {
-    const auto tools = catalog.find(query.text).tools;
-    return {{*named}, tools.empty() || !catalog.tool(tools.front()).callable};
-  }
+  if (auto named = library.find(query.text)) return {{SkillEntry(*named->skill)}, 1, true};
   std::string words;
   for (const auto& word : catalog.index().terms(query.text).words)
     if (word.weight == catalog::Index::kWhole) words += word.text + ' ';
   if (words.empty() && !(asked_for && query.text.empty())) return {};
-  return {library.fitting(words), false};
+  const std::vector<skills::Found> fitting = library.fitting(words);
+  FittingSkills found;
+  found.total = fitting.size();
+  for (size_t i = 0; i < fitting.size() && i < query.limit; i++) found.entries.emplace_back(*fitting[i].skill);
+  return found;
 }
 
 // The first entries of an answer are most often the ones that are used: the others are told shortly.
 EntryShare share_of(size_t place) { return {place == 0 ? 160u : 80u, place < 2}; }
 
-Json describe_skill(const skills::Skill& skill, Detail detail, size_t place) {
+Json describe_skill(const SkillEntry& skill, Detail detail, size_t place) {
   Json all = {{"name", skill.name}, {"kind", "skill"}};
   if (detail != Detail::brief) {
     all["category"] = kSkills;
@@ -163,44 +183,53 @@ mcp::ToolDefinition search_tools_definition() {
   return tool;
 }
 
-Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchLearner* learner,
-                          const skills::Library* library) {
+Result<std::shared_ptr<SearchOrder>> prepare_search(const catalog::Catalog& catalog, const Json& arguments,
+                                                    const SearchLearner* learner, const skills::Library* library) {
   const NamedWork named_work(LoopWork::search);
   TRY(SearchOrder order, read_search_order(arguments));
-  catalog::Query& query = order.query;
-  std::shared_ptr<const catalog::Thesaurus> thesaurus;  // outlives the query
+  const catalog::Query& query = order.query;
+  if (library && query.server.empty() && query.tags.empty()) order.skills = find_skills(catalog, *library, query);
   if (learner) {
-    query.learned = learner->learning.of(learner->tenant, learner->scope);
-    query.asker = learner->tenant;
-    thesaurus = learner->learning.thesaurus();
-    query.thesaurus = thesaurus.get();
+    order.tenant = learner->tenant;
+    order.learned = learner->learning.of(learner->tenant, learner->scope);
+    order.thesaurus = learner->learning.thesaurus();
+    learner->learning.searched(learner->tenant, learner->scope, query.text);
   }
+  return std::make_shared<SearchOrder>(std::move(order));
+}
+
+Json search_tools(const catalog::Catalog& catalog, SearchOrder& order) {
+  catalog::Query& query = order.query;
+  query.learned = order.learned.get();
+  query.asker = order.tenant;
+  query.thesaurus = order.thesaurus.get();
   const catalog::FoundTools found = catalog.search(query);
-  FoundSkills asked;
-  if (library && query.server.empty() && query.tags.empty()) asked = find_skills(catalog, *library, query);
-  std::vector<skills::Found>& fitting = asked.fitting;
-  const size_t fit = fitting.size();
-  const Places places = share_places(query.limit, found, fit, asked.named);
-  fitting.resize(places.skills);
+  bool is_skill = order.skills.has_name;  // and no tool that can be called has the name
+  if (is_skill) {
+    const auto tools = catalog.find(query.text).tools;
+    is_skill = tools.empty() || !catalog.tool(tools.front()).callable;
+  }
+  std::vector<SkillEntry>& fitting = order.skills.entries;
+  const size_t fit = order.skills.total;
+  const Places places = share_places(query.limit, found, fit, is_skill);
+  fitting.erase(fitting.begin() + static_cast<ptrdiff_t>(std::min(places.skills, fitting.size())), fitting.end());
   const size_t listed = places.tools + places.skills + places.uncallable;
   Json answer = {{"query", query.text},
                  {"category", query.category.empty() ? Json(nullptr) : Json(query.category)},
                  {"detail_level", order.detail_level},
                  {"count", listed},
                  {"total", found.total + fit},
-                 {"match", found.match == catalog::Match::strong || asked.named ? "strong" : "weak"},
+                 {"match", found.match == catalog::Match::strong || is_skill ? "strong" : "weak"},
                  {"tools", Json::array()}};
   Json& list = answer["tools"];
   const auto add_tool = [&](uint32_t tool) {
     list.push_back(describe(catalog, tool, order.detail, share_of(list.size())));
   };
-  const auto add_skill = [&](const skills::Found& one) {
-    list.push_back(describe_skill(*one.skill, order.detail, list.size()));
-  };
-  if (asked.named) add_skill(fitting.front());
+  const auto add_skill = [&](const SkillEntry& one) { list.push_back(describe_skill(one, order.detail, list.size())); };
+  if (is_skill) add_skill(fitting.front());
   for (size_t i = 0; i < places.tools; i++) add_tool(found.tools[i]);
-  if (!asked.named)
-    for (const skills::Found& one : fitting) add_skill(one);
+  if (!is_skill)
+    for (const SkillEntry& one : fitting) add_skill(one);
   for (size_t i = 0; i < places.uncallable; i++) add_tool(found.uncallable[i]);
   const bool skills_only = found.total == 0 && !fitting.empty();
   std::string hint;
@@ -208,14 +237,13 @@ Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments
     hint = fmt::format("no tool has any of these words; {} of all {} are listed", listed - fitting.size(), found.total);
   else if (listed < found.total + fit)
     hint = fmt::format("{} of {}; raise limit, or search with more exact words", listed, found.total + fit);
-  else if (catalog.size() > 0 && !skills_only && !asked.named)
+  else if (catalog.size() > 0 && !skills_only && !is_skill)
     hint = advice(catalog, query, found);
   append_hint(hint, catalog::reason_for_no_tools(catalog));
   if (places.uncallable > 0)
     append_hint(hint, "tools with callable false are known, but no upstream server of this daemon has them");
   if (!hint.empty()) answer["hint"] = std::move(hint);
   if (!found.nearest.empty() && !skills_only) answer["nearest"] = describe_nearest(catalog, found.nearest);
-  if (learner) learner->learning.searched(learner->tenant, learner->scope, query.text);
   return answer;
 }
 

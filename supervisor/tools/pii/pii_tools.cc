@@ -3,38 +3,32 @@
 namespace tools {
 namespace {
 
-using PiiWork = Task<Result<Json>>(Loop&, policies::PiiVault&, const policies::PiiRules&, const Json& arguments);
+using PiiJob = Result<Json>(policies::PiiVault&, const policies::PiiRules&, const Json& arguments, WorkMeter&);
 
-Task<Result<Json>> run_with_vault(privacy::PiiVaults& vaults, Loop& loop, PiiWork* work,
+Task<Result<Json>> run_with_vault(privacy::PiiVaults& vaults, Work& work, PiiJob* function,
                                   const tenants::Requester& requester, Json arguments) {
-  const policies::PiiRules& rules = requester.policy->pii;
-  CO_TRY(policies::PiiVault * vault, co_await vaults.of(requester.tenant->id(), rules.lifetime));
-  auto answer = co_await work(loop, *vault, rules, arguments);
+  CO_TRY(const auto vault, co_await vaults.of(requester.tenant->id(), requester.policy->pii.lifetime));
+  std::function<Result<Json>(WorkMeter&)> job =
+      [vault, policy = requester.policy, function, value = std::make_shared<Json>(std::move(arguments))](
+          WorkMeter& meter) { return function(*vault, policy->pii, *value, meter); };
+  Work::Owner owner{requester.tenant->name(), requester.policy->limits.standard.json_bytes_per_second};
+  CO_TRY(Json answer, co_await work.run(std::move(owner), 0, std::move(job)));
+  CO_CHECKED(co_await vault->settle());
   co_return answer;
-}
-
-Task<Result<Json>> restore_in_turn(Loop&, policies::PiiVault& vault, const policies::PiiRules& rules,
-                                   const Json& arguments) {
-  co_return restore_pii(vault, rules, arguments);
-}
-
-Task<Result<Json>> detokenize_in_turn(Loop&, policies::PiiVault& vault, const policies::PiiRules& rules,
-                                      const Json& arguments) {
-  co_return detokenize_pii(vault, rules, arguments);
 }
 
 }  // namespace
 
-void add_pii_tools(const OperationRegistry& registry, privacy::PiiVaults& vaults, Loop& loop) {
-  auto with_vault = [&](PiiWork* work) {
-    return [&vaults, &loop, work](const tenants::Requester& requester, Json arguments) {
-      return run_with_vault(vaults, loop, work, requester, std::move(arguments));
+void add_pii_tools(const OperationRegistry& registry, privacy::PiiVaults& vaults, Work& work) {
+  auto with_vault = [&](PiiJob* job) {
+    return [&vaults, &work, job](const tenants::Requester& requester, Json arguments) {
+      return run_with_vault(vaults, work, job, requester, std::move(arguments));
     };
   };
   registry.add(agent_operation(sanitize_pii_definition(), with_vault(sanitize_pii)));
-  registry.add(agent_operation(restore_pii_definition(), with_vault(restore_in_turn)));
+  registry.add(agent_operation(restore_pii_definition(), with_vault(restore_pii)));
   registry.add(code_operation("tokenize_pii", with_vault(tokenize_pii)));
-  registry.add(code_operation("detokenize_pii", with_vault(detokenize_in_turn)));
+  registry.add(code_operation("detokenize_pii", with_vault(detokenize_pii)));
 }
 
 }  // namespace tools

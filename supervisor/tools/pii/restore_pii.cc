@@ -27,14 +27,15 @@ mcp::ToolDefinition restore_pii_definition() {
   return tool;
 }
 
-Result<Json> restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
+Result<Json> restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments,
+                         WorkMeter& meter) {
   if (rules.restore != policies::PiiRules::Restore::agents)
     return fail(Code::denied, "restoring personal data is off for agents",
                 "keep the tokens; the administrator can allow it in the tenant's policy", "pii.restore");
   Fields in(arguments, "restore_pii");
   TRY(const std::string text, in.string("text", kMaxTextToRestore));
   CHECKED(in.done());
-  TRY(const std::string restored, policies::restore(text, vault, kMaxRestored));
+  TRY(const std::string restored, policies::restore(text, vault, meter, kMaxRestored));
   return Json{{"restored_text", valid_utf8(restored)}};
 }
 

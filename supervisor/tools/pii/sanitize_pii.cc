@@ -99,12 +99,10 @@ mcp::ToolDefinition sanitize_pii_definition() {
   return tool;
 }
 
-Task<Result<Json>> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
-                                const Json& arguments) {
-  CO_TRY(const SanitizeOrder order, read_sanitize_order(*rules.detector, arguments));
-  CO_TRY(const policies::Sanitized clean,
-         co_await privacy::sanitize_in_turns(loop, order.text, *rules.detector, vault, order.options));
-  CO_CHECKED(co_await vault.settle());
+Result<Json> sanitize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments,
+                          WorkMeter& meter) {
+  TRY(const SanitizeOrder order, read_sanitize_order(*rules.detector, arguments));
+  TRY(const policies::Sanitized clean, policies::sanitize(order.text, *rules.detector, vault, meter, order.options));
   Json types = Json::array();
   for (std::string type : clean.types) {
     for (char& c : type) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;  // capital letters, as in tokens
@@ -112,7 +110,7 @@ Task<Result<Json>> sanitize_pii(Loop& loop, policies::PiiVault& vault, const pol
   }
   Json answer = {
       {"sanitized_text", valid_utf8(clean.text)}, {"pii_found", clean.tokens.size()}, {"pii_types", std::move(types)}};
-  co_return answer;
+  return answer;
 }
 
 }  // namespace tools

@@ -16,22 +16,21 @@ Result<std::string> read_text(const Json& arguments, const char* name) {
 
 }  // namespace
 
-Task<Result<Json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
-                                const Json& arguments) {
-  CO_TRY(const std::string text, read_text(arguments, "tokenize_pii"));
-  const policies::SanitizeOptions options;
-  CO_TRY(policies::Sanitized clean, co_await privacy::sanitize_in_turns(loop, text, *rules.detector, vault, options));
-  CO_CHECKED(co_await vault.settle());
+Result<Json> tokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments,
+                          WorkMeter& meter) {
+  TRY(const std::string text, read_text(arguments, "tokenize_pii"));
+  TRY(policies::Sanitized clean, policies::sanitize(text, *rules.detector, vault, meter));
   clean.tokens.merge(clean.escaped);  // so the map alone restores the text
-  co_return Json{{"text", valid_utf8(clean.text)}, {"tokens", clean.tokens}};
+  return Json{{"text", valid_utf8(clean.text)}, {"tokens", clean.tokens}};
 }
 
-Result<Json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
+Result<Json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments,
+                            WorkMeter& meter) {
   if (rules.restore == policies::PiiRules::Restore::nobody)
     return fail(Code::denied, "the policy does not allow code to restore personal data",
                 "pass the map that tokenize_pii returned as `tokens`, or ask the administrator", "pii.restore");
   TRY(const std::string text, read_text(arguments, "detokenize_pii"));
-  TRY(const std::string restored, policies::restore(text, vault, kMaxCallText));
+  TRY(const std::string restored, policies::restore(text, vault, meter, kMaxCallText));
   return Json{{"text", valid_utf8(restored)}};
 }
 

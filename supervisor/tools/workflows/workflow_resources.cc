@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/json.h"
 
 namespace tools {
@@ -47,7 +48,7 @@ Task<Result<std::string>> read_workflow(workflows::WorkflowStore& store, Workflo
                {"execution_id", holder.empty() ? found->execution : holder},
                {"created_at", at(found->created_ms)},
                {"updated_at", at(found->updated_ms)},
-               {"expires_at", at(found->expires_ms)},
+               {"expires_at", at(wall_of_retention_ms(found->expires_ms))},
                {"steps_recorded", found->steps},
                {"bytes", found->bytes}};
   if (first > 0) told["first_shown"] = first;

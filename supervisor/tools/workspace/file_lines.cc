@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "policies/schema/expressions.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
 
@@ -17,13 +18,15 @@ constexpr size_t kMaxMatches = 200;          // of an answer
 constexpr size_t kMaxMatchShown = 500;       // bytes of a line that matches
 constexpr size_t kMaxLineHeld = 1 << 20;     // bytes of a line that are looked at
 constexpr double kMaxLinesMs = 2000;
-constexpr int64_t kMaxPatternMemory = 8 << 20;
+constexpr int64_t kMaxPatternMemory = 1 << 20;
 constexpr size_t kMaxPatternBytes = 1000;
 
 // One walk through the lines of a file.
 class LineWalk {
  public:
-  explicit LineWalk(const LineQuery& query) : query_(query) {}
+  // `pattern`: nullptr: all lines.
+  LineWalk(const LineQuery& query, const RE2* pattern, WorkMeter& meter)
+      : query_(query), pattern_(pattern), meter_(meter) {}
 
   // False: the walk is over.
   bool take(std::string_view part) {
@@ -49,6 +52,7 @@ class LineWalk {
     found_.all_lines = number_ - 1;
   }
   void stop() { found_.next_line = number_; }
+  const Result<>& problem() const { return problem_; }
   FoundLines take_found() && {
     found_.text = valid_utf8(found_.text);
     return std::move(found_);
@@ -74,16 +78,26 @@ class LineWalk {
     return ++number_ <= query_.last;
   }
 
-  // False: the answer is full.
+  bool is_match() {
+    if (!pattern_) return true;
+    auto fits = policies::SchemaExpressions::fits(*pattern_, line_, meter_);
+    if (!fits) {
+      problem_ = tl::unexpected<Error>(std::move(fits).error().within(fmt::format("line {}", number_)));
+      problem_.error().hint = "use a simpler pattern, or read the file in code";
+    }
+    return fits.value_or(false);
+  }
+
+  // False: the answer is full, or the line cannot be compared.
   bool show() {
-    if (query_.pattern && !RE2::PartialMatch(line_, *query_.pattern)) return true;
-    const size_t most = query_.pattern ? kMaxMatchShown : kMaxLinesBytes;
+    if (!is_match()) return problem_.has_value();
+    const size_t most = pattern_ ? kMaxMatchShown : kMaxLinesBytes;
     std::string_view shown = line_;
     if (shown.size() > most) shown = shown.substr(0, whole_utf8_prefix(shown.substr(0, most)));
     if (found_.count > 0 &&
-        (found_.text.size() + shown.size() > kMaxLinesBytes || (query_.pattern && found_.count == kMaxMatches)))
+        (found_.text.size() + shown.size() > kMaxLinesBytes || (pattern_ && found_.count == kMaxMatches)))
       return false;
-    if (query_.pattern) found_.text += fmt::format("{}:", number_);
+    if (pattern_) found_.text += fmt::format("{}:", number_);
     found_.text += shown;
     found_.text += shown.size() < length_ ? "...\n" : "\n";
     found_.cut += shown.size() < length_;
@@ -93,6 +107,9 @@ class LineWalk {
   }
 
   const LineQuery& query_;
+  const RE2* pattern_;
+  WorkMeter& meter_;
+  Result<> problem_;
   FoundLines found_;
   std::string line_;     // the begin of the current line
   uint64_t length_ = 0;  // bytes of the current line
@@ -100,23 +117,26 @@ class LineWalk {
   uint64_t number_ = 1;
 };
 
-}  // namespace
-
-Result<std::shared_ptr<const re2::RE2>> compile_pattern(const std::string& pattern) {
-  if (pattern.size() > kMaxPatternBytes)
+// Without a pattern: nullptr.
+Result<std::shared_ptr<const RE2>> compiled_pattern(const LineQuery& query) {
+  if (!query.pattern) return std::shared_ptr<const RE2>();
+  if (query.pattern->size() > kMaxPatternBytes)
     return fail(Code::invalid,
-                fmt::format("pattern: it has {} bytes, {} are allowed", pattern.size(), kMaxPatternBytes));
+                fmt::format("pattern: it has {} bytes, {} are allowed", query.pattern->size(), kMaxPatternBytes));
   RE2::Options options;
   options.set_log_errors(false);
   options.set_max_mem(kMaxPatternMemory);
-  auto compiled = std::make_shared<const RE2>(pattern, options);
+  auto compiled = std::make_shared<const RE2>(*query.pattern, options);
   if (!compiled->ok())
     return fail(Code::invalid, "pattern: " + compiled->error(), "write it in the syntax of RE2: no lookaround, no \\1");
-  return std::shared_ptr<const re2::RE2>(std::move(compiled));
+  return std::shared_ptr<const RE2>(std::move(compiled));
 }
 
-Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query) {
-  LineWalk lines(query);
+}  // namespace
+
+Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query, WorkMeter& meter) {
+  TRY(const auto pattern, compiled_pattern(query));
+  LineWalk lines(query, pattern.get(), meter);
   const auto begun = Monotonic::now();
   for (uint64_t offset = 0;;) {
     TRY(const tenants::FileRange range, read(offset, kLinesChunk));
@@ -126,12 +146,14 @@ Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query) {
     }
     if (range.offset > offset && !lines.skip(range.offset - offset)) break;
     if (!lines.take(range.bytes)) break;
+    CHECKED(lines.problem());
     offset = range.offset + range.bytes.size();
     if (ms_since(begun) > kMaxLinesMs && offset < range.size) {
       lines.stop();
       break;
     }
   }
+  CHECKED(lines.problem());
   return std::move(lines).take_found();
 }
 

@@ -1,20 +1,16 @@
 // Lines of a file: a range of lines by number, or the lines in which a pattern is found (RE2). What is read, shown and
 // matched is bounded, and also the time; `next_line` says where to go on.
-// Source: read_workspace_file.cc. Any thread may run find_lines(): it touches only its arguments.
-// Errors: invalid, naming `pattern`; those of the reader.
+// Source: read_workspace_file.cc, in a job of Work. Errors: invalid, naming `pattern`; exhausted: a line is too long
+// for the pattern; those of the reader and of the meter.
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "supervisor/base/result.h"
+#include "supervisor/base/work_meter.h"
 #include "supervisor/tenants/workspace.h"
-
-namespace re2 {
-class RE2;
-}
 
 namespace tools {
 
@@ -23,11 +19,8 @@ using RangeReader = std::function<Result<tenants::FileRange>(uint64_t offset, si
 
 struct LineQuery {
   uint64_t first = 1, last = UINT64_MAX;
-  std::shared_ptr<const re2::RE2> pattern;  // nullptr: all lines
+  std::optional<std::string> pattern;  // nullopt: all lines
 };
-
-// Errors: invalid.
-Result<std::shared_ptr<const re2::RE2>> compile_pattern(const std::string& pattern);
 
 struct FoundLines {
   std::string text;  // whole lines, UTF-8; with a pattern, each begins with its number and a colon, as grep -n has it
@@ -37,6 +30,6 @@ struct FoundLines {
   std::optional<uint64_t> all_lines;  // of the file, if its end was reached
   uint64_t cut = 0;                   // lines that are shown in part
 };
-Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query);
+Result<FoundLines> find_lines(const RangeReader& read, const LineQuery& query, WorkMeter& meter);
 
 }  // namespace tools

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 namespace tools {
@@ -112,6 +113,8 @@ std::set<FileWatches::Key> FileWatches::read_events() {
   alignas(inotify_event) std::array<char, 16384> buffer{};
   std::set<Key> touched;
   const ssize_t length = ::read(inotify_.get(), buffer.data(), buffer.size());
+  if (length < 0 && errno != EAGAIN && errno != EINTR)  // what has changed is unknown
+    for (const auto& [folder, keys] : folders_) touched.insert(keys.begin(), keys.end());
   for (ssize_t at = 0; at + static_cast<ssize_t>(sizeof(inotify_event)) <= length;) {
     inotify_event event;
     std::memcpy(&event, buffer.data() + at, sizeof event);

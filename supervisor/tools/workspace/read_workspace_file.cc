@@ -43,8 +43,7 @@ Result<LineQuery> read_line_query(Fields& in) {
   TRY(int64_t last, in.integer_or("end_line", first, INT64_MAX, INT64_MAX));
   query.first = static_cast<uint64_t>(first), query.last = static_cast<uint64_t>(last);
   if (in.has("pattern")) {
-    TRY(const std::string pattern, in.string("pattern"));
-    TRY(query.pattern, compile_pattern(pattern));
+    TRY(query.pattern, in.string("pattern"));
   }
   return query;
 }
@@ -194,17 +193,20 @@ Result<mcp::ToolResult> read_bytes(const FileOrder& order) {
 }
 
 // Beside the loop: a file may be large, and a pattern slow. A line costs less than a byte of JSON.
-Task<Result<mcp::ToolResult>> read_lines(JsonWork* work, const tenants::Requester& requester, FileOrder order) {
+Task<Result<mcp::ToolResult>> read_lines(Work* work, const tenants::Requester& requester, FileOrder order) {
   constexpr size_t kCheaper = 8, kMaxCharged = 32 << 20;
   auto shared = std::make_shared<const FileOrder>(std::move(order));
-  std::function<Result<FoundLines>()> job = [shared] { return find_lines(shared->read, *shared->lines); };
+  std::function<Result<FoundLines>(WorkMeter&)> job = [shared](WorkMeter& meter) {
+    return find_lines(shared->read, *shared->lines, meter);
+  };
   Result<FoundLines> found = fail(Code::internal, "not read");
   if (work) {
     const size_t charged = std::min<uint64_t>(shared->size / kCheaper, kMaxCharged);
-    JsonWork::Owner owner{requester.tenant->name(), requester.policy->limits.standard.json_bytes_per_second};
+    Work::Owner owner{requester.tenant->name(), requester.policy->limits.standard.json_bytes_per_second};
     found = co_await work->run(std::move(owner), charged, std::move(job));
   } else {
-    found = job();
+    WorkMeter meter = bounded_work();
+    found = job(meter);
   }
   if (!found) co_return tl::unexpected<Error>(std::move(found).error());
   co_return as_text(line_answer(*shared, *std::move(found)));
@@ -280,9 +282,10 @@ Task<Result<mcp::ToolResult>> read_workspace_file(FileReading reading, const ten
       text = result.text;
     }
   }
-  const NamedWork named_work(LoopWork::workspace, &requester.tenant->name());
+  std::optional<NamedWork> named_work(std::in_place, LoopWork::workspace, &requester.tenant->name());
   CO_TRY(FileOrder order, read_file_order(*requester.tenant, arguments, std::move(text)));
   if (!order.lines) co_return read_bytes(order);
+  named_work.reset();
   auto lines = co_await read_lines(reading.work, requester, std::move(order));
   co_return lines;
 }

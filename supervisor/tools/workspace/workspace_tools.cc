@@ -151,10 +151,10 @@ void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& cha
   };
   auto read = [stores, &journal, &server = registry.server()](mcp::RequestContext& context,
                                                               const tenants::Requester& requester, Json arguments) {
-    return read_workspace_file({context.loop, stores, &journal, server.json_work()}, requester, std::move(arguments));
+    return read_workspace_file({context.loop, stores, &journal, server.work()}, requester, std::move(arguments));
   };
   auto read_for_code = [stores, &journal, &server = registry.server()](calls::GuestCaller& caller, Json arguments) {
-    return read_kept({caller.client.loop, stores, &journal, server.json_work()}, caller, std::move(arguments));
+    return read_kept({caller.client.loop, stores, &journal, server.work()}, caller, std::move(arguments));
   };
   auto list = [](const tenants::Requester& requester, Json arguments) {
     return list_workspace_files(*requester.tenant, std::move(arguments));

@@ -50,7 +50,7 @@ struct FileReading {
   Loop& loop;
   runs::ExecutionStores stores;
   journal::Journal* journal = nullptr;
-  JsonWork* work = nullptr;
+  Work* work = nullptr;
 };
 // The answer has no structured content: it is text, or a text and an image. The result of a background execution is
 // its answer as it is, unless a part is asked for; while it works, the call waits 20 seconds.

@@ -127,7 +127,8 @@ Result<PolicyAnswer> about_other_tool(const Request& request, const std::string&
             "calls.rules", "change that rule");
   }
   const size_t dot = tool.find('.');
-  TRY(const auto decision, calls.decide(tool.substr(0, dot), tool.substr(dot + 1), arguments));
+  WorkMeter meter = bounded_work();
+  TRY(const auto decision, calls.decide(tool.substr(0, dot), tool.substr(dot + 1), arguments, meter));
   const std::string key = decision.rule ? "calls.rules" : "calls.otherwise";
   std::string why = decision.rule ? fmt::format("the rule \"{}\" {}", decision.rule->name,
                                                 decision.rule->why.empty() ? "names it" : "says: " + decision.rule->why)

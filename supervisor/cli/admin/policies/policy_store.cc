@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <grp.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 
+#include "supervisor/base/folder.h"
+#include "supervisor/base/user_lookup.h"
 #include "supervisor/cli/admin/policies/policy_documents.h"
 #include "supervisor/configuration/reader.h"
 
@@ -24,11 +24,11 @@ Result<std::vector<gid_t>> own_groups() {
   return groups;
 }
 
-std::vector<gid_t> groups_of(const passwd& entry) {
+std::vector<gid_t> groups_of(const SystemUser& user) {
   int count = 0;
-  (void)!::getgrouplist(entry.pw_name, entry.pw_gid, nullptr, &count);
+  (void)!::getgrouplist(user.name.c_str(), user.gid, nullptr, &count);
   std::vector<gid_t> groups(static_cast<size_t>(std::max(0, count)));
-  if (::getgrouplist(entry.pw_name, entry.pw_gid, groups.data(), &count) < 0) groups.clear();
+  if (::getgrouplist(user.name.c_str(), user.gid, groups.data(), &count) < 0) groups.clear();
   return groups;
 }
 
@@ -43,11 +43,12 @@ Result<policies::Peer> find_peer(const std::string& user) {
   uid_t number = 0;
   const auto [end, error] = std::from_chars(user.data(), user.data() + user.size(), number);
   const bool numeric = error == std::errc() && end == user.data() + user.size();
-  const passwd* entry = numeric ? ::getpwuid(number) : ::getpwnam(user.c_str());
-  if (entry) {
-    peer.uid = entry->pw_uid;
-    peer.gid = entry->pw_gid;
-    peer.groups = groups_of(*entry);
+  auto entry = numeric ? find_system_user(number) : find_system_user(user);
+  if (!entry) return tl::unexpected<Error>(std::move(entry).error());
+  if (*entry) {
+    peer.uid = (*entry)->uid;
+    peer.gid = (*entry)->gid;
+    peer.groups = groups_of(**entry);
     return peer;
   }
   if (!numeric) return fail(Code::not_found, "there is no user '" + user + "'", "getent passwd lists them");
@@ -121,9 +122,8 @@ Result<ChosenPolicy> choose_for_subject(const policies::Store& store, const poli
 std::vector<std::string> policy_folders(const ParsedCommand& given) {
   if (auto named = given.values("policies"); !named.empty()) return named;
   std::vector<std::string> folders;
-  std::error_code missing;
   for (const char* folder : {policies::kInstalledFolder, kOwn})
-    if (std::filesystem::is_directory(folder, missing)) folders.emplace_back(folder);
+    if (may_be_folder(folder)) folders.emplace_back(folder);
   return folders;
 }
 
