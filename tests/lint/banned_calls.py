@@ -13,14 +13,35 @@ BANNED = [
     (r"f(?:data)?sync|sync_file_range|syncfs|msync|sync|O_D?SYNC", "waits for a disk; use base/durable.h"),
     (r"system|popen", "starts a shell"),
     (r"std::w?regex|std::regex_\w+", "backtracks and recurses; use re2 or parse by hand"),
+    (r"readdir(?:64)?(?:_r)?|(?:fd)?opendir|scandir|(?:filesystem::|fs::)?(?:recursive_)?directory_iterator",
+     "an error looks like the end of the folder; use base/folder.h"),
+    (r"getpw(?:nam|uid)(?:_r)?|getgr(?:nam|gid)(?:_r)?", "an error looks like a missing name; use base/user_lookup.h"),
+    (r"bounded_work", "work on foreign data is a job of base/work.h, which has a meter"),
+    (r"(?:re2::)?RE2::\w+Match", "cannot be interrupted; use policies/schema/expressions.h, or bound the text here by name"),
     (r"fmt::(?:gmtime|localtime)", "of fmt/chrono.h: needs fmt's library, which the package does not link; use strftime"),
 ]
 PATTERNS = [(re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})(?!\w)(?=\s*[(<{{;,\s])"), why) for names, why in BANNED]
 ALLOWED = {  # file: what it may use, and why
+    "jail/guest/probe/main.cc": {"readdir", "opendir", "fdopendir"},  # a program of jails: has no base; looks at errno
+    "jail/host_files.cc": {"fs::recursive_directory_iterator"},  # throws at an error, and template.cc catches it
+    "jail/template.cc": {"fs::recursive_directory_iterator"},  # throws at an error, and make_template() catches it
+    "jail/zygote/descriptors.cc": {"::readdir", "::opendir"},  # a program of jails: has no base; looks at errno
+    "jail/zygote/node.cc": {"::readdir", "::opendir"},  # a program of jails: has no base; looks at errno
+    "policies/call_rules.cc": {"bounded_work"},  # policies, which the administrator wrote
+    "policies/pii/detect.cc": {"RE2::FullMatch"},  # the empty text
+    "policies/schema/expressions.cc": {"re2::RE2::PartialMatch"},  # bounds text and program
+    "supervisor/base/work_meter.cc": {"bounded_work"},  # its definition
+    "supervisor/base/work_meter.h": {"bounded_work"},
+    "supervisor/cli/admin/policies/policy_questions.cc": {"bounded_work"},  # a command of the administrator
+    "supervisor/cli/servers/call_advice.cc": {"bounded_work"},  # a command of the administrator
+    "supervisor/tools/workspace/read_workspace_file.cc": {"bounded_work"},  # in tests without Work
+    "supervisor/runs/ignored_files.cc": {"re2::RE2::FullMatch"},  # a job; paths and time are bounded
     "jail/zygote/threads.cc": {"pthread_create"},  # stands in for node's
     "supervisor/base/worker_thread.cc": {"std::thread"},  # for disks and long work; clones nothing
     "supervisor/base/durable.cc": {"::fsync", "::fdatasync", "::syncfs"},  # counts those on the loop
+    "supervisor/base/folder.cc": {"::readdir", "::fdopendir"},  # the only reader of folders; looks at errno
     "supervisor/base/journal_log.cc": {"std::thread"},  # waits for journald, so that the loop does not; clones nothing
+    "supervisor/base/user_lookup.cc": {"::getpwnam_r", "::getpwuid_r", "::getgrnam_r"},  # the only reader; looks at the error
     "supervisor/cluster/bus/nats_sender.cc": {"std::thread"},  # waits for NATS servers; of warder-node, which clones nothing
     "supervisor/journal/writer.cc": {"std::thread"},  # waits for the disk, so that the loop does not; clones nothing
 }
@@ -60,7 +81,20 @@ PLANTS = [
                ["skills/a.cc:1: fsync", "skills/a.cc:2: fdatasync", "skills/a.cc:3: sync:", "skills/a.cc:4: O_DSYNC",
                 "supervisor/base/durable.cc:2: sync_file_range"]),
     lint.Plant("a regular expression", {"policies/a.h": "std::regex pattern{\"(a+)+\"};\n"}, ["std::regex"]),
+    lint.Plant("foreign data outside of a job", {
+        "supervisor/calls/a.cc": "WorkMeter meter = bounded_work();\nif (RE2::PartialMatch(text, *pattern)) return;\n",
+        "policies/call_rules.cc": "WorkMeter meter = bounded_work();\n"},
+               ["supervisor/calls/a.cc:1: bounded_work", "supervisor/calls/a.cc:2: RE2::PartialMatch"]),
     lint.Plant("times by fmt", {"jail/a.cc": "fmt::format(\"{:%F}\", fmt::gmtime(now));\n"}, ["jail/a.cc:1: fmt::gmtime"]),
+    lint.Plant("folders whose errors are not seen", {
+        "skills/a.cc": "while (auto* e = ::readdir(dir)) {}\nDIR* d = opendir(path);\nfs::directory_iterator all(path);\n"
+                       "for (auto& e : std::filesystem::recursive_directory_iterator(path, error)) {}\n",
+        "jail/template.cc": "for (auto& e : fs::recursive_directory_iterator(path)) {}\nfs::directory_iterator all(path);\n"},
+               ["jail/template.cc:2: fs::directory_iterator", "skills/a.cc:1: readdir", "skills/a.cc:2: opendir",
+                "skills/a.cc:3: fs::directory_iterator", "skills/a.cc:4: filesystem::recursive_directory_iterator"]),
+    lint.Plant("users whose look-up errors are not seen", {
+        "policies/a.cc": "if (auto* user = ::getpwnam(name)) {}\ngetgrgid_r(1, &g, b, n, &f);\ngetpwnames(1);\n"},
+               ["policies/a.cc:1: getpwnam", "policies/a.cc:2: getgrgid_r"]),
     lint.Plant("words that only look like it", {
         "jail/a.cc": "// system(\"ls\") is what we avoid\nlog(\"uv_fs_open(\");\nbus.system(1);\nint system = 3;\n"
                      "snprintf(b, n, \"%d\", 1);\nfile_system(x);\n/* strcpy(a, b) */\n",

@@ -84,7 +84,7 @@ def install(build):
     """What the package installs, from a build tree."""
     for file, place in {"supervisor/warderd": "sbin", "supervisor/cli/warder": "bin", "supervisor/cli/warder-admin": "lib/warder",
                         "supervisor/egress/warder-egress": "lib/warder", "supervisor/cluster/node/warder-node": "lib/warder",
-                        "jail/init/warder-jail-init": "lib/warder"}.items():
+                        "jail/init/warder-jail-init": "lib/warder", "jail/jailer/warder-jailer": "lib/warder"}.items():
         target = pathlib.Path("/usr", place)
         target.mkdir(parents=True, exist_ok=True)
         if (build / file).exists():

@@ -191,6 +191,13 @@ def what_is_counted(self, _):
         ("Nov 22 10:56:52 vm warderd[6124]", r"\w+ \d+ [\d:]+ \S+ warderd\[\d+\]"), ("504.2 ms", r"\d+\.\d ms")])
 
 
+@scene(ADMINISTRATION, "# journalctl -u warder -o json")
+def heads_of_the_audit_chain(self, _):
+    standard(self)
+    return Setting(environment={"WARDER_LOG": f"{self.machine.folder}/log"}, vary=[
+        ("4120 entries of 5313 calls", r"\d+ entries of \d+ calls"), ("head 07c1", "head [0-9a-f]+"), ("171; 171 are", r"\d+; \d+ are")])
+
+
 @scene(ADMINISTRATION, "$ warder skill usage")
 def usage(self, _):
     program = ("# Sums the orders above a limit\nfrom skills import csv_records\nrows = csv_records(read_file('orders.csv'))\nlimit = 1000\n"

@@ -211,6 +211,8 @@ class Administration(unittest.TestCase):
         self.assertTrue(said.startswith("reloaded; policies: "), said)
         self.policies.write("another.json", json.dumps({"extends": "default"}))
         self.assertIn("new: another\n", self.warder("reload").stdout)
+        self.policies.write("tenants.json", json.dumps({"rules": [{"uid": 4242, "policy": "another"},
+                                                                  {"default": True, "policy": "default"}]}))
         self.policies.write("another.json", json.dumps({"extends": "default", "colour": 1, "languages": ["cobol"]}))
         done = self.warder("reload", status=1)
         lines = done.stderr.splitlines()
@@ -221,8 +223,9 @@ class Administration(unittest.TestCase):
         self.assertIn("nothing was changed", lines[-1])
         told = self.told("reload", status=1)
         self.assertEqual((told["reloaded"], len(told["problems"])), (False, len(lines) - 1))
+        (self.policies.folder / "tenants.json").unlink()
         (self.policies.folder / "another.json").unlink()
-        self.assertIn("removed: another\n", self.warder("reload").stdout)
+        self.assertIn("removed: another; where a file is still there, warder config check says why\n", self.warder("reload").stdout)
 
     def test_reload_waits_for_a_daemon_that_stands_still(self):
         self.policies.write("third.json", json.dumps({"extends": "default"}))

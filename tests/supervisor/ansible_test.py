@@ -111,7 +111,7 @@ class Example(unittest.TestCase):
 
     def test_files_that_only_the_machine_has_are_checked_too(self):
         for files, named_file in (({"drop_in": '{"log_level": "loud"}'}, "50-own.json"),
-                                  ({"policy": '{"extends": "absent"}'}, "own.json")):
+                                  ({"policy": '{"extends": "system",}'}, "own.json")):
             status, said = self.check(**files)
             self.assertEqual(status, 1, said)
             self.assertIn(named_file, said)

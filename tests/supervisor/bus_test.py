@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import subprocess
 import time
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -10,6 +11,8 @@ import dbus
 from bus_harness import (CLUSTER, EXECUTION, LOG_CONTROL, LOG_PATH, MANAGER, NAME, PATH, PROPERTIES, TENANT, UNITS, Admin, Bus,
                          BusDaemon)
 from harness import BUSY, EXAMPLE_CATALOG, HOLD, Client, Policies, eventually, let_go, wait_for_status, workspace_of
+
+WARDER = os.environ["WARDER"]
 
 
 class OnBus(unittest.TestCase):
@@ -387,6 +390,10 @@ class Degraded(unittest.TestCase):
                 problem = str(admin.get("ConfigurationProblem"))
                 self.assertEqual([("broken.json" in line, "second.json" in line) for line in problem.split("\n")],
                                  [(True, False), (False, True)])
+                shown = subprocess.run([WARDER, "status", "--bus", bus.address], capture_output=True, text=True, timeout=60)
+                self.assertEqual((shown.returncode, shown.stderr), (1, ""), shown)
+                self.assertRegex(shown.stdout, r"(?s)^warderd \S+: degraded, up .*\nconfiguration: .*broken.json.*\n"
+                                 r"configuration: .*second.json.*\nremedies: warder doctor\n$")
                 said = {str(one[0]): [str(word) for word in one[1:]] for one in admin.call("RunDoctor")}
                 self.assertEqual(said["configuration"][0], "bad")
                 self.assertIn("executions are denied", said["configuration"][1])
@@ -395,6 +402,9 @@ class Degraded(unittest.TestCase):
                     (policies.folder / name).unlink()
                 admin.call("Reload")
                 self.assertEqual((admin.get("State"), admin.get("ConfigurationProblem")), ("serving", ""))
+                shown = subprocess.run([WARDER, "status", "--json", "--bus", bus.address], capture_output=True, text=True,
+                                       timeout=60)
+                self.assertEqual((shown.returncode, json.loads(shown.stdout)["problems"]), (0, []), shown)
 
 
 class Draining(unittest.TestCase):

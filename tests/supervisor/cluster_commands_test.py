@@ -253,6 +253,9 @@ class Signing(ClusterTest):
         self.assertIn("does not exist", self.refused("sign", "strict", "--file", self.root / "none", status=1))
         policy.write_text("[]")
         self.assertIn("not a JSON object", self.refused("sign", "strict", "--file", policy))
+        policy.write_text('{"description": "a",\n "description": "b"}')
+        self.assertIn('line 2, column 2: the key "description" is there twice, first in line 1',
+                      self.refused("sign", "strict", "--file", policy))
         rule.write_text(rule.read_text().replace("default", "nothing"))
         self.assertIn("policy-strict.rule", self.refused("sign", "strict", "--withdraw"))
 

@@ -13,8 +13,8 @@ from harness import PATIENCE, ROOT, Client, Policies, Service, eventually
 from upstream_harness import SERVER
 
 WARDERD, WARDER = os.environ["WARDERD"], os.environ["WARDER"]
-BAD_POLICY = '{"extends": "default", "limits": {"standard": {"tasks": 0}}}'
-MISTAKE = "own.json: limits.standard.tasks: 0 is outside 4..65536"
+BAD_POLICY = '{"extends": "default",\n "languages": ["python"], "languages": ["shell"]}'
+MISTAKE = 'own.json: line 2, column 27: the key "languages" is there twice, first in line 2'
 
 
 class Configured(Service):
@@ -229,7 +229,7 @@ class Checks(unittest.TestCase):
         if not all(os.stat(parent).st_mode & 0o001 for parent in built.resolve().parents):
             self.skipTest("NOT TESTED: other users cannot reach this build")
         done = subprocess.run([WARDERD, "--check", "--config", str(self.daemon.file), "--policies",
-                               os.fspath(self.policies)], user=65534, group=65534, extra_groups=[], capture_output=True,
+                               os.fspath(self.policies), "--state", "/tmp/warder-of-nobody"], user=65534, group=65534, extra_groups=[], capture_output=True,
                               text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -378,6 +378,12 @@ class Servers(unittest.TestCase):
         self.assertTrue(self.add("two")["isError"])
         self.await_server("one")
         self.assertEqual(self.daemon.process.pid, pid)
+
+    def test_the_first_one_is_started_to_learn_its_tools(self):
+        with Configured({}, policies=self.policies) as daemon:
+            daemon.write("10-first.json", servers={"first": self.server()})
+            self.assertEqual(daemon.reload(), "serving")
+            eventually(lambda: "upstream server first: ready" in daemon.log_text(), "the server is started")
 
     def test_of_a_failed_reload_stay(self):
         self.await_server("one")

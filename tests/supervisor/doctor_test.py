@@ -41,6 +41,10 @@ class Doctor(unittest.TestCase):
         for finding in found.values():
             self.assertEqual("remedy" in finding, finding["health"] != "good", finding)
         self.assertEqual(found["python"]["health"], "good")
+        if found["quotas"]["health"] != "good":  # this machine's disk has no project quotas
+            self.assertEqual(found["quotas"]["health"], "bad")
+            for words in ("tune2fs -O project,quota", "prjquota", "pquota"):
+                self.assertIn(words, found["quotas"]["remedy"])
 
     def test_without_a_daemon_the_remedy_starts_it(self):
         found = self.look()

@@ -126,7 +126,7 @@ class Case(unittest.TestCase):
             cls.addClassCleanup(close)
         config = cls.folder / "warderd.json"
         config.write_text(json.dumps({"egress_socket": cls.egress.socket}))
-        rules = [{"name": "index", "host": "index.test", "ports": [cls.index.port], "private": True}]
+        rules = [{"name": "index", "host": "index.test", "ports": [cls.index.port], "loopback": True}]
         cls.policies = cls.enterClassContext(Policies(
             egress={"rules": rules, **BUDGETS}, limits={"standard": {"wall_ms": 120_000}},
             environment={"NODE_EXTRA_CA_CERTS": "/etc/ssl/certs/ca-certificates.crt"},

@@ -49,7 +49,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self.client.close)
 
     def open(self, *rules, **more):
-        return self.client.open([{"private": True, **rule} for rule in rules], **more)
+        return self.client.open([{"loopback": True, **rule} for rule in rules], **more)
 
     def tunnel(self, proxy, host="api.example.test", sni=None, port=None):
         """A TLS connection through the proxy."""
@@ -169,9 +169,9 @@ class Secrets(Case):
     def setUp(self):
         super().setUp()
         self.proxy = self.client.open(
-            [{"private": True, "host": "api.example.test", "ports": [self.tls.port], "methods": ["GET", "POST"],
+            [{"loopback": True, "host": "api.example.test", "ports": [self.tls.port], "methods": ["GET", "POST"],
               "paths": ["/v1/*", "/split*"], "secret": {"header": "X-Key", "file": "/unread"}},
-             {"private": True, "host": "*.example.test", "ports": [self.tls.port]}], secrets=[SECRET, ""])
+             {"loopback": True, "host": "*.example.test", "ports": [self.tls.port]}], secrets=[SECRET, ""])
 
     def get(self, path, *headers, method="GET"):
         lines = [f"{method} http://api.example.test{path} HTTP/1.1", "Host: api.example.test", "Connection: close", *headers]
@@ -188,12 +188,12 @@ class Secrets(Case):
         self.assertNotIn(b"s3cr3t", reply)
 
     def test_a_get_with_a_body_stays_a_get(self):
-        reply = ask(self.proxy, b"GET http://api.example.test/v1/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nX-HTTP-Method-Override: DELETE\r\n"
+        reply = ask(self.proxy, b"GET http://api.example.test/v1/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nX-HTTP-Method-Override: DELETE\r\nX_HTTP_Method_Override: DELETE\r\n"
                     b"Connection: close\r\n\r\nhello")
         self.assertEqual(split_reply(reply)[0], 200)
         method, _, headers, body = self.tls.seen[0]
         self.assertEqual((method, body), ("GET", b"hello"))
-        self.assertNotIn("x-http-method-override", {name.lower() for name in headers})
+        self.assertNotIn("x-http-method-override", {name.lower().replace("_", "-") for name in headers})
 
     def test_a_secret_in_two_chunks_and_in_a_header_is_hidden(self):
         reply = self.get("/split")
@@ -231,11 +231,16 @@ class Refused(Case):
 
     def test_addresses_that_are_not_public(self):
         proxy = self.client.open([{"host": "*.wide.test", "ports": [443]}])
-        forced = self.client.open([{"host": "*.wide.test", "ports": [443], "private": True}])
+        forced = self.client.open([{"host": "*.wide.test", "ports": [443], "loopback": True}])
         line = b"CONNECT a.wide.test:443 HTTP/1.1\r\nHost: x\r\n\r\n"
-        for address in ("127.0.0.1", "10.0.0.1", "192.168.1.1", "172.31.0.1", "100.64.0.1"):
+        private = self.client.open([{"host": "*.wide.test", "ports": [443], "private": True}])
+        for address in ("10.0.0.1", "192.168.1.1", "172.31.0.1", "100.64.0.1"):
             self.names.answers["a.wide.test"] = [address]
-            self.refused(ask(proxy, line), 403, address, "private")
+            for refusing in (proxy, forced):
+                self.refused(ask(refusing, line), 403, address, r'\"private\": true')
+        self.names.answers["a.wide.test"] = ["127.0.0.1"]  # a name server must not open the services of this machine
+        for refusing in (proxy, private):
+            self.refused(ask(refusing, line), 403, "127.0.0.1", r'\"loopback\": true')
         for address in ("169.254.169.254", "0.0.0.0", "224.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.0.1", "168.63.129.16"):
             self.names.answers["a.wide.test"] = [address]
             self.refused(ask(forced, line), 403, address, "no rule can allow it")

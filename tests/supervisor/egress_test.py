@@ -76,9 +76,9 @@ class Case(unittest.TestCase):
         secret = cls.folder / "secret"
         secret.write_text(SECRET + "\n")
         secret.chmod(0o644)
-        cls.rules = [{"name": "plain", "host": "plain.test", "ports": [cls.plain.port], "private": True},
-                     {"name": "wide", "host": "*.wide.test", "ports": [cls.tls.port], "private": True},
-                     {"name": "api", "host": "api.example.test", "ports": [cls.tls.port], "private": True,
+        cls.rules = [{"name": "plain", "host": "plain.test", "ports": [cls.plain.port], "loopback": True},
+                     {"name": "wide", "host": "*.wide.test", "ports": [cls.tls.port], "loopback": True},
+                     {"name": "api", "host": "api.example.test", "ports": [cls.tls.port], "loopback": True,
                       "secret": {"header": "X-Key", "file": str(secret)}}]
         config = cls.folder / "warderd.json"
         place = cls.folder / "server"

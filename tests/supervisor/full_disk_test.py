@@ -3,7 +3,10 @@ bus and in the metrics meanwhile. The disk is a small tmpfs in a mount namespace
 import os
 import pathlib
 import re
+import shutil
 import socket
+import sqlite3
+import tempfile
 import unittest
 
 from bus_harness import Admin, Bus, BusDaemon
@@ -29,6 +32,7 @@ class FullDisk(unittest.TestCase):
         self.client = self.enterContext(Client(self.daemon.socket))
         state = pathlib.Path(f"/proc/{self.daemon.process.pid}/root{self.daemon.state}")
         self.filling, self.workspace = state / "filling", state / "tenants/uid-0/workspace"
+        self.journal = state / "journal"
 
     def fill(self):
         with open(self.filling, "wb", buffering=0) as file:
@@ -54,6 +58,19 @@ class FullDisk(unittest.TestCase):
         (found,) = [one for one in self.admin.call("RunDoctor") if one[0] == "state disk"]
         return [str(word) for word in found[1:]]
 
+    def row_of(self, execution):
+        """The outcome of that execution in the journal."""
+        self.client.call("get_execution_stats")  # commits what it counts
+        copies = self.enterContext(tempfile.TemporaryDirectory())  # SQLite finds no file in another mount namespace
+        for file in self.journal.glob("journal.db*"):
+            shutil.copy(file, copies)
+        database = sqlite3.connect(f"{copies}/journal.db")
+        try:
+            ((outcome,),) = database.execute("SELECT outcome FROM executions WHERE id=?", (execution,)).fetchall()
+            return outcome
+        finally:
+            database.close()
+
     def refused(self):
         """The next call that is refused, with the answers before it."""
         answers = []
@@ -66,24 +83,24 @@ class FullDisk(unittest.TestCase):
     def test_from_its_beginning_to_its_end(self):
         self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")
         self.assertEqual((str(self.admin.get("DiskProblem")), self.metric("warder_state_disk_failing")), ("", 0))
-        self.assertEqual(self.finding()[0], "good")
+        health, found, _ = self.finding()
+        self.assertEqual(health, "good")
+        self.assertRegex(found, r"takes writes; \d+ KiB are held back for the journal")
+        self.assertGreaterEqual((self.journal / "reserve").stat().st_blocks * 512, 256 << 10, "allocated, not sparse")
         go = self.workspace / "go"
         go.touch()  # before the disk is full: HOLD waits until the file is called so
         go.rename(self.workspace / "not-yet")
         running = self.client.begin_running(HOLD, timeout_seconds=200)
         self.fill()
-        # The record of an execution is committed after its answer. Programs run, and cannot be recorded, until a commit
-        # has failed; later programs do not run.
+        # What runs is recorded in the reserve; no other program begins.
         not_run = self.refused()
-        while "the program ran, but it cannot be recorded" in not_run["error"]:
-            not_run = self.refused()
         self.assertIn("the program did not run, because it cannot be recorded", not_run["error"])
         self.assertEqual(not_run["outcome"], "denied", not_run)
         self.assertNotIn("execution_id", not_run, "nothing is kept of what did not run")
         (self.workspace / "not-yet").rename(go)
         ran = self.client.executed(running)
-        self.assertIn("the program ran, but it cannot be recorded", ran["error"])
-        self.assertEqual((ran["outcome"], ran["may_have_run"]), ("internal", True), ran)
+        self.assertEqual((ran["outcome"], ran["result"]), ("ok", "went on"), ran)
+        self.assertEqual(self.row_of(ran["execution_id"]), "ok")
 
         problem = eventually(lambda: str(self.admin.get("DiskProblem")), "the bus shows it")
         for words in (str(self.daemon.state), "No space left on device"):
@@ -96,8 +113,10 @@ class FullDisk(unittest.TestCase):
         for _ in range(20):
             self.refused()
 
+        self.assertFalse((self.journal / "reserve").exists(), "it is spent")
         self.filling.unlink()
         eventually(lambda: not self.admin.get("DiskProblem"), "the disk takes writes again")
+        self.assertTrue((self.journal / "reserve").exists(), "it is made again")
         self.assertEqual(self.client.execute("result = 2")["outcome"], "ok")
         self.assertEqual((self.finding()[0], self.metric("warder_state_disk_failing")), ("good", 0))
         (began,), (ended,) = self.lines("takes no writes"), self.lines("takes writes again")
@@ -107,7 +126,7 @@ class FullDisk(unittest.TestCase):
         counted = self.client.call("get_execution_stats")["structuredContent"]["executions"]
         self.assertNotIn("cancelled", str(counted["since_start"]), "what did not run is counted nowhere")
 
-    def test_a_step_whose_value_finds_no_room_says_that_it_has_run_and_runs_again_later(self):
+    def test_a_step_of_a_program_that_runs_is_kept_in_the_reserve(self):
         code = """
 import os, time, warder
 wf = warder.workflow("w")
@@ -117,9 +136,12 @@ while not os.path.exists("/workspace/go"): time.sleep(0.01)
 told = None
 try: wf.step("second", lambda: "x" * 200_000)
 except warder.CallError as e: told = str(e)
+third = None
+try: wf.step("third", lambda: 3)
+except warder.CallError as e: third = str(e)
 print(f"told {told}", flush=True)
 while os.path.exists("/workspace/go"): time.sleep(0.01)
-result = told
+result = [told, third]
 """
         self.client.execute("open('/workspace/not-yet', 'w').close()")
         running = self.client.begin_running(code, timeout_seconds=200)
@@ -129,14 +151,15 @@ result = told
         self.filling.unlink()
         (self.workspace / "go").unlink()
         told = self.client.executed(running)
-        self.assertIn("the step has run, but its value was not kept, so it runs again next time", told["result"])
+        self.assertEqual((told["outcome"], told["result"][0]), ("ok", None), told)
+        self.assertIn("no step can be recorded now", told["result"][1] or "", "a tenant's steps leave the rest of the reserve")
         again = eventually(lambda: (now := body_of(self.client.call("execute_code", {"code": """
 import warder
 wf = warder.workflow("w")
 ran = []
 result = [wf.step("first", lambda: ran.append(1)), len(wf.step("second", lambda: ran.append(2) or "x" * 200_000)), ran]
 """}))) and now.get("success") and now, "the disk takes writes")
-        self.assertEqual(again["result"], ["kept", 200_000, [2]])
+        self.assertEqual(again["result"], ["kept", 200_000, []])
 
     def test_a_disk_that_fills_again_and_again_does_not_fill_the_log(self):
         for rounds in range(1, 4):

@@ -380,7 +380,8 @@ def installed_copy():
         for place in ("sbin", "lib/warder"):
             (top / place).mkdir(parents=True)
         shutil.copy(built / "supervisor/warderd", top / "sbin")
-        shutil.copy(built / "jail/init/warder-jail-init", top / "lib/warder")
+        for program in ("jail/init/warder-jail-init", "jail/jailer/warder-jailer"):
+            shutil.copy(built / program, top / "lib/warder")
         shutil.copytree(built / "guest", top / "lib/warder/guest")
         shutil.copytree(TOP / "policies", top / "policies")
         for path in [top, *top.rglob("*")]:

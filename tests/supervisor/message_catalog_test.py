@@ -76,6 +76,7 @@ class Lines(unittest.TestCase):
         with Policies() as policies, Daemon(policies=policies) as daemon:
             policies.write("broken.json", '{"extends": "nothing"}')
             policies.write("worse.json", '{"languages": 7, "limits": {"memory_bytes": "much"}}')
+            policies.write("tenants.json", '{"rules": [{"uid": 1, "policy": "broken"}, {"default": true, "policy": "worse"}]}')
             daemon.process.send_signal(signal.SIGHUP)
             def lines():
                 return [line for line in daemon.log_text().splitlines() if "the former configuration stays in force" in line]

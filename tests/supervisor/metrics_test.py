@@ -165,7 +165,8 @@ class Metrics(unittest.TestCase):
     def test_every_family_is_there_with_its_type(self):
         self.assertEqual({name: kind for name, (kind, _) in self.metrics().items()}, {
             "warder_build": "info", "warder_start_time_seconds": "gauge", "warder_disk_waits": "counter",
-            "warder_disk_faults": "counter", "warder_state_disk_failing": "gauge", "warder_configuration_ok": "gauge",
+            "warder_disk_faults": "counter", "warder_state_disk_failing": "gauge", "warder_configuration_ok": "gauge", "warder_missing_listeners": "gauge",
+            "warder_clock_jump_seconds": "gauge",
             "warder_unread_bytes": "gauge", "warder_loop_busy_seconds_max": "gauge",
             "warder_executions": "counter",
             "warder_executions_now": "gauge", "warder_refusals": "counter", "warder_starts": "counter",

@@ -118,6 +118,7 @@ class Flags(Folder):
     def test_several_folders_of_policies(self):
         with Policies() as own:
             own.write("own.json", '{"extends": "nobody"}')
+            own.write("tenants.json", '{"rules": [{"default": true, "policy": "own"}]}')
             ended = self.run_daemon("--check", "--policies", f"{TOP / 'policies'}:{own.folder}")
             self.assertIn(f"{own.folder}/own.json", ended.stderr)
             self.expect_refusal(self.run_daemon("--policies", f"{own.folder}:/nowhere"), "--policies", "/nowhere")
@@ -160,10 +161,17 @@ class Flags(Folder):
         self.expect_refusal(ended, "no policies", "--policies DIR")
 
     def test_what_it_was_built_with_is_missing(self):
+        for program in ("warder-jail-init", "warder-jailer"):
+            with self.subTest(program), installed_copy() as top:
+                (top / "lib/warder" / program).unlink()
+                ended = self.run_daemon(program=top / "sbin/warderd")
+                self.expect_refusal(ended, f"lib/warder/{program}", "No such file", status=1)
+
+    def test_a_jailer_that_cannot_be_executed(self):
         with installed_copy() as top:
-            (top / "lib/warder/warder-jail-init").unlink()
+            (top / "lib/warder/warder-jailer").write_text("no program")
             ended = self.run_daemon(program=top / "sbin/warderd")
-            self.expect_refusal(ended, "lib/warder/warder-jail-init", "No such file", status=1)
+            self.expect_refusal(ended, "execute the jailer", "Exec format error", "install the package", status=1)
 
 
 class ConfigurationFile(Folder):
@@ -228,16 +236,12 @@ class BrokenPolicies(Folder):
     def expect_problem(self, file, text, *words):
         with Policies() as policies:
             policies.write(file, text)
+            policies.write("tenants.json", '{"rules": [{"default": true, "policy": "own"}]}')
             self.expect_mistake(["--policies", policies.folder], str(policies.folder / file), *words)
 
     def test_file_key_value_and_range_are_named(self):
-        self.expect_problem(
-            "own.json",
-            '{"extends": "default", "limits": {"standard": {"tasks": 0}}}',
-            "limits.standard.tasks",
-            ": 0 ",
-            "4..65536",
-        )
+        self.expect_problem("own.json", '{"extends": "default", "limits": {"standard": {"tasks": 0}}}',
+                            "limits.standard.tasks", ": 0 ", "4..65536")
 
     def test_unknown_keys_and_unknown_bases(self):
         self.expect_problem("own.json", '{"extends": "default", "limts": {}}', "limts")
@@ -367,6 +371,15 @@ class Privileges(Folder):
             for place in (daemon.state / "tenants", daemon.state / "upstream"):  # to know what lies below
                 self.assertIn(str(place), held)
                 self.assertNotIn(str(place), usable)
+
+    @unittest.skipUnless(ROOT, "only root can look")
+    def test_the_jailer_has_neither_the_daemons_code_nor_its_memory(self):
+        with Daemon() as daemon:
+            jailer = pathlib.Path("/proc", str(jailer_of(daemon)))
+            self.assertEqual([(jailer / file).read_bytes() for file in ("cmdline", "environ")], [b"warder-jailer\0", b""])
+            mapped = {line.split()[5] for line in (jailer / "maps").read_text().splitlines() if len(line.split()) > 5}
+            self.assertEqual({pathlib.Path(name).name for name in mapped if name.startswith("/")}, {"warder-jailer"})
+            self.assertLess(int(status_of(jailer.name)["VmRSS"].split()[0]), 4096, "KiB")
 
     @unittest.skipUnless(ROOT, "only root's daemon has a range of ids")
     def test_no_jail_has_the_daemons_id(self):

@@ -64,6 +64,7 @@ class Policy(unittest.TestCase):
         self.assertIn("policy strict, tenant ci", self.policy("show", "--subject", "ci-7").stdout)
 
     def test_check_tells_every_problem_with_file_and_key(self):
+        self.write("tenants.json", {"rules": [{"default": True, "policy": "bad"}]})
         self.write("bad.json", {"extends": "default", "limits": {"standard": {"tasks": -1}}, "languages": ["cobol"]})
         done = self.policy("check", status=1)
         for part in (f"{self.own}/bad.json", "limits.standard.tasks", "languages"):
@@ -148,6 +149,7 @@ mcp_servers: []
 
     def test_a_key_under_both_of_its_names_is_refused(self):
         self.write("both.json", {"extends": "default", "pool": {"least": 2, "min_idle": 3}})
+        self.write("tenants.json", {"rules": [{"default": True, "policy": "both"}]})
         (problem,) = self.policy("check", status=1).stderr.splitlines()
         self.assertIn(f"{self.own}/both.json: pool.least: ", problem)
         self.assertIn("pool.min_idle", problem)

@@ -135,7 +135,7 @@ class TenantRemoval(unittest.TestCase):
     def test_an_interrupted_removal_is_completed_at_the_next_start(self):
         name = self.fill()
         self.daemon.kill()
-        (self.tenants / name).rename(self.tenants / f".removing-{name}.99999999999999")  # as it is killed after this step
+        (self.tenants / name).rename(self.tenants / f".removing-{name}.0-99999999")  # as it is killed after this step
         half = self.tenants / ".deleting-old.5"
         half.mkdir()
         (half / "file").write_text("x")

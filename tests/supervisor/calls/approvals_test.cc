@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <uv.h>
 
+#include "supervisor/base/system_time.h"
 #include "tests/catch.h"
 
 using calls::Approval;
@@ -36,7 +37,8 @@ struct Scene {
     Approval approval;
     approval.tenant = std::move(tenant);
     approval.tool = "files.write";
-    approval.expires_ms = 3'600'000;
+    approval.asked_ms = system_now_ms();
+    approval.expires_ms = approval.asked_ms + 3'600'000;
     tasks.spawn(waits(std::move(approval)));
   }
   void settle() {
@@ -52,7 +54,8 @@ TEST_CASE("a look at a waiting call gives its exact arguments, and counts the lo
   approval.tenant = "ada";
   approval.arguments = R"({"to":"[EMAIL_k3v7qd]","cc":"[EMAIL_a2b3c4]","n":"[1]"})";
   approval.exact_arguments = R"({"to":"ada@example.com","cc":"bob@example.com","n":"[1]"})";
-  approval.expires_ms = 3'600'000;
+  approval.asked_ms = system_now_ms();
+  approval.expires_ms = approval.asked_ms + 3'600'000;
   scene.tasks.spawn(scene.waits(approval));
   const std::string id = scene.approvals.all().front()->id;
   const auto first = scene.approvals.look(id), second = scene.approvals.look(id);
@@ -123,4 +126,21 @@ TEST_CASE("a question that nobody can be asked is no wait", "[approvals]") {
   scene.ask("ada");
   REQUIRE(scene.verdicts.size() == 1);
   CHECK(scene.verdicts[0]->kind == Kind::unasked);
+}
+
+TEST_CASE("an approval after its time by the clock of rights approves nothing", "[approvals]") {
+  Scene scene;
+  Approval approval;
+  approval.tenant = "ada";
+  approval.asked_ms = system_now_ms() - 7'200'000;  // the machine was suspended: the deadline has an hour left
+  approval.expires_ms = system_now_ms() - 3'600'000;
+  scene.tasks.spawn(scene.waits(approval));
+  const std::string id = scene.approvals.all().front()->id;
+  const auto settled = scene.approvals.settle(id, ApprovalVerdict{Kind::approved, "root", {}});
+  REQUIRE_FALSE(settled);
+  CHECK(settled.error().what.find("has expired") != std::string::npos);
+  scene.settle();
+  REQUIRE(scene.verdicts.size() == 1);
+  REQUIRE(scene.verdicts[0]);
+  CHECK(scene.verdicts[0]->kind == Kind::expired);
 }

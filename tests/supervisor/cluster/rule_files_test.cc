@@ -98,8 +98,8 @@ TEST_CASE_METHOD(Machine, "definitions that an authority has signed are read", "
   std::vector<std::string> refused;
   const RuleDefinitions all = files->definitions(refused);
   REQUIRE(all.size() == 1);
-  CHECK(all.front().second.tools.front().name == "snow");
-  CHECK(all.front().second.tools.front().server == "weather");
+  CHECK(all.front().second->tools.front().name == "snow");
+  CHECK(all.front().second->tools.front().server == "weather");
   CHECK(refused.size() == 1);
 }
 

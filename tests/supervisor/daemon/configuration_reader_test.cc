@@ -43,7 +43,7 @@ struct PolicyScene {
     std::ofstream(folder / "warderd.conf") << "{}";
     flags.config = folder / "warderd.conf";
     const auto invocation = configuration::invocation_of(std::move(flags));
-    auto read = await(loop, read_configuration(*thread, invocation, *store, folder));
+    auto read = await(loop, read_configuration(*thread, invocation, *store, folder, {}));
     REQUIRE(read);
     return std::move((*read)->loaded);
   }

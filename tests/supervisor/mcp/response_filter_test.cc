@@ -14,8 +14,7 @@ Json called(int id, const std::string& tool, Json arguments = Json::object()) {
 }
 
 // Replaces "ada" by "[A]" and long numbers by "[N]"; fails for "poison".
-struct Replace : mcp::ResponseFilter {
-  explicit Replace(size_t& settled, std::shared_ptr<Event> held = {}) : settled_(settled), held_(std::move(held)) {}
+struct ReplaceTexts : mcp::TextFilter {
   Result<std::string> redact(std::string_view text) override {
     if (text.find("poison") != text.npos) return fail(Code::exhausted, "poison is the word", "wait", "pii.vault");
     std::string cleaned(text);
@@ -23,7 +22,13 @@ struct Replace : mcp::ResponseFilter {
     for (size_t at = 0; (at = cleaned.find("4111111111111111", at)) != cleaned.npos;) cleaned.replace(at, 16, "[N]");
     return cleaned;
   }
-  Task<Result<>> settle() override {
+};
+
+struct Replace : mcp::ResponseFilter {
+  explicit Replace(size_t& settled, std::shared_ptr<Event> held = {}) : settled_(settled), held_(std::move(held)) {}
+  Task<Result<>> apply(Job job) override {
+    ReplaceTexts texts;
+    CO_CHECKED(job(texts));
     settled_++;
     if (held_) co_await *held_;
     co_return Result<>{};
@@ -45,15 +50,13 @@ struct Cleaned : Fixture {
 };
 
 Json cleaned(Json value) {
-  size_t settled = 0;
-  Replace texts(settled);
+  ReplaceTexts texts;
   REQUIRE(mcp::redact_value(texts, value));
   return value;
 }
 
 std::string redact_text(std::string text) {
-  size_t settled = 0;
-  Replace texts(settled);
+  ReplaceTexts texts;
   auto result = mcp::ToolResult::text(std::move(text));
   REQUIRE(mcp::redact(texts, result));
   return std::get<mcp::Text>(result.content.at(0)).text;
@@ -164,8 +167,7 @@ TEST_CASE("text in base64 is looked at, and stays base64; other bytes stay what 
   CHECK(cleaned({{"content", to_base64(text)}})["content"] == to_base64("write to [A], who knows"));
   CHECK(cleaned(to_base64(picture)) == to_base64(picture));
   CHECK(cleaned("four letters word") == "four letters word");
-  size_t settled = 0;
-  Replace texts(settled);
+  ReplaceTexts texts;
   mcp::ResourceContents blob;
   blob.kind = mcp::ResourceContents::Kind::blob;
   blob.data = to_base64(text);
@@ -182,13 +184,12 @@ TEST_CASE("numbers that may be a card's are looked at", "[mcp]") {
 }
 
 TEST_CASE("lines are looked at together", "[mcp]") {
-  struct Joined : mcp::ResponseFilter {
+  struct Joined : mcp::TextFilter {
     Result<std::string> redact(std::string_view text) override {
       std::string cleaned(text);
       if (auto at = cleaned.find("begin\nend"); at != cleaned.npos) cleaned.replace(at, 9, "[K]");
       return cleaned;
     }
-    Task<Result<>> settle() override { co_return Result<>{}; }
   } texts;
   Json lines = {"a", "begin", "end", ""};
   REQUIRE(mcp::redact_value(texts, lines));
@@ -196,8 +197,7 @@ TEST_CASE("lines are looked at together", "[mcp]") {
 }
 
 TEST_CASE("structured content and its text stay the same thing", "[mcp]") {
-  size_t settled = 0;
-  Replace texts(settled);
+  ReplaceTexts texts;
   auto result = mcp::ToolResult::data({{"name", "ada\nada"}});
   REQUIRE(mcp::redact(texts, result));
   CHECK(result.structured->dump() == R"({"name":"[A]\n[A]"})");
@@ -205,8 +205,7 @@ TEST_CASE("structured content and its text stay the same thing", "[mcp]") {
 }
 
 TEST_CASE("resources, prompts, completions and links are looked at; pictures are not", "[mcp]") {
-  size_t settled = 0;
-  Replace texts(settled);
+  ReplaceTexts texts;
   std::vector<mcp::ResourceContents> contents(2);
   contents[0].data = "ada";
   contents[1] = {"u", "", mcp::ResourceContents::Kind::blob, "adaa"};

@@ -22,7 +22,7 @@ struct Scene {
   End end = End::vault;
   int openings = 0;
   std::optional<PiiVaults> vaults;
-  std::vector<Result<policies::PiiVault*>> got;
+  std::vector<Result<PiiVaults::VaultPtr>> got;
   std::vector<std::optional<Task<>>> tasks;  // last: cancelled first
 
   Scene() {
@@ -34,7 +34,7 @@ struct Scene {
     co_await decided;
     if (end == End::exception) throw std::runtime_error("no memory");
     if (end == End::error) co_return fail(Code::denied, "sealed with another key");
-    co_return std::make_unique<policies::MemoryVault>();
+    co_return std::make_shared<policies::MemoryVault>();
   }
   Task<> wants(tenants::TenantId tenant) {
     auto vault = co_await vaults->of(tenant, 60s);

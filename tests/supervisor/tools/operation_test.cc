@@ -22,9 +22,9 @@ const Error kDenied{Code::denied, 0, "no", "ask for it", "pii.restore"};
 struct Audiences {
   TempDirectory temp;
   Loop loop;
-  JsonWork json{loop};
+  Work work{loop};
   mcp::Server server{loop, {}};
-  calls::GuestCalls guest_calls{json};
+  calls::GuestCalls guest_calls{work};
   std::shared_ptr<policies::Policy> policy = std::make_shared<policies::Policy>();
   std::shared_ptr<tenants::Tenant> tenant;
   bool is_refused = false;  // the workspace that the request names
@@ -91,7 +91,7 @@ struct DiscoveryAudiences : Audiences {
     tree = discovery::StubTree::start(loop, std::move(top)).value();
     const auto no_skills = [](tenants::Tenant&) -> Result<skills::Library> { return fail(Code::not_found, "none"); };
     tools::add_catalog_tools(
-        registry, [this] { return library.made; }, no_skills, learning, *tree);
+        registry, [this] { return library.made; }, no_skills, learning, *tree, work);
   }
 };
 
@@ -167,7 +167,7 @@ TEST_CASE("tools are listed in the order of their registration, and code has cal
   privacy::PiiVaults vaults(audiences.loop);
   tools::add_workspace_tools(audiences.registry, changes, {task_store, task_store, executions}, *journal,
                              workflow_store);
-  tools::add_pii_tools(audiences.registry, vaults, audiences.loop);
+  tools::add_pii_tools(audiences.registry, vaults, audiences.work);
   tools::add_session_calls(audiences.guest_calls);
   Names listed;
   const Json list = audiences.answer(mcp::Method::tools_list, Json::object()).value();
@@ -237,7 +237,7 @@ TEST_CASE("code gets the names of tools, and the nearest of an unknown one", "[o
 TEST_CASE("personal data is restored for each audience under its own rule", "[operations]") {
   Audiences audiences;
   privacy::PiiVaults vaults(audiences.loop);
-  tools::add_pii_tools(audiences.registry, vaults, audiences.loop);
+  tools::add_pii_tools(audiences.registry, vaults, audiences.work);
   audiences.policy->pii.restore = policies::PiiRules::Restore::code;
   const std::string token = audiences.agent("sanitize_pii", {{"text", "a@b.co"}}).value()["sanitized_text"];
   CHECK(audiences.code("detokenize_pii", {{"text", token}}).value()["text"] == "a@b.co");

@@ -11,8 +11,12 @@
 namespace {
 
 // The tools as the tests call them. `meant`: the tools that the caller may have meant.
+Result<Json> search(const catalog::Catalog& catalog, const Json& arguments) {
+  TRY(const auto order, tools::prepare_search(catalog, arguments));
+  return tools::search_tools(catalog, *order);
+}
 Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments, Json&) {
-  return tools::search_tools(catalog, arguments);
+  return search(catalog, arguments);
 }
 Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments, Json& meant) {
   return tools::get_tool_definition(catalog, arguments, nullptr, &meant);
@@ -260,8 +264,7 @@ TEST_CASE("an empty catalogue answers, and says how tools come", "[discovery]") 
   using Catch::Contains;
   Library empty;
   const auto& made = empty.load();
-  const Json found = *tools::search_tools(made, {{"query", "x"}}),
-             counted = *tools::list_tool_categories(made, Json::object());
+  const Json found = *search(made, {{"query", "x"}}), counted = *tools::list_tool_categories(made, Json::object());
   CHECK(found["count"] == 0);
   CHECK(found["tools"] == Json::array());
   CHECK(counted["total_tools"] == 0);
@@ -286,21 +289,19 @@ TEST_CASE("a tool that cannot be called is marked, and stands last", "[discovery
   while (!builder.step(std::chrono::seconds(1))) {
   }
   const auto made = builder.take();
-  auto search = [&](const char* query, int limit) {
-    return *tools::search_tools(*made, {{"query", query}, {"limit", limit}});
-  };
+  auto search_for = [&](const char* query, int limit) { return *search(*made, {{"query", query}, {"limit", limit}}); };
   // Keys of tools that can be called are as before.
-  CHECK(keys(search("send", 1)["tools"][0]) == Names{"name", "category", "description", "mcp_server", "signature"});
-  const Json named = search("send_message", 3);
+  CHECK(keys(search_for("send", 1)["tools"][0]) == Names{"name", "category", "description", "mcp_server", "signature"});
+  const Json named = search_for("send_message", 3);
   REQUIRE(named["count"] == 3);
   CHECK(named["tools"][0]["mcp_server"] == "ours");
   CHECK(named["tools"][2]["name"] == "send_message");
   CHECK(keys(named["tools"][2]) == Names{"name", "category", "description", "mcp_server", "callable"});
   CHECK(named["tools"][2]["callable"] == false);
   CHECK_THAT(named["hint"].get<std::string>(), Contains("3 of 10") && Contains("callable false"));
-  CHECK(search("send_message", 1)["tools"][0]["mcp_server"] == "ours");
-  CHECK_FALSE(search("send an email", 3)["tools"].dump().find("send_message") != std::string::npos);
-  CHECK(search("send an email", 50)["tools"][9]["name"] == "send_message");
+  CHECK(search_for("send_message", 1)["tools"][0]["mcp_server"] == "ours");
+  CHECK_FALSE(search_for("send an email", 3)["tools"].dump().find("send_message") != std::string::npos);
+  CHECK(search_for("send an email", 50)["tools"][9]["name"] == "send_message");
   const Json defined = *tools::get_tool_definition(*made, {{"tool_name", "send_message"}});
   CHECK(defined["callable"] == false);
   CHECK_FALSE(defined.contains("import"));

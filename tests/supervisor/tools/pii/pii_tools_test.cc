@@ -7,6 +7,7 @@
 #include "supervisor/base/path.h"
 #include "supervisor/privacy/pii_response_filter.h"
 #include "tests/catch.h"
+#include "tests/fresh_meter.h"
 #include "tests/supervisor/mcp/portability.h"
 
 namespace {
@@ -54,17 +55,18 @@ struct SlowVaults {
     const auto held = may_end.emplace_back(std::make_shared<Event>());
     co_await *held;
     if (is_broken) co_return fail(Code::denied, "sealed with another key");
-    co_return std::make_unique<policies::MemoryVault>();
+    co_return std::make_shared<policies::MemoryVault>();
   }
-  Started<Result<policies::PiiVault*>> ask(const std::string& tenant) {
+  Started<Result<privacy::PiiVaults::VaultPtr>> ask(const std::string& tenant) {
     return start(vaults.of({tenant}, kRules.lifetime));
   }
   void end_openings() {
     for (const auto& one : std::exchange(may_end, {})) one->fire();
   }
-  Result<policies::PiiVault*> answer(Started<Result<policies::PiiVault*>>& asked) {
+  Result<privacy::PiiVaults::VaultPtr> answer(Started<Result<privacy::PiiVaults::VaultPtr>>& asked) {
     REQUIRE(asked.done());
-    auto collect = [](Started<Result<policies::PiiVault*>>& from) -> Task<Result<policies::PiiVault*>> {
+    auto collect =
+        [](Started<Result<privacy::PiiVaults::VaultPtr>>& from) -> Task<Result<privacy::PiiVaults::VaultPtr>> {
       auto vault = co_await from;
       co_return vault;
     };
@@ -73,13 +75,19 @@ struct SlowVaults {
 };
 
 Result<Json> sanitize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
-  Loop loop;
-  return result_of(loop, tools::sanitize_pii(loop, vault, rules, arguments));
+  return tools::sanitize_pii(vault, rules, arguments, FreshMeter());
 }
 
 Result<Json> tokenize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
-  Loop loop;
-  return result_of(loop, tools::tokenize_pii(loop, vault, rules, arguments));
+  return tools::tokenize_pii(vault, rules, arguments, FreshMeter());
+}
+
+Result<Json> restore(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
+  return tools::restore_pii(vault, rules, arguments, FreshMeter());
+}
+
+Result<Json> detokenize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
+  return tools::detokenize_pii(vault, rules, arguments, FreshMeter());
 }
 
 Json error(const Result<Json>& refused, std::string_view code) {
@@ -91,7 +99,7 @@ Json error(const Result<Json>& refused, std::string_view code) {
 }
 
 std::string restored(policies::PiiVault& vault, const std::string& text) {
-  return ok(tools::restore_pii(vault, trusting(), {{"text", text}}))["restored_text"];
+  return ok(restore(vault, trusting(), {{"text", text}}))["restored_text"];
 }
 
 }  // namespace
@@ -129,7 +137,7 @@ TEST_CASE("sanitize_pii looks for some types only, if it is asked", "[pii]") {
 TEST_CASE("restore_pii is off for agents", "[pii]") {
   policies::MemoryVault vault;
   const std::string token = ok(sanitize(vault, kRules, {{"text", "a@b.co"}}))["sanitized_text"];
-  auto refused = error(tools::restore_pii(vault, kRules, {{"text", token}}), "denied");
+  auto refused = error(restore(vault, kRules, {{"text", token}}), "denied");
   CHECK(refused["rule"] == "pii.restore");
   CHECK(refused.dump().find("a@b.co") == std::string::npos);
   CHECK(restored(vault, "mail " + token) == "mail a@b.co");
@@ -150,7 +158,7 @@ TEST_CASE("another kind of vault takes the place of the one in memory", "[pii]")
   privacy::PiiVaults vaults(loop, [&](tenants::TenantId tenant) -> Task<privacy::PiiVaults::Made> {
     made.push_back(tenant.text());
     const policies::VaultLimits one{1, 1 << 20, std::chrono::seconds(60)};
-    co_return std::make_unique<policies::MemoryVault>(one);
+    co_return std::make_shared<policies::MemoryVault>(one);
   });
   ok(sanitize(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}));
   auto full = error(sanitize(of(vaults, "acme"), kRules, {{"text", "c@d.co"}}), "exhausted");
@@ -170,7 +178,7 @@ TEST_CASE("the tools for personal data name what is wrong with their arguments",
       {Json{{"text", std::string(2'000'000, '"')}}, "bytes make an answer"},  // and escaped
   }));
   CHECK_THAT(error(sanitize(vault, kRules, arguments), "invalid")["error"].get<std::string>(), Catch::Contains(part));
-  error(tools::restore_pii(vault, trusting(), Json::object()), "invalid");
+  error(restore(vault, trusting(), Json::object()), "invalid");
 }
 
 TEST_CASE("the definitions of the tools for personal data work in every client and stay small", "[pii]") {
@@ -195,17 +203,17 @@ TEST_CASE("jailed code gets tokens with what they stand for, and no more unless 
     text.replace(text.find(token), token.size(), original.get<std::string>());
   CHECK(text == "mail a@b.co, not " + known);
 
-  auto refused = tools::detokenize_pii(vault, kRules, {{"text", known}});
+  auto refused = detokenize(vault, kRules, {{"text", known}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::denied);
   CHECK(refused.error().rule == "pii.restore");
   policies::PiiRules rules;
   rules.restore = policies::PiiRules::Restore::code;
-  CHECK((*tools::detokenize_pii(vault, rules, {{"text", known}}))["text"] == "grace@navy.mil");
-  error(tools::restore_pii(vault, rules, {{"text", known}}), "denied");  // that is for agents
+  CHECK((*detokenize(vault, rules, {{"text", known}}))["text"] == "grace@navy.mil");
+  error(restore(vault, rules, {{"text", known}}), "denied");  // that is for agents
   for (const Json& wrong : {Json::object(), Json{{"text", 1}}, Json{{"text", "x"}, {"more", 1}}, Json(nullptr)}) {
     CHECK_FALSE(tokenize(vault, rules, wrong));
-    CHECK_FALSE(tools::detokenize_pii(vault, rules, wrong));
+    CHECK_FALSE(detokenize(vault, rules, wrong));
   }
 }
 
@@ -244,9 +252,10 @@ TEST_CASE("a vault is opened once for all who ask meanwhile, and others do not w
   slow.end_openings();
   auto known = slow.ask("acme");
   CHECK(known.done());  // without a turn of the loop
-  CHECK(slow.answer(first).value() == slow.answer(known).value());
-  CHECK(slow.answer(second).value() == slow.answer(known).value());
-  CHECK(slow.answer(other).value() != slow.answer(known).value());
+  const auto vault = slow.answer(known).value();
+  CHECK(slow.answer(first).value() == vault);
+  CHECK(slow.answer(second).value() == vault);
+  CHECK(slow.answer(other).value() != vault);
   CHECK(slow.openings == 2);
 }
 
@@ -265,21 +274,29 @@ TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]"
   auto policy = std::make_shared<policies::Policy>();
   policies::PiiRules& rules = policy->pii;
   const auto tenant = tenants::Tenant::open(loop, open_directory(state)->get(), "acme", *policy).value();
+  Work work(loop);
   const auto outgoing = privacy::pii_response_filter(
       [&](const mcp::RequestContext&) -> Result<tenants::Requester> {
         return tenants::Requester{tenant, policy, {}, {}};
       },
-      vaults);
+      vaults, work);
   mcp::RequestContext context(loop, {"1"}, mcp::Version::v2025_06_18, nullptr);
   CHECK(outgoing(context) == nullptr);
   rules.answers = policies::PiiRules::Answers::sanitised;
   auto texts = outgoing(context);
   REQUIRE(texts);
-  CHECK_FALSE(texts->redact("mail a@b.co"));  // nothing leaves before the vault is open
-  REQUIRE(result_of(loop, texts->ready()));
-  const std::string clean = texts->redact("mail a@b.co").value();
+  const auto cleaned = [&](std::string text) {
+    auto held = std::make_shared<std::string>(std::move(text));
+    mcp::ResponseFilter::Job job = [held](mcp::TextFilter& filter) -> Result<> {
+      TRY(*held, filter.redact(*held));
+      return {};
+    };
+    REQUIRE(result_of(loop, texts->apply(std::move(job))));
+    return *held;
+  };
+  const std::string clean = cleaned("mail a@b.co");
   CHECK_THAT(clean, Catch::Matches(R"(mail \[EMAIL_\w{6}\])"));
-  CHECK(texts->redact(clean).value() == clean);  // what the agent got before stays what it is
+  CHECK(cleaned(clean) == clean);  // what the agent got before stays what it is
   CHECK(restored(of(vaults, "acme"), clean) == "mail a@b.co");
   std::filesystem::remove_all(state);
 }
