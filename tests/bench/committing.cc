@@ -66,7 +66,7 @@ Round measure(unsigned files) {
   const Fd staging_fd = open_directory(staging.string()).value();
   auto folder = proposals::ProposalFolder::open(staging_fd.get(), workspace_fd.get(), kId).value();
   Round round;
-  round.settle = timed_ms([&] { (void)folder.settle({"bench", "python", 0}, {}, 0).value(); });
+  round.settle = timed_ms([&] { (void)folder.settle({"bench", "python", 0}, {}, 0, 0).value(); });
   round.diff = timed_ms([&] { (void)folder.diff(256 << 10).value(); });
   round.commit = timed_ms([&] {
     if (!folder.commit({}).value().is_committed) std::exit(1);

@@ -91,7 +91,7 @@ def product_names(daemon):
     def names(pid, name, parent):
         if pid == daemon.process.pid:
             return "daemon"
-        if parent == daemon.process.pid and name == "warderd":
+        if parent == daemon.process.pid and name == "warder-jailer":
             return "jailer"
         if name != "warder-jail-ini" and _is_zygote(pid):
             zygotes.add(pid)

@@ -158,7 +158,7 @@ def executions(given, egress, rounds):
     """Warm programs, with and without egress."""
     with contextlib.ExitStack() as stack:
         clients = []
-        for rules in ([], [{"host": HOST, "private": True}]):
+        for rules in ([], [{"host": HOST, "loopback": True}]):
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             os.chmod(folder, 0o755)
             config = pathlib.Path(folder) / "warderd.json"
@@ -196,7 +196,7 @@ def main():
         threading.Thread(target=lambda: [None for _ in iter(lambda: client.socket.recv(1 << 18), b"")], daemon=True).start()
 
         def proxy(port):
-            return client.open([{"private": True, "host": HOST, "ports": [port]}], **BUDGETS)
+            return client.open([{"loopback": True, "host": HOST, "ports": [port]}], **BUDGETS)
         client.socket.settimeout(None)
         executions(given, egress, given.rounds)
         tunnels(proxy, given.megabytes << 20)

@@ -19,7 +19,7 @@
 #include <filesystem>
 #include <initializer_list>
 
-#include "jail/order_check.h"
+#include "jail/jailer/order_check.h"
 #include "supervisor/base/project_quota.h"
 
 namespace {
@@ -169,7 +169,7 @@ struct Sent {
 Sent right_order(const Scene& scene, uint8_t type) {
   Sent sent;
   Order& order = sent.order;
-  order.type = static_cast<OrderType>(type % 7);
+  order.type = static_cast<OrderType>(type % 8);
   order.init_id = kIds.init();
   order.runner_id = kRunner;
   order.owner_uid = ::geteuid();
@@ -184,7 +184,12 @@ Sent right_order(const Scene& scene, uint8_t type) {
       sent.things = {jail_init, workspace};
       break;
     case OrderType::end:
+    case OrderType::count_files:
       sent.things = {jail_init};
+      break;
+    case OrderType::lower_priority:
+      sent.things = {jail_init, stranger};
+      order.nice = 10;
       break;
     default:
       sent.things = {workspace};
@@ -195,9 +200,10 @@ Sent right_order(const Scene& scene, uint8_t type) {
 void change(const Scene& scene, Sent& sent, uint8_t what, uint8_t how, uint32_t value) {
   Order& order = sent.order;
   uint32_t identity = static_cast<uint32_t>(order.identity), type = static_cast<uint32_t>(order.type);
-  uint32_t* words[] = {&identity,        &order.init_id,   &order.runner_id,  &order.wanted,
-                       &order.crowded,   &order.owner_uid, &order.owner_gid,  &order.map_ids,
-                       &order.read_only, &order.project,   &order.has_cgroup, &type};
+  uint32_t* words[] = {&identity,        &order.init_id,     &order.runner_id,  &order.wanted,
+                       &order.crowded,   &order.owner_uid,   &order.owner_gid,  &order.map_ids,
+                       &order.read_only, &order.project,     &order.has_cgroup, &type,
+                       &order.nice,      &order.session_nice};
   constexpr size_t kWords = std::size(words);
   if (what %= kWords + 8; what < kWords) {
     const uint32_t hows[] = {value,
@@ -241,12 +247,17 @@ bool is_right(const Scene& scene, const Sent& sent, bool attached) {
              order.runner_id == kRunner && order.map_ids == 1 && !attached;
     case OrderType::end:
       return with.size() == 1 && is_one_of(with[0], {jail_init, zygote_init});
+    case OrderType::count_files:
+      return with.size() == 1 && with[0] == jail_init && attached;
     case OrderType::probe_idmap:
       return with.size() == 1 && is_one_of(with[0], {workspace, single}) && ours && order.map_ids == 1 &&
              order.runner_id >= 1'000'001 && order.runner_id <= 1'000'008;
     case OrderType::limit_project:
       return with.size() == 1 && with[0] == workspace && scene.inode < kFirstProject &&
              order.project == kFirstProject + scene.inode;
+    case OrderType::lower_priority:
+      return !with.empty() && with.size() <= 65 && is_one_of(with[0], {jail_init, zygote_init}) && order.nice <= 19 &&
+             order.session_nice <= 19;
     default:
       return false;
   }

@@ -15,6 +15,8 @@
 #include "supervisor/mcp/framing.h"
 #include "supervisor/upstream/client.h"
 #include "supervisor/upstream/result_value.h"
+#include "supervisor/upstream/selection.h"
+#include "tests/fresh_meter.h"
 
 namespace {
 
@@ -53,12 +55,15 @@ class Scripted : public upstream::Transport {
 
 struct World {
   Loop loop;
-  JsonWork json{loop};
+  Work work{loop};
   LoopShares shares{loop, [] { return Monotonic::time_point(); }};  // nobody uses up a share
   size_t thinking = 0;
   World() { set_log_level(LogLevel::error); }
   void turn(int times) {
-    for (int i = 0; i < times; i++) uv_run(loop.uv(), UV_RUN_NOWAIT);
+    for (int i = 0; i < times; i++) {
+      while (!work.is_idle()) uv_run(loop.uv(), UV_RUN_ONCE);
+      uv_run(loop.uv(), UV_RUN_NOWAIT);
+    }
   }
 };
 
@@ -76,7 +81,7 @@ Task<upstream::Reply> think(World& world, bool answers, upstream::Question quest
           valid_utf8(question.message) == question.message);
   require(question.schema.at("type") == "object" &&
           question.schema.at("properties").size() <= upstream::Question::kMaxFields);
-  (void)question.fits(Json::object());
+  (void)question.fits(Json::object(), FreshMeter());
   if (!answers) {
     Event never;
     co_await never;
@@ -105,7 +110,7 @@ Task<> make_call(World& world, std::shared_ptr<upstream::Client> client, std::st
   }
   auto told = upstream::value_of(*std::move(answer));
   require(Json::accept(dump_json(told.value)) && Json::accept(dump_json(told.failure)));
-  (void)upstream::select(told.value, {"a.b", "id"});
+  (void)upstream::Selection::of({"a.b", "id"})->apply(std::move(told.value), FreshMeter());
 }
 
 Task<> open(std::shared_ptr<upstream::Client> client) {
@@ -163,7 +168,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   upstream::Client::Listener listener;
   const upstream::Variables secrets = {{"TOKEN", "s3cret-s3cret"}};
   auto client = std::make_shared<upstream::Client>(
-      world->loop, upstream::Client::Reading{world->json, {"fuzz"}, world->shares.of("fuzz")},
+      world->loop, upstream::Client::Reading{world->work, {"fuzz"}, world->shares.of("fuzz")},
       std::make_unique<Scripted>(wire), secrets, listener);
   {
     Scope calls(world->loop);

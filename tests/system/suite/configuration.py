@@ -13,7 +13,7 @@ from suite.warder import PATIENCE, wait_until
 FILE = pathlib.Path("/etc/warder/warderd.json")
 DROP_INS = pathlib.Path("/etc/warder/warderd.json.d")
 STATE = pathlib.Path("/var/lib/warder")
-BAD = '{"extends": "sytem"}'
+BAD = '{"extends": "system",}'
 BAD_FILE = POLICIES / "bad.json"
 
 
@@ -48,7 +48,7 @@ class Configuration(InstalledService):
         self.assertNotEqual(run("systemctl", "reload", "warder.service").returncode, 0)
         self.assertIn("reload failed", show("StatusText"))
         log = run("journalctl", "-u", "warder.service", "-o", "cat", "--no-pager").stdout
-        self.assertIn("bad.json: extends: there is no valid policy", log)
+        self.assertIn("bad.json: not JSON: line 1, column 21: a comma before }", log)
         self.assertEqual(self.outcome()["outcome"], "ok")
         BAD_FILE.unlink()
         done = run("systemctl", "reload", "warder.service")
@@ -110,6 +110,40 @@ class Configuration(InstalledService):
         (POLICIES / "tenants.json").unlink()
         systemctl("reload", "warder.service")
         self.assertEqual(self.outcome()["outcome"], "ok")
+
+    def test_a_restart_with_a_key_that_this_machine_cannot_serve_leaves_the_socket(self):
+        self.assertEqual(self.outcome()["outcome"], "ok")
+        for keys, word in (({"user": "wardr"}, "user: wardr: this machine does not have this user"),
+                           ({"state": "/srv/warder"}, "state: /srv/warder: /srv is read-only for the service"),
+                           ({"state": "warder"}, "not an absolute path")):
+            FILE.write_text(json.dumps(keys))
+            checked = run("warder", "config", "check")
+            self.assertEqual(checked.returncode, 1, (keys, checked))
+            self.assertIn(word, checked.stderr)
+            self.assertNotEqual(run("systemctl", "reload", "warder.service").returncode, 0)
+            systemctl("restart", "warder.service")
+            self.expect_alive()
+            self.assertIn("last good configuration", show("StatusText"))
+            self.assertIn(word, self.state())
+            self.assertEqual(self.outcome()["outcome"], "ok")
+        FILE.unlink()
+        systemctl("reload", "warder.service")
+        self.assertIn('"serving"', self.state())
+
+    def test_an_address_in_the_network_of_the_unit_is_named_and_not_served(self):
+        FILE.write_text('{"http": {"listen": ["127.0.0.1:9470"]}}')
+        checked = run("warder", "config", "check")
+        self.assertEqual(checked.returncode, 1)
+        self.assertIn("systemctl enable warder-http.socket", checked.stderr)
+        systemctl("restart", "warder.service")
+        self.expect_alive()
+        self.assertIn("; without ", show("StatusText"))
+        self.assertIn('"degraded"', self.state())
+        self.assertEqual(self.outcome()["outcome"], "ok")
+        self.assertIn("warder_missing_listeners 1", run("warder", "metrics").stdout)
+        FILE.unlink()
+        systemctl("reload", "warder.service")
+        self.assertIn('"serving"', self.state())
 
     def test_an_unknown_group_and_a_missing_import_stop_nothing(self):
         (POLICIES / "tenants.json").write_text(json.dumps({"rules": [

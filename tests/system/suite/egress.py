@@ -43,7 +43,7 @@ class Egress(InstalledService):
         self.addCleanup(HOSTS.write_text, before)
         HOSTS.write_text(f"{before}\n127.0.0.1 {NAME}\n")
         policy = json.loads((POLICIES / "default.json").read_text())
-        policy["egress"] = {"rules": [{"host": NAME, "ports": [self.port], "private": True}], "connections": 4,
+        policy["egress"] = {"rules": [{"host": NAME, "ports": [self.port], "loopback": True}], "connections": 4,
                             "bytes_up": 1 << 20, "bytes_down": 1 << 20, "seconds": 60}
         (POLICIES / "default.json").write_text(json.dumps(policy))
         systemctl("start", "warder-egress.socket")

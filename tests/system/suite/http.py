@@ -1,9 +1,10 @@
 """MCP over HTTP of the installed service: the socket of TCP under systemd, and tokens that an administrator makes."""
+import contextlib
 import http.client
 import json
 import subprocess
 
-from suite.service import InstalledService, show, systemctl
+from suite.service import InstalledService, connect, show, systemctl
 from suite.warder import META, PATIENCE
 
 PORT = 9470
@@ -61,6 +62,18 @@ class Http(InstalledService):
         removed = warder("token", "remove", "ci")
         self.assertEqual(removed.returncode, 0, removed.stderr)
         self.assertEqual(post("result = 1", token)[0], 401)
+
+    def test_two_commands_serve_a_running_service_and_its_clients_stay_connected(self):
+        systemctl("stop", "warder-http.socket")
+        with contextlib.closing(connect()) as client:
+            client.request("server/discover")
+            self.assertEqual(show("ActiveState"), "active")
+            systemctl("enable", "warder-http.socket")
+            self.addCleanup(systemctl, "disable", "warder-http.socket")
+            systemctl("restart", "warder.service")
+            self.assertEqual(show("ActiveState", "warder-http.socket"), "active")
+            self.assertEqual(post("result = 1")[0], 401)
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
 
     def test_no_other_machine_reaches_the_socket(self):
         listening = subprocess.run(["ss", "-ltnH", f"sport = :{PORT}"], capture_output=True, text=True, check=True)
