@@ -13,48 +13,8 @@ namespace skills {
 namespace {
 
 constexpr std::string_view kScheme = "skill://";
-constexpr size_t kMaxQuery = 1000;
 
-// Words in lower case: runs of letters, digits and bytes beyond ASCII.
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words(1);
-  for (char c : text) {
-    const bool upper = c >= 'A' && c <= 'Z';
-    if (upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80)) {
-      words.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
-    } else if (!words.back().empty()) {
-      words.emplace_back();
-    }
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
-
-// A name is worth more than a description, a whole word more than its beginning.
-unsigned worth(const std::string& asked, const std::vector<std::string>& words, unsigned whole) {
-  unsigned best = 0;
-  for (const std::string& word : words) {
-    if (word == asked) return whole;
-    if (asked.size() > 2 && (word.starts_with(asked) || (word.size() > 3 && asked.starts_with(word)))) best = whole / 2;
-  }
-  return best;
-}
-
-struct Score {
-  unsigned points = 0;
-  size_t words = 0;  // words of the query that the skill has
-};
-
-Score score(const std::vector<std::string>& query, const Skill& skill) {
-  const auto name = words_of(skill.slug), description = words_of(skill.description);
-  Score sum;
-  for (const std::string& word : query) {
-    const unsigned points = std::max(worth(word, name, 8), worth(word, description, 4));
-    sum.points += points;
-    if (points > 0) sum.words++;
-  }
-  return sum;
-}
+Found own_found(const SkillStore::EntryPtr& entry) { return {{entry, &entry->skill}, entry}; }
 
 }  // namespace
 
@@ -90,9 +50,10 @@ std::vector<std::string> Shared::add(const Shared& others) {
   return taken;
 }
 
-const Skill* Shared::find(std::string_view name) const {
+std::shared_ptr<const Skill> Shared::find(std::string_view name) const {
   auto found = kept_.find(slug_of(name));
-  return found == kept_.end() ? nullptr : &found->second->skill;
+  if (found == kept_.end()) return nullptr;
+  return {found->second, &found->second->skill};
 }
 
 Result<std::string> Shared::read(const Skill& skill, std::string_view path) const {
@@ -103,37 +64,20 @@ Result<std::string> Shared::read(const Skill& skill, std::string_view path) cons
 }
 
 std::optional<Found> Library::find(std::string_view name) const {
-  if (const SkillStore::Entry* own = own_.find(name)) return Found{&own->skill, own};
-  if (const Skill* skill = shared_->find(name)) return Found{skill, nullptr};
+  if (auto own = own_.find(name)) return own_found(own);
+  if (auto skill = shared_->find(name)) return Found{std::move(skill), nullptr};
   return std::nullopt;
 }
 
 std::vector<Found> Library::all() const {
-  std::map<std::string_view, Found> by_slug;
-  for (const auto& [slug, entry] : own_.entries()) by_slug.emplace(slug, Found{&entry.skill, &entry});
-  for (const auto& [slug, kept] : shared_->kept_) by_slug.emplace(slug, Found{&kept->skill, nullptr});
   std::vector<Found> found;
-  for (const auto& [slug, one] : by_slug) found.push_back(one);
-  return found;
-}
-
-std::vector<Found> Library::search(std::string_view query) const { return ranked(query, 1); }
-
-std::vector<Found> Library::fitting(std::string_view query) const {
-  const size_t words = words_of(query.substr(0, kMaxQuery)).size();
-  return ranked(query, std::max(words / 3 + 1, std::min<size_t>(words, 2)));
-}
-
-std::vector<Found> Library::ranked(std::string_view query, size_t min_words) const {
-  const auto words = words_of(query.substr(0, kMaxQuery));
-  std::vector<Found> found = all();
-  if (words.empty()) return found;
-  std::vector<std::pair<unsigned, Found>> fit;
-  for (const Found& one : found)
-    if (const Score sum = score(words, *one.skill); sum.words >= min_words) fit.emplace_back(sum.points, one);
-  std::stable_sort(fit.begin(), fit.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  found.clear();
-  for (const auto& [points, one] : fit) found.push_back(one);
+  found.reserve(own_.entries().size() + shared_->kept_.size());
+  auto own = own_.entries().begin();
+  for (const auto& [slug, kept] : shared_->kept_) {
+    for (; own != own_.entries().end() && own->first < slug; ++own) found.push_back(own_found(own->second));
+    if (own == own_.entries().end() || own->first != slug) found.push_back({{kept, &kept->skill}, nullptr});
+  }
+  for (; own != own_.entries().end(); ++own) found.push_back(own_found(own->second));
   return found;
 }
 

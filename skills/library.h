@@ -1,7 +1,7 @@
-// Library: the skills of one tenant, its own and the shared ones, found by name, by words and by URI. Shared: the
-// skills of all tenants: those that Warder ships, read once while the daemon starts, and those of the cluster. A
-// tenant's own skill comes before a shared skill of the same name; both exist only if the shared skill came later. Used
-// by: supervisor/tools, supervisor/cluster/link.
+// Library: the skills of one tenant, its own and the shared ones, found by name and by URI (by words: search.h).
+// Shared: the skills of all tenants: those that Warder ships, read once while the daemon starts, and those of the
+// cluster. A tenant's own skill comes before a shared skill of the same name; both exist only if the shared skill came
+// later. Used by: supervisor/tools, supervisor/cluster/link.
 #pragma once
 #include <map>
 #include <memory>
@@ -27,7 +27,7 @@ class Shared {
   std::vector<std::string> add(const Shared& others);
   size_t size() const { return kept_.size(); }
 
-  const Skill* find(std::string_view name) const;  // by name or slug
+  std::shared_ptr<const Skill> find(std::string_view name) const;  // by name or slug; nullptr: none
   // Errors: not_found.
   Result<std::string> read(const Skill& skill, std::string_view path) const;
   const std::vector<std::string>& problems() const { return problems_; }
@@ -39,28 +39,22 @@ class Shared {
 };
 
 struct Found {
-  const Skill* skill;
-  const SkillStore::Entry* own;  // nullptr: shared
+  std::shared_ptr<const Skill> skill;
+  SkillStore::EntryPtr own;  // nullptr: shared
 };
 
 class Library {
  public:
-  // `own` must outlive the library. What find() and the like return is valid as long as the library.
+  // `own` must outlive the library.
   Library(std::shared_ptr<const Shared> shared, const SkillStore& own) : shared_(std::move(shared)), own_(own) {}
 
   std::optional<Found> find(std::string_view name) const;  // by name or slug
   std::vector<Found> all() const;                          // by slug
-  // Skills that have a word of the query, as a whole word or its beginning, in name or description; best first.
-  std::vector<Found> search(std::string_view query) const;
-  // Like search(), but a skill must have more than a third of the query's words, and both of two, or two of three: for
-  // use in a list of tools.
-  std::vector<Found> fitting(std::string_view query) const;
   Result<std::string> read(const Found& found, std::string_view path) const;
   // The code that an import loads. `version` 0 is the newest, and the only version of a shared skill.
   Result<std::string> read_code(const Found& found, uint32_t version) const;
 
  private:
-  std::vector<Found> ranked(std::string_view query, size_t min_words) const;
   const std::shared_ptr<const Shared> shared_;
   const SkillStore& own_;
 };

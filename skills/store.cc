@@ -87,7 +87,7 @@ Result<> SkillStore::load() {
       note(name, entry.error().what);
       unread_.insert(name);
     } else if (entry->has_value()) {
-      entries_.emplace(name, **std::move(entry));
+      entries_.emplace(name, std::make_shared<const Entry>(**std::move(entry)));
     }
   }
   return {};
@@ -121,15 +121,15 @@ Result<std::optional<SkillStore::Entry>> SkillStore::load_entry(const std::strin
   return entry.versions.empty() ? std::optional<Entry>() : std::optional(std::move(entry));
 }
 
-const SkillStore::Entry* SkillStore::find(std::string_view name) const {
+SkillStore::EntryPtr SkillStore::find(std::string_view name) const {
   auto found = entries_.find(slug_of(name));
-  return found == entries_.end() ? nullptr : &found->second;
+  return found == entries_.end() ? nullptr : found->second;
 }
 
 uint64_t SkillStore::bytes() const {
   uint64_t sum = 0;
   for (const auto& [slug, entry] : entries_)
-    for (const Version& version : entry.versions) sum += version.bytes;
+    for (const Version& version : entry->versions) sum += version.bytes;
   return sum;
 }
 
@@ -142,7 +142,7 @@ Result<SkillStore::Saving> SkillStore::plan_save(const Draft& draft, const Store
   uint64_t held = bytes();
   auto known = entries_.find(saving.slug);
   if (known != entries_.end()) {
-    const Entry& entry = known->second;
+    const Entry& entry = *known->second;
     if (entry.skill.name != draft.name)
       return fail(Code::invalid, fmt::format("the name is too similar to the existing skill '{}'", entry.skill.name),
                   "use the existing name, or a name with more differences than case and underscores");
@@ -185,12 +185,15 @@ Result<> SkillStore::write(Saving& saving) {
 }
 
 SkillStore::Receipt SkillStore::finish(Saving saving) {
-  Entry& entry = entries_[saving.slug];
-  if (saving.saved == Saved::same) return {&entry, saving.saved};
+  EntryPtr& known = entries_[saving.slug];
+  if (saving.saved == Saved::same) return {known, saving.saved};
+  Entry entry;
+  if (known)
+    entry.versions.assign(known->versions.begin() + static_cast<ptrdiff_t>(saving.removed), known->versions.end());
   entry.versions.push_back({saving.version, saving.skill.bytes()});
   entry.skill = std::move(saving.skill);
-  entry.versions.erase(entry.versions.begin(), entry.versions.begin() + static_cast<ptrdiff_t>(saving.removed));
-  return {&entry, saving.saved};
+  known = std::make_shared<const Entry>(std::move(entry));
+  return {known, saving.saved};
 }
 
 Result<SkillStore::Removal> SkillStore::plan_removal(std::string_view name) const {

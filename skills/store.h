@@ -42,15 +42,17 @@ class SkillStore {
   // Reads the folder. Skills that cannot be read are left out and named by problems().
   static Result<SkillStore> open(Fd directory);
 
-  const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }  // by slug
-  const Entry* find(std::string_view name) const;                                        // by name or slug
+  // An entry never changes: a change of the store replaces it. So a job on another thread may read the entries it has.
+  using EntryPtr = std::shared_ptr<const Entry>;
+  const std::map<std::string, EntryPtr, std::less<>>& entries() const { return entries_; }  // by slug
+  EntryPtr find(std::string_view name) const;  // by name or slug; nullptr: none
   const std::vector<std::string>& problems() const { return problems_; }
   uint64_t bytes() const;
 
   // Saves a new version of the skill with this name. same: an equal version exists already, and write() writes no file.
   enum class Saved { first, another, same };
   struct Receipt {
-    const Entry* entry;  // valid until the store's next change
+    EntryPtr entry;
     Saved saved;
   };
   struct Saving {
@@ -90,7 +92,7 @@ class SkillStore {
   void note(std::string_view name, std::string_view problem);
 
   std::shared_ptr<const Fd> directory_;
-  std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, EntryPtr, std::less<>> entries_;
   std::vector<std::string> problems_;
   std::set<std::string, std::less<>> unread_;  // slugs of folders whose versions are unknown
 };

@@ -49,7 +49,7 @@ void DaemonParts::register_tools() {
   server_.observe_calls(tools::audit_calls(journal_));
   tools::add_pii_tools(operations, vaults_, host_.work);
   filter_responses(requester_of);
-  tools::add_skill_tools(operations, skills_, recent_code_);
+  tools::add_skill_tools(operations, skills_, recent_code_, host_.work);
   tools::add_skill_resources(server_, skills_, requester_of);
   choose_tools();
 }

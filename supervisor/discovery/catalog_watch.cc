@@ -15,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLoadingSlice = 20ms;  // of building, between two checks whether the daemon ends
+constexpr int kLoadingNice = 5;       // as Work's threads: an upstream server may change its tools often
 constexpr auto kSettle = 200ms;       // wait after a change: files often change together
 constexpr unsigned kMaxReaders = 4;   // threads, when the daemon starts
 constexpr size_t kProblemsLogged = 20;
@@ -26,6 +27,7 @@ Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folde
   std::unique_ptr<Discovery> discovery(new Discovery(loop, std::move(folder)));
   TRY(discovery->thread_, WorkerThread::start(loop));
   const bool has_folder = !discovery->folder_.empty();
+  discovery->thread_->set_nice(kLoadingNice);
   catalog::CatalogBuilder builder;
   if (has_folder) {
     const unsigned others = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxReaders) - 1;

@@ -16,6 +16,8 @@
 namespace discovery {
 namespace {
 
+constexpr int kMakingNice = 5;  // as Work's threads: an upstream server that changes its tools often keeps it busy
+
 // Sets the mode independently of the umask: jails read the files under other user ids.
 Result<Fd> make_folder(int beneath, const std::string& name) {
   if (::mkdirat(beneath, name.c_str(), 0755) < 0) return fail_errno(errno, name);
@@ -45,7 +47,7 @@ Result<> link_files(int from, int to) {
 Result<std::unique_ptr<StubTree>> StubTree::start(Loop& loop, Fd folder) {
   std::unique_ptr<StubTree> tree(new StubTree(std::move(folder)));
   TRY(tree->writes_, WorkerThread::start(loop));
-  TRY(tree->reads_, WorkerThread::start(loop));
+  tree->writes_->set_nice(kMakingNice);
   return tree;
 }
 
@@ -122,26 +124,19 @@ Result<> StubTree::write_server(const WorkerThread& thread, const catalog::StubI
   });
 }
 
-Task<Result<std::string>> StubTree::file(std::string path) {
-  struct Found {
-    std::shared_ptr<const catalog::StubIndex> index;
-    std::string content;
-  };
-  auto found = std::make_shared<Found>();
-  found->index = index_;
+Task<Result<std::string>> StubTree::file(Work& work, Work::Owner owner, std::string path) {
+  auto index = std::make_shared<std::shared_ptr<const catalog::StubIndex>>(index_);
   auto catalog = wanted_;
   if (!catalog) co_return fail(Code::not_found, "no upstream tools are known");
-  auto job = [found, catalog, path]() -> Result<> {
-    if (!found->index) found->index = std::make_shared<catalog::StubIndex>(catalog);
-    auto file = found->index->file(path);
+  std::function<Result<std::string>()> job = [index, catalog, path]() -> Result<std::string> {
+    if (!*index) *index = std::make_shared<catalog::StubIndex>(catalog);
+    auto file = (*index)->file(path);
     if (!file) return fail(Code::not_found, fmt::format("there is no /servers/{}", printable(path, 200)));
-    found->content = std::move(file->content);
-    return {};
+    return std::move(file->content);
   };
-  auto done = co_await reads_->run(job);
-  if (!index_ && wanted_ == catalog) index_ = found->index;
-  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
-  co_return std::move(found->content);
+  auto content = co_await work.run(std::move(owner), 0, std::move(job));
+  if (!index_ && wanted_ == catalog) index_ = *index;
+  co_return content;
 }
 
 Result<> StubTree::point_to(const std::string& generation) {

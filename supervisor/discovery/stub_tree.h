@@ -2,12 +2,12 @@
 // generation of files.
 //   <folder>/g1/github/create_issue.py     one generation
 //   <folder>/current -> g1                 the generation of jails built from now on (jail/template.h)
-// A separate thread makes and writes the files, so no request waits for them. An import in a jail asks for its file
-// with file() until the files are written, and in jails that are older than the files. The files of a server that did
-// not change since the last generation become hard links. A jail sees the generation that it was built with; the last
-// kKept generations stay on disk for running jails.
-// Source: the catalog. Used by: supervisor/daemon/, stub_file.cc; jails mount the files in jail/init/root.cc. Errors:
-// those of the file system; `current` then does not change.
+// A separate thread of low priority makes and writes the files, so no request waits for them. An import in a jail asks
+// for its file with file() until the files are written, and in jails that are older than the files. The files of a
+// server that did not change since the last generation become hard links. A jail sees the generation that it was built
+// with; the last kKept generations stay on disk for running jails. Source: the catalog. Used by: supervisor/daemon/,
+// stub_file.cc; jails mount the files in jail/init/root.cc. Errors: those of the file system; `current` then does not
+// change.
 #pragma once
 #include <deque>
 #include <map>
@@ -18,6 +18,7 @@
 #include "catalog/stubs.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/work.h"
 #include "supervisor/base/worker_thread.h"
 
 namespace discovery {
@@ -32,8 +33,8 @@ class StubTree {
   // is shown already, or another show() runs; that call then writes this catalog, too.
   Task<Result<bool>> show(std::shared_ptr<const catalog::Catalog> catalog);
   // The content of one file of the newest catalog, by its path below /servers: "github/create_issue.py".
-  // Errors: not_found.
-  Task<Result<std::string>> file(std::string path);
+  // `owner`: of the job that makes it. Errors: not_found, those of Work.
+  Task<Result<std::string>> file(Work& work, Work::Owner owner, std::string path);
 
  private:
   using Digests = std::map<std::string, std::string>;  // digests of the sources of servers' files, by server folder
@@ -53,9 +54,8 @@ class StubTree {
   std::shared_ptr<const catalog::Catalog> wanted_, shown_;
   bool writing_ = false;
   uint64_t generations_ = 0;
-  std::deque<Generation> kept_;  // oldest first
-  // Last, so that the threads end before the data that their jobs use. Two threads: file() does not wait for write().
-  std::unique_ptr<WorkerThread> writes_, reads_;
+  std::deque<Generation> kept_;           // oldest first
+  std::unique_ptr<WorkerThread> writes_;  // last, so that it ends before the data that its jobs use
 };
 
 }  // namespace discovery

@@ -169,13 +169,14 @@ Result<std::optional<Proposal>> ProposalFolder::load(const CommitHooks& hooks) {
   return damaged;
 }
 
-Result<std::string> ProposalFolder::diff(size_t max_bytes) {
+Result<std::string> ProposalFolder::diff(size_t max_bytes, const CommitHooks& hooks) {
   TRY(const Contents contents, read_all({}));
   TextDiff diff(max_bytes);
   uint64_t entries_left = 2 * kMaxEntries;
   bool goes_on = true;
   const auto add_step = [&](const StagedStep& step, const StepSides& sides) {
     return each_file_change(step, sides, entries_left, [&](const FileChange& change) -> Result<bool> {
+      if (hooks.must_stop()) return fail(Code::unavailable, "the daemon ends", "call again after its restart");
       TRY(goes_on, diff.add(change, sides.before, sides.after));
       return goes_on;
     });

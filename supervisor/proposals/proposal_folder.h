@@ -39,8 +39,8 @@ class ProposalFolder {
   // steps makes a proposal in the state `damaged`. nullopt: the folder has no record.
   Result<std::optional<Proposal>> load(const CommitHooks& hooks = {});
   // The unified diff of the steps that are left, or of the last commit (text_diff.h). Errors: also invalid, the records
-  // are damaged.
-  Result<std::string> diff(size_t max_bytes);
+  // are damaged; unavailable, the daemon ends.
+  Result<std::string> diff(size_t max_bytes, const CommitHooks& hooks = {});
   // Commits the steps at or below `paths`, or all steps for no paths. Errors: invalid, wrong paths, or no steps are
   // left; unavailable, the daemon ends, or the disk has lost staged files.
   Result<CommitReport> commit(const std::vector<std::string>& paths, const CommitHooks& hooks = {});

@@ -30,6 +30,7 @@ constexpr size_t kSpares = 2;
 constexpr size_t kRememberedEnds = 64;
 constexpr milliseconds kIdleThread{30'000};
 constexpr size_t kMaxStagingFolders = 100'000;
+constexpr int kNice = 5;  // of the thread, as Work's threads: it compares a tenant's files
 
 Result<> make_private_folder(int parent, const char* name) {
   if (::mkdirat(parent, name, 0700) < 0) return fail_path(errno, "create folder", name);
@@ -114,6 +115,7 @@ ProposalStore::~ProposalStore() = default;
 Result<WorkerThread*> ProposalStore::started_worker() {
   if (!worker_) {
     TRY(worker_, WorkerThread::start(loop_));
+    worker_->set_nice(kNice);
   }
   worker_ends_ = Deadline();
   return worker_.get();
@@ -345,9 +347,9 @@ Task<Result<std::string>> ProposalStore::diff(std::string id, size_t max_bytes) 
     co_return fail(Code::invalid, "proposal " + id + " is " + std::string(state_name(ended->state)),
                    "only open and committed proposals have a diff");
   }
-  Job<std::string> compare = [id, max_bytes](const Folders& at, const CommitHooks&) -> Result<std::string> {
+  Job<std::string> compare = [id, max_bytes](const Folders& at, const CommitHooks& hooks) -> Result<std::string> {
     TRY(ProposalFolder folder, ProposalFolder::open(at.staging.get(), at.workspace.get(), id));
-    return folder.diff(max_bytes);
+    return folder.diff(max_bytes, hooks);
   };
   auto text = co_await to_its_end<std::string>(run(std::move(compare)));
   co_return text;

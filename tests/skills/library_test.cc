@@ -1,6 +1,9 @@
 #include "skills/library.h"
 
+#include "skills/search.h"
+
 #include "tests/catch.h"
+#include "tests/fresh_meter.h"
 #include "tests/skills/scene.h"
 
 using skills::Library;
@@ -50,15 +53,16 @@ TEST_CASE_METHOD(Shelf, "a query finds words of names and descriptions, names fi
   REQUIRE(save(store, draft("records_by_day", "1", "Groups by date"), limits));
   REQUIRE(save(store, draft("greet", "1", "Says hello"), limits));
   Library library(std::make_shared<Shared>(shared), store);
-  CHECK(names(library.search("Records")) == Names{"records_by_day", "table_diff"});
-  CHECK(names(library.search("compare lists")) == Names{"table_diff"});
-  CHECK(library.search("zebra").empty());
-  CHECK(names(library.fitting("compare lists")) == Names{"table_diff"});
-  CHECK(library.fitting("compare zebra").empty());
-  CHECK(library.search("compare zebra").size() == 1);
-  CHECK(library.search("").size() == 3);
-  CHECK(library.search(" ,;- ").size() == 3);
-  CHECK(library.search(std::string(1 << 20, 'x')).empty());
+  FreshMeter meter;
+  CHECK(names(skills::search(library.all(), "Records", meter).value()) == Names{"records_by_day", "table_diff"});
+  CHECK(names(skills::search(library.all(), "compare lists", meter).value()) == Names{"table_diff"});
+  CHECK(skills::search(library.all(), "zebra", meter)->empty());
+  CHECK(names(skills::fitting(library.all(), "compare lists", meter).value()) == Names{"table_diff"});
+  CHECK(skills::fitting(library.all(), "compare zebra", meter)->empty());
+  CHECK(skills::search(library.all(), "compare zebra", meter)->size() == 1);
+  CHECK(skills::search(library.all(), "", meter)->size() == 3);
+  CHECK(skills::search(library.all(), " ,;- ", meter)->size() == 3);
+  CHECK(skills::search(library.all(), std::string(1 << 20, 'x'), meter)->empty());
 }
 
 TEST_CASE_METHOD(Shelf, "a shared skill that cannot be read is told; no folder is an error", "[skills]") {

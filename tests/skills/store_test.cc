@@ -23,7 +23,7 @@ TEST_CASE_METHOD(Scene, "a saved skill is a folder in the Agent Skills format, a
   }
   SkillStore store = open();
   REQUIRE(store.entries().size() == 1);
-  const SkillStore::Entry* entry = store.find("filter_High_risk");
+  const SkillStore::EntryPtr entry = store.find("filter_High_risk");
   REQUIRE(entry);
   CHECK(store.find("filter-high-risk") == entry);
   CHECK(entry->skill.name == "filter_High_risk");
@@ -56,7 +56,7 @@ TEST_CASE_METHOD(Scene, "a skill keeps its last versions, and the same again is 
   CHECK(save(store, draft("x", "v = 5\n", "Told otherwise"), limits)->saved == SkillStore::Saved::another);
   SkillStore again = open();
   for (const SkillStore* one : {&store, &again}) {
-    const SkillStore::Entry* entry = one->find("x");
+    const SkillStore::EntryPtr entry = one->find("x");
     REQUIRE(entry->versions.size() == 3);
     CHECK(entry->versions.front().number == 4);
     CHECK(entry->version() == 6);

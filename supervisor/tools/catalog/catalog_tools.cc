@@ -37,8 +37,10 @@ Task<Result<Json>> search(SourcesPtr from, const tenants::Requester& requester, 
   const CatalogPtr catalog = from->catalog_of();
   const auto library = from->library_of(*requester.tenant);
   const SearchLearner learner = learner_of(from->learning, requester);
-  CO_TRY(auto order, prepare_search(*catalog, arguments, &learner, library ? &*library : nullptr));
-  std::function<Result<Json>()> job = [catalog, order = std::move(order)] { return search_tools(*catalog, *order); };
+  CO_TRY(auto order, prepare_search(arguments, &learner, library ? &*library : nullptr));
+  std::function<Result<Json>(WorkMeter&)> job = [catalog, order = std::move(order)](WorkMeter& meter) {
+    return search_tools(*catalog, *order, meter);
+  };
   auto answer = co_await from->work.run(calls::owner_of(requester), 0, std::move(job));
   co_return answer;
 }
@@ -121,7 +123,7 @@ void add_catalog_tools(const OperationRegistry& registry, const discovery::Catal
   });
   registry.add(answer_for_code("list_tools", from, list_tools));
   registry.add(answer_for_code("nearest_tools", from, nearest_tools));
-  registry.add(stub_file_operation(tree));
+  registry.add(stub_file_operation(tree, work));
 }
 
 }  // namespace tools

@@ -1,7 +1,6 @@
 // The discovery tools: search_tools, get_tool_definition and list_tool_categories, which answer from the catalogue of
 // tool definitions; and the guest calls that only jailed code has. Each has its own file; catalog_answers.h has their
-// common parts. Source: discovery::CatalogOf. Used by: supervisor/daemon/. Errors: invalid, not_found; of stub_file
-// also exhausted.
+// common parts. Source: discovery::CatalogOf. Used by: supervisor/daemon/. Errors: invalid, not_found.
 #pragma once
 #include <functional>
 #include <memory>
@@ -41,14 +40,13 @@ struct SearchLearner {
 };
 
 // The part of a search that belongs to the loop: the arguments, the tenant's learning and the thesaurus (`learner`),
-// fitting skills (`library`). The search becomes the tenant's last search. Both may be nullptr.
+// the skills (`library`). The search becomes the tenant's last search. Both may be nullptr.
 struct SearchOrder;
-Result<std::shared_ptr<SearchOrder>> prepare_search(const catalog::Catalog& catalog, const Json& arguments,
-                                                    const SearchLearner* learner = nullptr,
+Result<std::shared_ptr<SearchOrder>> prepare_search(const Json& arguments, const SearchLearner* learner = nullptr,
                                                     const skills::Library* library = nullptr);
 // A job. Fitting skills are entries of kind "skill" and category "skills", after the tools. If tools could fill the
 // limit, skills get at most two fifths of the limit. A skill that the query names, and no tool, comes first.
-Json search_tools(const catalog::Catalog& catalog, SearchOrder& order);
+Result<Json> search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter& meter);
 // A job. `chosen`: the tool, which is chosen after the last search. `meant`: after an error, {nearest: [...]} or
 // {candidates: [...]} for the tools that the caller may have meant, else null. Both may be nullptr.
 Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments,
@@ -60,8 +58,7 @@ Result<Json> list_tools(const catalog::Catalog& catalog, const Json& arguments);
 // {server, tool?} -> {text, server, servers, tools}: the servers and tools with the most similar names, for the error
 // of an import of an unknown server or tool.
 Result<Json> nearest_tools(const catalog::Catalog& catalog, const Json& arguments);
-// stub_file {path} -> {content}: one file below /servers that the jail does not have yet. Errors: invalid; not_found;
-// exhausted: more than 4 files of one tenant are being made.
-Operation stub_file_operation(discovery::StubTree& tree);
+// stub_file {path} -> {content}: one file below /servers that the jail does not have yet. Errors: invalid, not_found.
+Operation stub_file_operation(discovery::StubTree& tree, Work& work);
 
 }  // namespace tools

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "catalog/did_you_mean.h"
+#include "skills/search.h"
 #include "supervisor/base/busy_time.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
@@ -41,7 +42,8 @@ struct SearchOrder {
   std::string tenant;
   std::shared_ptr<const catalog::Learning> learned;
   std::shared_ptr<const catalog::Thesaurus> thesaurus;
-  FittingSkills skills;
+  std::optional<skills::Found> named;  // the skill whose name is the query
+  std::vector<skills::Found> skills;   // the skills that may fit
 };
 
 namespace {
@@ -78,18 +80,25 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
+// The skills that a search may find.
+void offer_skills(SearchOrder& order, const skills::Library& library) {
+  const catalog::Query& query = order.query;
+  if (!query.server.empty() || !query.tags.empty() || (!query.category.empty() && query.category != kSkills)) return;
+  order.named = library.find(query.text);
+  if (!order.named) order.skills = library.all();
+}
+
 // The skills that fit those words of the query that count in full. Without these words it finds no skill, except the
 // empty query in the category "skills".
-FittingSkills find_skills(const catalog::Catalog& catalog, const skills::Library& library,
-                          const catalog::Query& query) {
-  const bool asked_for = query.category == kSkills;
-  if (!query.category.empty() && !asked_for) return {};
-  if (auto named = library.find(query.text)) return {{SkillEntry(*named->skill)}, 1, true};
+Result<FittingSkills> find_skills(const catalog::Catalog& catalog, const SearchOrder& order, WorkMeter& meter) {
+  const catalog::Query& query = order.query;
+  if (order.named) return FittingSkills{{SkillEntry(*order.named->skill)}, 1, true};
+  if (order.skills.empty()) return FittingSkills{};
   std::string words;
   for (const auto& word : catalog.index().terms(query.text).words)
     if (word.weight == catalog::Index::kWhole) words += word.text + ' ';
-  if (words.empty() && !(asked_for && query.text.empty())) return {};
-  const std::vector<skills::Found> fitting = library.fitting(words);
+  if (words.empty() && !(query.category == kSkills && query.text.empty())) return FittingSkills{};
+  TRY(const std::vector<skills::Found> fitting, skills::fitting(order.skills, words, meter));
   FittingSkills found;
   found.total = fitting.size();
   for (size_t i = 0; i < fitting.size() && i < query.limit; i++) found.entries.emplace_back(*fitting[i].skill);
@@ -183,34 +192,34 @@ mcp::ToolDefinition search_tools_definition() {
   return tool;
 }
 
-Result<std::shared_ptr<SearchOrder>> prepare_search(const catalog::Catalog& catalog, const Json& arguments,
-                                                    const SearchLearner* learner, const skills::Library* library) {
+Result<std::shared_ptr<SearchOrder>> prepare_search(const Json& arguments, const SearchLearner* learner,
+                                                    const skills::Library* library) {
   const NamedWork named_work(LoopWork::search);
   TRY(SearchOrder order, read_search_order(arguments));
-  const catalog::Query& query = order.query;
-  if (library && query.server.empty() && query.tags.empty()) order.skills = find_skills(catalog, *library, query);
+  if (library) offer_skills(order, *library);
   if (learner) {
     order.tenant = learner->tenant;
     order.learned = learner->learning.of(learner->tenant, learner->scope);
     order.thesaurus = learner->learning.thesaurus();
-    learner->learning.searched(learner->tenant, learner->scope, query.text);
+    learner->learning.searched(learner->tenant, learner->scope, order.query.text);
   }
   return std::make_shared<SearchOrder>(std::move(order));
 }
 
-Json search_tools(const catalog::Catalog& catalog, SearchOrder& order) {
+Result<Json> search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter& meter) {
   catalog::Query& query = order.query;
   query.learned = order.learned.get();
   query.asker = order.tenant;
   query.thesaurus = order.thesaurus.get();
   const catalog::FoundTools found = catalog.search(query);
-  bool is_skill = order.skills.has_name;  // and no tool that can be called has the name
+  TRY(FittingSkills fits, find_skills(catalog, order, meter));
+  bool is_skill = fits.has_name;  // and no tool that can be called has the name
   if (is_skill) {
     const auto tools = catalog.find(query.text).tools;
     is_skill = tools.empty() || !catalog.tool(tools.front()).callable;
   }
-  std::vector<SkillEntry>& fitting = order.skills.entries;
-  const size_t fit = order.skills.total;
+  std::vector<SkillEntry>& fitting = fits.entries;
+  const size_t fit = fits.total;
   const Places places = share_places(query.limit, found, fit, is_skill);
   fitting.erase(fitting.begin() + static_cast<ptrdiff_t>(std::min(places.skills, fitting.size())), fitting.end());
   const size_t listed = places.tools + places.skills + places.uncallable;

@@ -1,4 +1,6 @@
+#include "skills/search.h"
 #include "supervisor/base/fields.h"
+#include "supervisor/calls/call_context.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/skills/skill_tools.h"
 
@@ -21,20 +23,25 @@ mcp::ToolDefinition list_skills_definition() {
   return tool;
 }
 
-SkillAnswer list_skills(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments) {
+SkillAnswer list_skills(skill_stores::TenantSkills& skills, Work& work, const tenants::Requester& user,
+                        Json arguments) {
   Fields in(arguments, "list_skills");
   CO_TRY(std::string query, in.string_or("query", "", 1000));
   CO_TRY(int64_t limit, in.integer_or("limit", 1, kMaxSkillsListed, kMaxSkillsListed));
   CO_CHECKED(in.done());
   CO_TRY(skills::Library library, skills.library(*user.tenant));
-  const auto found = query.empty() ? library.all() : library.search(query);
-  Json listed = Json::array();
-  for (const skills::Found& one : found) {
-    if (static_cast<int64_t>(listed.size()) == limit) break;
-    listed.push_back(metadata_of(one));
-  }
-  Json answer = {{"count", listed.size()}, {"skills", std::move(listed)}};
-  if (answer["count"] != found.size()) answer["total"] = found.size();
+  std::function<Result<Json>(WorkMeter&)> job = [all = library.all(), query, limit](WorkMeter& meter) -> Result<Json> {
+    TRY(const auto found, skills::search(all, query, meter));
+    Json listed = Json::array();
+    for (const skills::Found& one : found) {
+      if (static_cast<int64_t>(listed.size()) == limit) break;
+      listed.push_back(metadata_of(one));
+    }
+    Json answer = {{"count", listed.size()}, {"skills", std::move(listed)}};
+    if (answer["count"] != found.size()) answer["total"] = found.size();
+    return answer;
+  };
+  auto answer = co_await work.run(calls::owner_of(user), 0, std::move(job));
   co_return answer;
 }
 

@@ -31,12 +31,10 @@ SkillAnswer load_skill(skill_stores::TenantSkills& skills, const tenants::Reques
     co_return fail(Code::not_found, fmt::format("Skill not found: {}", printable(name, 128)),
                    "list_skills lists all skills");
   Json metadata = metadata_of(*found);
-  skills::Skill older;  // outlives `then`, which points to it
   if (found->own && version > 0 && version != found->own->version()) {
     CO_TRY(std::shared_ptr<skills::SkillStore> own, skills.store(*user.tenant));
-    CO_TRY(older, own->read_version(*found->own, static_cast<uint32_t>(version)));
-    const skills::Found then{&older, found->own};
-    metadata = metadata_of(then);
+    CO_TRY(skills::Skill older, own->read_version(*found->own, static_cast<uint32_t>(version)));
+    metadata = metadata_of({std::make_shared<const skills::Skill>(std::move(older)), found->own});
     metadata["version"] = version;
   }
   CO_TRY(std::string code, library.read_code(*found, static_cast<uint32_t>(version)));

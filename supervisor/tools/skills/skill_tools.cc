@@ -31,22 +31,26 @@ Json metadata_of(const skills::Found& found) {
 }
 
 void add_skill_tools(const OperationRegistry& registry, skill_stores::TenantSkills& skills,
-                     executions::RecentCode& recent) {
-  using Work = SkillAnswer(skill_stores::TenantSkills&, const tenants::Requester&, Json);
-  auto operation = [&](mcp::ToolDefinition definition, Work* work) {
+                     executions::RecentCode& recent, Work& work) {
+  using Answer = SkillAnswer(skill_stores::TenantSkills&, const tenants::Requester&, Json);
+  auto operation = [&](mcp::ToolDefinition definition, Answer* answer) {
     return shared_operation(std::move(definition),
-                            [&skills, work](const tenants::Requester& requester, Json arguments) {
-                              return work(skills, requester, std::move(arguments));
+                            [&skills, answer](const tenants::Requester& requester, Json arguments) {
+                              return answer(skills, requester, std::move(arguments));
                             });
   };
-  auto add = [&](mcp::ToolDefinition definition, Work* work) { registry.add(operation(std::move(definition), work)); };
+  auto add = [&](mcp::ToolDefinition definition, Answer* answer) {
+    registry.add(operation(std::move(definition), answer));
+  };
   add(save_skill_definition(), save_skill);
   Operation load = operation(load_skill_definition(), load_skill);
   load.code = [&skills, &recent](calls::GuestCaller& caller, Json arguments) {
     return load_for_code(skills, recent, caller, std::move(arguments));
   };
   registry.add(std::move(load));
-  add(list_skills_definition(), list_skills);
+  registry.add(shared_operation(list_skills_definition(), [&](const tenants::Requester& requester, Json arguments) {
+    return list_skills(skills, work, requester, std::move(arguments));
+  }));
   add(delete_skill_definition(), delete_skill);
 }
 

@@ -5,15 +5,16 @@
 // exhausted (rules "skills.bytes", "skills.count", "skills.code"), not_found.
 #pragma once
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/work.h"
 #include "supervisor/executions/recent_code.h"
 #include "supervisor/skill_stores/tenant_skills.h"
 #include "supervisor/tools/operation.h"
 
 namespace tools {
 
-// `skills` and `recent`, which counts the skills that code loads, must outlive all calls.
+// `skills`, `recent`, which counts the skills that code loads, and `work` must outlive all calls.
 void add_skill_tools(const OperationRegistry& registry, skill_stores::TenantSkills& skills,
-                     executions::RecentCode& recent);
+                     executions::RecentCode& recent, Work& work);
 
 mcp::ToolDefinition save_skill_definition();
 mcp::ToolDefinition load_skill_definition();
@@ -23,7 +24,8 @@ mcp::ToolDefinition delete_skill_definition();
 using SkillAnswer = Task<Result<Json>>;
 SkillAnswer save_skill(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments);
 SkillAnswer load_skill(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments);
-SkillAnswer list_skills(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments);
+// The search and the list are a job: the words of skills are the tenant's.
+SkillAnswer list_skills(skill_stores::TenantSkills& skills, Work& work, const tenants::Requester& user, Json arguments);
 SkillAnswer delete_skill(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments);
 
 // {name, description, created, code_hash, language, version, shared?}

@@ -108,7 +108,7 @@ TEST_CASE_METHOD(Machine, "skills that an authority has signed are in force unti
     return R"({"files":{"SKILL.md":"---\nname: report\ndescription: d\n---\n","scripts/report.py":")" + code + "\"}}";
   };
   const auto code_of = [](const skills::Shared& all) {
-    const skills::Skill* found = all.find("report");
+    const std::shared_ptr<const skills::Skill> found = all.find("report");
     return found ? all.read(*found, "scripts/report.py").value_or("") : "";
   };
   std::vector<std::string> refused;

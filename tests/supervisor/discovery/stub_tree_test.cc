@@ -12,6 +12,7 @@ namespace {
 struct Tree : Library {
   TempDirectory folder;
   Loop loop;
+  Work work{loop};
   std::unique_ptr<discovery::StubTree> tree;
 
   Tree() {
@@ -38,10 +39,12 @@ struct Tree : Library {
   }
   std::optional<std::string> asked(const std::string& path) {
     std::optional<Result<std::string>> found;
-    auto run = [](discovery::StubTree& of, std::string name, std::optional<Result<std::string>>& into) -> Task<> {
-      into = co_await of.file(std::move(name));
+    auto run = [](discovery::StubTree& of, Work& by, std::string name,
+                  std::optional<Result<std::string>>& into) -> Task<> {
+      Work::Owner owner{"tenant"};
+      into = co_await of.file(by, std::move(owner), std::move(name));
     };
-    loop.spawn(run(*tree, path, found));
+    loop.spawn(run(*tree, work, path, found));
     loop.run_until([&] { return found.has_value(); });
     if (*found) return **found;
     CHECK(found->error().code == Code::not_found);

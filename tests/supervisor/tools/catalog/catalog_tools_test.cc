@@ -6,14 +6,16 @@
 #include "supervisor/discovery/catalog_watch.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "tests/catalog/library.h"
+#include "tests/fresh_meter.h"
 #include "tests/supervisor/mcp/portability.h"
 
 namespace {
 
 // The tools as the tests call them. `meant`: the tools that the caller may have meant.
 Result<Json> search(const catalog::Catalog& catalog, const Json& arguments) {
-  TRY(const auto order, tools::prepare_search(catalog, arguments));
-  return tools::search_tools(catalog, *order);
+  TRY(const auto order, tools::prepare_search(arguments));
+  FreshMeter meter;
+  return tools::search_tools(catalog, *order, meter);
 }
 Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments, Json&) {
   return search(catalog, arguments);

@@ -1,0 +1,78 @@
+#include "skills/search.h"
+
+#include <algorithm>
+
+namespace skills {
+namespace {
+
+constexpr size_t kMaxQuery = 1000;
+
+// Words in lower case: runs of letters, digits and bytes beyond ASCII.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (char c : text) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80)) {
+      words.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+// A name is worth more than a description, a whole word more than its beginning.
+unsigned worth(const std::string& asked, const std::vector<std::string>& words, unsigned whole) {
+  unsigned best = 0;
+  for (const std::string& word : words) {
+    if (word == asked) return whole;
+    if (asked.size() > 2 && (word.starts_with(asked) || (word.size() > 3 && asked.starts_with(word)))) best = whole / 2;
+  }
+  return best;
+}
+
+struct Score {
+  unsigned points = 0;
+  size_t words = 0;  // words of the query that the skill has
+};
+
+Result<Score> score(const std::vector<std::string>& query, const Skill& skill, WorkMeter& meter) {
+  const auto name = words_of(skill.slug), description = words_of(skill.description);
+  if (!meter.spend(skill.description.size() + query.size() * (name.size() + description.size())))
+    return tl::unexpected<Error>(meter.error());
+  Score sum;
+  for (const std::string& word : query) {
+    const unsigned points = std::max(worth(word, name, 8), worth(word, description, 4));
+    sum.points += points;
+    if (points > 0) sum.words++;
+  }
+  return sum;
+}
+
+Result<std::vector<Found>> ranked(const std::vector<Found>& among, const std::vector<std::string>& words,
+                                  size_t min_words, WorkMeter& meter) {
+  if (words.empty()) return among;
+  std::vector<std::pair<unsigned, const Found*>> fit;
+  for (const Found& one : among) {
+    TRY(const Score sum, score(words, *one.skill, meter));
+    if (sum.words >= min_words) fit.emplace_back(sum.points, &one);
+  }
+  std::stable_sort(fit.begin(), fit.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<Found> found;
+  for (const auto& [points, one] : fit) found.push_back(*one);
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<Found>> search(const std::vector<Found>& among, std::string_view query, WorkMeter& meter) {
+  return ranked(among, words_of(query.substr(0, kMaxQuery)), 1, meter);
+}
+
+Result<std::vector<Found>> fitting(const std::vector<Found>& among, std::string_view query, WorkMeter& meter) {
+  const auto words = words_of(query.substr(0, kMaxQuery));
+  return ranked(among, words, std::max(words.size() / 3 + 1, std::min<size_t>(words.size(), 2)), meter);
+}
+
+}  // namespace skills
