@@ -27,7 +27,7 @@ class Shared {
   std::vector<std::string> add(const Shared& others);
   size_t size() const { return kept_.size(); }
 
-  std::shared_ptr<const Skill> find(std::string_view name) const;  // by name or slug; nullptr: none
+  std::shared_ptr<const Skill> find(std::string_view name) const;  // by name or slug; nullptr: unknown
   // Errors: not_found.
   Result<std::string> read(const Skill& skill, std::string_view path) const;
   const std::vector<std::string>& problems() const { return problems_; }

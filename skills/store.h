@@ -45,7 +45,7 @@ class SkillStore {
   // An entry never changes: a change of the store replaces it. So a job on another thread may read the entries it has.
   using EntryPtr = std::shared_ptr<const Entry>;
   const std::map<std::string, EntryPtr, std::less<>>& entries() const { return entries_; }  // by slug
-  EntryPtr find(std::string_view name) const;  // by name or slug; nullptr: none
+  EntryPtr find(std::string_view name) const;  // by name or slug; nullptr: unknown
   const std::vector<std::string>& problems() const { return problems_; }
   uint64_t bytes() const;
 

@@ -58,7 +58,7 @@ MAY_INCLUDE = {
                                    "supervisor/runs", "supervisor/tenants", "supervisor/tools"],
     "supervisor/tools/pii": [BASE, "policies/pii", "supervisor/mcp", "supervisor/privacy", "supervisor/tools"],
     "supervisor/tools/proposals": [BASE, "supervisor/calls", "supervisor/mcp", "supervisor/proposals", "supervisor/tenants", "supervisor/tools"],
-    "supervisor/tools/skills": [BASE, "skills", "supervisor/executions", "supervisor/journal", "supervisor/skill_stores", "supervisor/tenants",
+    "supervisor/tools/skills": [BASE, "skills", "supervisor/calls", "supervisor/executions", "supervisor/journal", "supervisor/skill_stores", "supervisor/tenants",
                                 "supervisor/tools"],
     "supervisor/tools/workflows": [BASE, "supervisor/calls", "supervisor/mcp", "supervisor/tenants", "supervisor/tools/workflows",
                                    "supervisor/workflows"],
