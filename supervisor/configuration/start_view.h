@@ -13,11 +13,17 @@ struct HeldSockets {
   std::set<std::string> opened;  // by the daemon itself, as the configuration names them: addresses, paths
 };
 
+// What the unit may do with a path and all below it, unless a rule of a longer path says otherwise.
+struct PathRule {
+  enum class Access { hidden, read_only, read_write };  // systemd prefers the first of two rules of one path
+  std::string path;                                     // absolute, without symbolic links
+  Access access = Access::read_write;
+};
+
 // What the unit of the service forbids a start. For a check outside of the unit.
 struct UnitSandbox {
   bool private_network = false;
-  bool is_read_only = false;          // ProtectSystem=strict
-  std::vector<std::string> writable;  // ReadWritePaths=
+  std::vector<PathRule> paths;  // made by path_rules() in unit_sandbox.h; empty: each path may be written
 };
 
 struct StartView {

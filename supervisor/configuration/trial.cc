@@ -21,6 +21,7 @@
 #include "supervisor/base/only_loopback.h"
 #include "supervisor/base/tcp_address.h"
 #include "supervisor/base/user_lookup.h"
+#include "supervisor/configuration/unit_sandbox.h"
 #include "supervisor/daemon_identity.h"
 
 namespace configuration {
@@ -44,9 +45,27 @@ bool is_virtual(const std::string& folder) {
   return type == PROC_SUPER_MAGIC || type == SYSFS_MAGIC || type == CGROUP_SUPER_MAGIC || type == CGROUP2_SUPER_MAGIC;
 }
 
-bool is_below(const std::string& path, const std::string& folder) {
-  const auto [rest, rest_of_folder] = std::mismatch(path.begin(), path.end(), folder.begin(), folder.end());
-  return rest_of_folder == folder.end() && (rest == path.end() || *rest == '/' || folder.ends_with('/'));
+tl::unexpected<Error> fail_read_only(const std::string& existing, const std::string& folder) {
+  return fail(
+      Code::invalid, existing + " is read-only for the service",
+      fmt::format("make the folder, owned by root; then: systemctl edit warder.service, [Service], ReadWritePaths={}",
+                  folder));
+}
+
+// What keeps the unit from writing to the folder, and how that changes.
+Result<> check_path_rule(const UnitSandbox& sandbox, const std::string& folder, const std::string& existing) {
+  const PathRule* const rule = rule_for(sandbox.paths, folder);
+  if (!rule || rule->access == PathRule::Access::read_write) return {};
+  if (rule->access == PathRule::Access::hidden)
+    return fail(
+        Code::invalid,
+        fmt::format("{} is hidden from the service, because its unit has {} in InaccessiblePaths= or ProtectHome=",
+                    folder, rule->path),
+        "name another folder; or: systemctl edit warder.service, and change that setting");
+  if (rule->path == folder)
+    return fail(Code::invalid, existing + " is read-only for the service",
+                fmt::format("systemctl edit warder.service, and take {} out of ReadOnlyPaths=", folder));
+  return fail_read_only(existing, folder);
 }
 
 sockaddr_un unix_address(const std::string& path) {
@@ -177,16 +196,9 @@ class Trial {
     }
     if (!S_ISDIR(status.st_mode)) return fail(Code::invalid, at + " is not a folder", "name another folder");
     if (is_virtual(at)) return fail(Code::invalid, at + " is a file system of the kernel", "name another folder");
-    const bool is_forbidden = view_.sandbox.is_read_only &&
-                              std::none_of(view_.sandbox.writable.begin(), view_.sandbox.writable.end(),
-                                           [&](const std::string& writable) { return is_below(folder, writable); });
+    CHECKED(check_path_rule(view_.sandbox, folder, at));
     struct statvfs mount {};
-    if (is_forbidden || (::statvfs(at.c_str(), &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0))
-      return fail(
-          Code::invalid, at + " is read-only for the service",
-          fmt::format(
-              "make the folder, owned by root; then: systemctl edit warder.service, [Service], ReadWritePaths={}",
-              folder));
+    if (::statvfs(at.c_str(), &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0) return fail_read_only(at, folder);
     if (is_starter() && ::faccessat(AT_FDCWD, at.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
       return fail_errno(errno, at + " cannot be written", Code::invalid);
     return {};

@@ -2,12 +2,17 @@
 
 #include <systemd/sd-bus.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 namespace configuration {
 namespace {
+
+namespace fs = std::filesystem;
+using Access = PathRule::Access;
 
 constexpr char kSystemd[] = "org.freedesktop.systemd1";
 constexpr char kUnitPath[] = "/org/freedesktop/systemd1/unit/warder_2eservice";  // sd_bus_path_encode(warder.service)
@@ -42,7 +47,55 @@ bool is_set(sd_bus* bus, const char* name) {
   return sd_bus_get_property_trivial(bus, kSystemd, kUnitPath, kService, name, nullptr, 'b', &value) >= 0 && value != 0;
 }
 
+// Without symbolic links in the part that exists. A path that this process may not look at stays as it is written.
+fs::path resolved(const std::string& path) {
+  std::error_code failed;
+  fs::path real = fs::weakly_canonical(path, failed);
+  if (failed) real = fs::path(path).lexically_normal();
+  return real.has_filename() || real == real.root_path() ? real : real.parent_path();  // no slash at the end
+}
+
+// Both without links and without a slash at the end.
+bool is_at_or_below(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(path.begin(), path.end(), folder.begin(), folder.end()).second == folder.end();
+}
+
 }  // namespace
+
+std::vector<PathRule> path_rules(const UnitPathSettings& settings) {
+  std::vector<PathRule> rules;
+  const auto add = [&](Access access, const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) rules.push_back({resolved(path), access});
+  };
+  const std::string& system = settings.protect_system;
+  const std::vector<std::string> homes = {"/home", "/root", "/run/user"};
+  if (system == "strict") {
+    add(Access::read_only, {"/"});
+    add(Access::read_write, {"/dev", "/proc", "/sys"});
+    if (settings.protect_home == "no") add(Access::read_write, homes);  // ProtectHome= alone decides on these
+  }
+  if (system == "yes" || system == "full") add(Access::read_only, {"/usr", "/boot", "/efi"});
+  if (system == "full") add(Access::read_only, {"/etc"});
+  if (settings.protect_home == "yes") add(Access::hidden, homes);
+  if (settings.protect_home == "read-only" || settings.protect_home == "tmpfs") add(Access::read_only, homes);
+  add(Access::read_write, settings.read_write);
+  add(Access::read_only, settings.read_only);
+  add(Access::hidden, settings.inaccessible);
+  return rules;
+}
+
+const PathRule* rule_for(const std::vector<PathRule>& rules, const std::string& path) {
+  const fs::path real = resolved(path);
+  const PathRule* found = nullptr;
+  for (const PathRule& rule : rules) {
+    if (!is_at_or_below(real, rule.path)) continue;
+    const bool is_hidden = found && found->access == Access::hidden, hides = rule.access == Access::hidden;
+    const bool is_deeper = !found || rule.path.size() > found->path.size();
+    const bool is_stricter = found && rule.path == found->path && rule.access < found->access;
+    if (hides || (!is_hidden && (is_deeper || is_stricter))) found = &rule;
+  }
+  return found;
+}
 
 void add_unit(StartView& view) {
   sd_bus* opened = nullptr;
@@ -51,8 +104,13 @@ void add_unit(StartView& view) {
   sd_bus_set_method_call_timeout(opened, kPatienceUsec);
   if (text_property(opened, kUnit, "LoadState") != "loaded") return;
   view.sandbox.private_network = is_set(opened, "PrivateNetwork");
-  view.sandbox.is_read_only = text_property(opened, kService, "ProtectSystem") == "strict";
-  view.sandbox.writable = list_property(opened, kService, "ReadWritePaths");
+  UnitPathSettings settings;
+  settings.protect_system = text_property(opened, kService, "ProtectSystem");
+  settings.protect_home = text_property(opened, kService, "ProtectHome");
+  settings.read_write = list_property(opened, kService, "ReadWritePaths");
+  settings.read_only = list_property(opened, kService, "ReadOnlyPaths");
+  settings.inaccessible = list_property(opened, kService, "InaccessiblePaths");
+  view.sandbox.paths = path_rules(settings);
   for (const std::string& socket : list_property(opened, kUnit, "TriggeredBy")) {
     view.held.mcp_passed |= socket == "warder.socket";
     view.held.http_passed |= socket == "warder-http.socket";

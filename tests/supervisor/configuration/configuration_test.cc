@@ -45,6 +45,30 @@ TEST_CASE("drop-ins are merged in the order of their names", "[configuration]") 
                                                             scene.path("warderd.json.d/20.json")});
 }
 
+TEST_CASE("a key that is there twice in a drop-in of servers or of tokens is a problem with both lines",
+          "[configuration]") {
+  ConfigurationScene scene;
+  scene.write("warderd.json", R"({"servers": {"near": {"command": "/usr/bin/a", "jail": "default"}}})");
+  scene.write("warderd.json.d/50-server-near.json",
+              "{\"servers\": {\"near\": {\n  \"jail\": \"default\",\n  \"jail\": \"none\"}}}");
+  const std::string hash = "\"blake2b:" + std::string(64, '0') + "\"";
+  scene.write("warderd.json.d/50-token-ci.json", "{\"tokens\": {\"ci\": {\n\"hash\": " + hash +
+                                                     ", \"expires\": \"2027-01-01T00:00:00Z\",\n\n\"expires\": "
+                                                     "\"2099-01-01T00:00:00Z\"}}}");
+  scene.write("warderd.json.d/60-token-ci.json",
+              "{\"tokens\": {\"one\": {\"hash\": " + hash + "},\n  \"one\": {\"hash\": " + hash + "}}}");
+  const LoadedConfiguration loaded = scene.load();
+  CHECK_FALSE(loaded.good());
+  REQUIRE(loaded.notes.problems.size() == 3);
+  const auto starts = [&](size_t number, const std::string& text) {
+    CHECK_THAT(loaded.notes.problems[number], Catch::Matchers::StartsWith(scene.path("warderd.json.d/") + text));
+  };
+  starts(0, "50-server-near.json: line 3, column 3: the key \"jail\" is there twice, first in line 2");
+  starts(1, "50-token-ci.json: line 4, column 1: the key \"expires\" is there twice, first in line 2");
+  starts(2, "60-token-ci.json: line 2, column 3: the key \"one\" is there twice, first in line 1");
+  CHECK(loaded.options.tokens.empty());  // no token of a file with a mistake is valid
+}
+
 TEST_CASE("every mistake is named, with the file that holds it, and other keys hold", "[configuration]") {
   ConfigurationScene scene;
   scene.write("warderd.json", R"({"log_level": "debug", "bus": "nowhere", "journal": {"days_kept": 0},

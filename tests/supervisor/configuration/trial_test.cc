@@ -2,6 +2,7 @@
 #include "supervisor/configuration/trial.h"
 
 #include "supervisor/configuration/reload_exchange.h"
+#include "supervisor/configuration/unit_sandbox.h"
 #include "tests/supervisor/configuration/scene.h"
 
 using namespace configuration;
@@ -21,8 +22,10 @@ TEST_CASE("a state folder that the unit may not write is a problem, and the defa
   ConfigurationScene scene;
   scene.invocation.flags.state.clear();
   StartView view;
-  view.sandbox.is_read_only = true;
-  view.sandbox.writable = {scene.path("lib")};
+  UnitPathSettings settings;
+  settings.read_only = {scene.path(".")};
+  settings.read_write = {scene.path("lib")};
+  view.sandbox.paths = path_rules(settings);
   const auto inside = tried(scene, R"({"state": ")" + scene.path("lib/warder") + "\"}", view);
   CHECK(inside.notes.problems == std::vector<std::string>{});
   for (const std::string name : {"srv", "library"}) {
@@ -32,6 +35,34 @@ TEST_CASE("a state folder that the unit may not write is a problem, and the defa
     CHECK(outside.notes.problems[0].find("ReadWritePaths=" + scene.path(name)) != std::string::npos);
     CHECK(outside.options.state == default_options(scene.invocation).state);
   }
+}
+
+TEST_CASE("a folder that a drop-in closes to the unit is a problem with its remedy", "[trial]") {
+  ConfigurationScene scene;
+  scene.invocation.flags.state.clear();
+  const auto problem_of = [&](const UnitPathSettings& settings, const std::string& folder) -> std::string {
+    StartView view;
+    view.sandbox.paths = path_rules(settings);
+    const auto loaded = tried(scene, R"({"state": ")" + folder + "\"}", view);
+    return loaded.notes.problems.empty() ? "" : loaded.notes.problems.front();
+  };
+  const std::string folder = scene.path("srv/warder");
+  CHECK(problem_of({}, folder).empty());
+  UnitPathSettings full;
+  full.protect_system = "full";
+  CHECK(problem_of(full, folder).empty());
+  CHECK_THAT(problem_of(full, "/etc/warder-test/state"),
+             Catch::Matchers::Contains("/etc is read-only for the service"));
+  UnitPathSettings read_only;
+  read_only.read_only = {scene.path("srv")};
+  CHECK_THAT(problem_of(read_only, folder), Catch::Matchers::Contains("ReadWritePaths=" + folder));
+  read_only.read_only = {folder};
+  CHECK_THAT(problem_of(read_only, folder), Catch::Matchers::Contains("out of ReadOnlyPaths="));
+  UnitPathSettings hidden;
+  hidden.inaccessible = {scene.path("srv")};
+  hidden.read_write = {folder};
+  CHECK_THAT(problem_of(hidden, folder), Catch::Matchers::Contains("is hidden from the service") &&
+                                             Catch::Matchers::Contains(scene.path("srv") + " in InaccessiblePaths="));
 }
 
 TEST_CASE("an address in the network of the unit is a shortfall that names the socket unit", "[trial]") {
