@@ -7,11 +7,13 @@
 
 #include "supervisor/base/path.h"
 #include "supervisor/cluster/link/rule_files.h"
+#include "supervisor/cluster/node/rule_keeper.h"
 #include "supervisor/cluster/snapshot/snapshot.h"
 #include "supervisor/cluster/trust/private_file.h"
 #include "supervisor/moves/move_files.h"
 #include "tests/catch.h"
 #include "tests/failing_reads/failing_folder.h"
+#include "tests/supervisor/cluster/memory_bus.h"
 #include "tests/supervisor/cluster/trust_fixture.h"
 #include "tests/temp_directory.h"
 
@@ -119,4 +121,41 @@ TEST_CASE("signed rules that cannot be listed do not vanish", "[failing]") {
   CHECK_FALSE(files->take({}));
   CHECK_FALSE(files->clear());
   CHECK(fs::exists(root + "/cluster/policies/stricter.json"));
+}
+
+TEST_CASE("signed rules whose files cannot all be listed wait, and come into force later", "[failing]") {
+  TempDirectory temporary;
+  const std::string root = fs::canonical(temporary.path()), files = root + "/files", anchor = files + "/trust.record";
+  for (const char* folder : {"files", "state"}) fs::create_directory(root + "/" + folder);
+  const auto write = [&](const std::string& file, const std::string& text) {
+    REQUIRE(cluster::write_whole_file(file, text, 0644, Existing::replace));
+  };
+  write(anchor, signed_record(record_of({node_of("n1", 1)})));
+  for (const char* name : {"one", "two"})
+    write(files + "/policy-" + name + ".rule", sign_rule(policy_of(name), key_of(kAuthority)).value());
+  Loop loop;
+  cluster::MemoryBroker broker(loop);
+  const auto bus = broker.connect("n1");
+  const auto work = cluster::RuleWork::start(loop, cluster::RuleStore::open(anchor, root + "/state").value()).value();
+  int changes = 0;
+  cluster::RuleKeeper keeper(loop, *bus, 1, files, *work, [&] { changes++; });
+  {
+    const FailingFolder failing("/files", 2);  // the third of three files
+    keeper.begin();
+    // Jobs run one after the other: the look at the files, and a job for each rule that it found.
+    int done = 0;
+    const auto run_jobs = [](cluster::RuleWork& of, int& into) -> Task<> {
+      for (; into < 6; into++) {
+        cluster::RuleWork::Job nothing = [](cluster::RuleStore&) { return Result<>(); };
+        (void)co_await of.run(std::move(nothing));
+      }
+    };
+    loop.spawn(run_jobs(*work, done));
+    loop.run_until([&] { return done == 6; });
+    CHECK(changes == 0);
+  }
+  bool is_late = false;
+  const Deadline late(loop, std::chrono::seconds(20), [&] { is_late = true; });
+  loop.run_until([&] { return changes == 2 || is_late; });
+  CHECK(changes == 2);
 }

@@ -3,6 +3,7 @@
 FAILING_READS is failing_reads.cc, preloaded; it fails only while a file of the test exists.
 """
 import contextlib
+import json
 import os
 import pathlib
 import subprocess
@@ -16,7 +17,8 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "supervisor
 from bus_harness import Bus
 from cluster_rig import NATS_SERVER, Rig
 from configuration_test import Configured
-from harness import Client, Policies, body_of
+from harness import ROOT, Client, Daemon, Policies, body_of
+from layers_harness import make_wheel
 
 ACCOUNT = f"uid-{os.geteuid()}"
 LIMIT = 90  # seconds of one command
@@ -140,6 +142,89 @@ class Move(unittest.TestCase):
         self.assertEqual(status, 0, told)
         moved = self.rig.daemons[target].state / "tenants" / ACCOUNT / "workspaces/team-half/workspace"
         self.assertEqual(len(list(moved.iterdir())), self.FILES)
+
+
+class Commands(unittest.TestCase):
+    """Commands that read a folder as a whole, or do nothing."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="warder-test-", dir="/var/tmp")
+        self.folder = pathlib.Path(self.enterContext(folder))
+
+    def warder(self, *words, fails_in=None, after=0):
+        variables = {}
+        if fails_in is not None:
+            failing = Failing(str(fails_in), after)
+            self.addCleanup(failing.close)
+            failing.file.touch()
+            variables = failing.variables
+        done = subprocess.run([os.environ["WARDER"], *map(str, words)], env={**os.environ, **variables},
+                              capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout + done.stderr
+
+
+@unittest.skipUnless(ROOT, "NOT TESTED: only root makes and restores backups")
+class Backup(Commands):
+    def setUp(self):
+        super().setUp()
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.remove)
+        self.daemon.start()
+        with Client(self.daemon.socket) as client:
+            client.execute("for i in range(40): open(f'/workspace/file{i}', 'w').write(str(i))")
+        self.daemon.stop()
+        self.file = self.folder / "state.tar"
+        self.workspace = self.daemon.state / "tenants" / ACCOUNT / "workspace"
+
+    def back_up(self, **failure):
+        return self.warder("backup", self.file, "--state", self.daemon.state, **failure)
+
+    def test_of_a_state_that_cannot_be_read_to_its_end_is_not_made(self):
+        for folder, after in ((self.daemon.state, 0), (self.daemon.state, 1), (self.daemon.state / "tenants", 0),
+                              (self.workspace, 0), (self.workspace, 39)):
+            with self.subTest(folder=folder.name, after=after):
+                status, told = self.back_up(fails_in=folder, after=after)
+                self.assertNotEqual(status, 0, told)
+                self.assertIn("Input/output error", told)
+                self.assertFalse(self.file.exists(), "an incomplete backup stays")
+        status, told = self.back_up()
+        self.assertEqual(status, 0, told)
+
+    def test_is_not_restored_to_a_folder_that_cannot_be_read(self):
+        status, told = self.back_up()
+        self.assertEqual(status, 0, told)
+        occupied = self.folder / "occupied"
+        occupied.mkdir()
+        (occupied / "file").write_text("mine")
+        status, told = self.warder("restore", self.file, "--state", occupied, fails_in=occupied)
+        self.assertEqual(status, 1, told)
+        self.assertIn("is not empty", told)
+        self.assertEqual([path.name for path in occupied.iterdir()], ["file"])
+        (occupied / "file").unlink()
+        status, told = self.warder("restore", self.file, "--state", occupied)
+        self.assertEqual(status, 0, told)
+        self.assertEqual(len(list((occupied / "tenants" / ACCOUNT / "workspace").iterdir())), 40)
+
+
+@unittest.skipUnless(ROOT, "NOT TESTED: only root builds layers")
+class Layer(Commands):
+    def test_of_packages_that_cannot_all_be_listed_is_not_built(self):
+        wheels, state = self.folder / "wheels", self.folder / "state"
+        for folder in (wheels, state):
+            folder.mkdir()
+        for name in ("warder_test_one", "warder_test_two"):
+            make_wheel(wheels, name, [(f"{name}/__init__.py", "X = 1\n")])
+        build = ("layer", "build", "data", "--wheels", wheels, "--state", state, "--json")
+        for folder, after in ((wheels, 0), (wheels, 1), ("/work/in", 0), ("/work/in", 1)):
+            with self.subTest(folder=folder, after=after):
+                status, told = self.warder(*build, fails_in=folder, after=after)
+                self.assertEqual(status, 1, told)
+                self.assertIn("Input/output error", told)
+                status, told = self.warder("layer", "list", "--state", state, "--json")
+                self.assertEqual((status, json.loads(told)), (0, []))
+        status, told = self.warder(*build)
+        self.assertEqual(status, 0, told)
+        self.assertEqual(json.loads(told.splitlines()[0])["modules"], ["warder_test_one", "warder_test_two"])
 
 
 if __name__ == "__main__":

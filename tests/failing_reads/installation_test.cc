@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "jail/process_tree.h"
 #include "policies/tenant_rules.h"
@@ -13,6 +14,7 @@
 #include "supervisor/layers/entry_rules.h"
 #include "supervisor/layers/layer_store.h"
 #include "supervisor/layers/tree_scan.h"
+#include "supervisor/packages/scratch_folder.h"
 #include "supervisor/packages/tree_copy.h"
 #include "supervisor/privileges.h"
 #include "tests/catch.h"
@@ -90,6 +92,32 @@ TEST_CASE_METHOD(TwoTrees, "layers that cannot all be listed keep their versions
     CHECK(add("third"));
   }
   CHECK(store->list()->size() == 2);
+}
+
+TEST_CASE("what killed commands left is named as left where /var/tmp cannot be read", "[failing]") {
+  const std::string name = "failing-test" + std::to_string(::getpid()), left = "/var/tmp/warder-" + name + "-a1B2c3";
+  fs::create_directories(left + "/deep");
+  TempDirectory temporary;
+  const std::string log = temporary.path() / "log";
+  const auto make_with_log = [&] {
+    const Fd before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)), file(::open(log.c_str(), O_CREAT | O_WRONLY, 0600));
+    ::dup2(file.get(), STDERR_FILENO);
+    auto made = packages::ScratchFolder::make(name);
+    ::dup2(before.get(), STDERR_FILENO);
+    return made;
+  };
+  {
+    const FailingFolder failing("/var/tmp");
+    const auto made = make_with_log();
+    REQUIRE(made);
+    CHECK(fs::is_directory(made->path()));
+  }
+  std::stringstream text;
+  text << std::ifstream(log).rdbuf();
+  CHECK_THAT(text.str(), Catch::Matchers::Contains("what killed commands left stays: cannot list '/var/tmp'"));
+  CHECK(fs::exists(left + "/deep"));
+  CHECK(packages::ScratchFolder::make(name));
+  CHECK_FALSE(fs::exists(left));
 }
 
 TEST_CASE("a process whose threads cannot be listed has no count of them", "[failing]") {

@@ -11,6 +11,7 @@
 #include "supervisor/tenants/new_file.h"
 #include "supervisor/tenants/removed_tenants.h"
 #include "supervisor/tenants/sessions.h"
+#include "supervisor/tenants/tenant.h"
 #include "tests/failing_reads/failing_folder.h"
 #include "tests/supervisor/tenants/scene.h"
 
@@ -35,6 +36,22 @@ TEST_CASE_METHOD(TenantsFolder, "removed tenants that cannot all be listed are a
   CHECK(tenants::list_removed(folder().get())->size() == 3);
   const FailingFolder failing(name, 1);
   CHECK_FALSE(tenants::list_removed(folder().get()));
+}
+
+TEST_CASE_METHOD(TenantsFolder, "tenants that cannot all be listed are an error", "[failing]") {
+  Loop loop;
+  const auto store = policies::Store::load({WARDER_SOURCE_DIR "/policies"}, policies::Mode::checkout);
+  REQUIRE(store);
+  const auto registry = tenants::Registry::open(loop, folder().get(), *store);
+  REQUIRE(registry);
+  for (const char* tenant : {"ada", "bob", "eve"}) fs::create_directory(root / "tenants" / tenant);
+  CHECK(registry->all_tenants().value() == std::vector<std::string>{"ada", "bob", "eve"});
+  for (const int after : {0, 1, 2}) {
+    const FailingFolder failing(root / "tenants", after);
+    const auto all = registry->all_tenants();
+    REQUIRE_FALSE(all);
+    CHECK(all.error().err == EIO);
+  }
 }
 
 TEST_CASE_METHOD(TenantsFolder, "named workspaces that cannot all be listed are an error", "[failing]") {

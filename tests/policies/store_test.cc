@@ -230,6 +230,20 @@ TEST_CASE("a key that is there twice in a policy is a problem, whether a tenant 
         std::string::npos);
 }
 
+TEST_CASE("a key that is there twice in the rules of tenants or in a seccomp profile is a problem", "[store]") {
+  Folders folders;
+  REQUIRE(folders.load());
+  folders.write(folders.admin / "tenants.json",
+                "{\"rules\": [\n{\"uid\": 7, \"policy\": \"strict\",\n\"policy\": \"default\"}]}");
+  folders.write(
+      folders.admin / "seccomp/own.json",
+      "{\"extends\": \"default\",\n\"allow\": [],\n \"allow\": [{\"comment\": \"c\", \"calls\": [\"write\"]}]}");
+  const std::string problems = folders.problems();
+  for (const char* problem : {"tenants.json: line 3, column 1: the key \"policy\" is there twice, first in line 2",
+                              "seccomp/own.json: line 3, column 2: the key \"allow\" is there twice, first in line 2"})
+    CHECK_THAT(problems, Catch::Matchers::Contains(problem));
+}
+
 TEST_CASE("former names of keys are taken, also where a policy extends another, and told", "[store]") {
   Folders folders;
   folders.write(folders.admin / "old.json", R"({"extends": "default", "pool": {"least": 2, "most": 9},

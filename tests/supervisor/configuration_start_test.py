@@ -285,5 +285,39 @@ class Policy(unittest.TestCase):
             self.assertIn("failed", daemon.reload())
 
 
+class KeyTwice(unittest.TestCase):
+    """In a file beside the policies: it is refused by the check and by a reload, and nothing of it is in force."""
+
+    FILES = {
+        "tenants.json": ('{"rules": [{"default": true,\n"policy": "default",\n"policy": "strict"}]}',
+                         'tenants.json: line 3, column 1: the key "policy" is there twice, first in line 2'),
+        "seccomp/own.json": ('{"extends": "default",\n"allow": [],\n "allow": []}',
+                             'seccomp/own.json: line 3, column 2: the key "allow" is there twice, first in line 2'),
+        "50-server-one.json": ('{"servers": {"one": {"command": "/usr/bin/a",\n"jail": "default",\n"jail": "none"}}}',
+                               '50-server-one.json: line 3, column 1: the key "jail" is there twice, first in line 2'),
+        "50-token-ci.json": ('{"tokens": {"ci": {"tenant": "one",\n "tenant": "two"}}}',
+                             '50-token-ci.json: line 2, column 2: the key "tenant" is there twice, first in line 1'),
+    }
+
+    def test_is_refused_with_both_lines(self):
+        with Policies() as policies, Configured(policies=policies) as daemon:
+            for name, (text, mistake) in self.FILES.items():
+                with self.subTest(name):
+                    if name[0] == "5":
+                        file = daemon.write(name, text)
+                    else:
+                        file = policies.folder / name
+                        policies.write(name, text)
+                    checked = daemon.ask("--check")
+                    self.assertEqual((checked.returncode, checked.stdout), (1, ""))
+                    self.assertIn(mistake, checked.stderr)
+                    self.assertIn("failed", daemon.reload())
+                    self.assertIn(mistake, daemon.log_text())
+                    with Client(daemon.socket) as client:
+                        self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+                    file.unlink()
+                    self.assertEqual(daemon.reload(), "serving")
+
+
 if __name__ == "__main__":
     unittest.main()

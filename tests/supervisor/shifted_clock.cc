@@ -1,7 +1,7 @@
-// For LD_PRELOAD: the wall clock and the time since boot of a test's own. $SHIFTED_CLOCK names a file with two numbers
-// of 64 bits: seconds that are added to CLOCK_REALTIME, and to CLOCK_BOOTTIME. The test may change them at
-// any time. CLOCK_REALTIME_COARSE stays as it is: programs compare it with the times of files, which the kernel
-// writes.
+// For LD_PRELOAD: clocks of a test's own. $SHIFTED_CLOCK names a file with three numbers of 64 bits: seconds that are
+// added to CLOCK_REALTIME, to CLOCK_BOOTTIME, and to CLOCK_MONOTONIC, by which libuv's timers run. The test may change
+// them at any time, the third one only to more. CLOCK_REALTIME_COARSE stays as it is: programs compare it with the
+// times of files, which the kernel writes.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -15,9 +15,9 @@
 namespace {
 
 struct Shifts {
-  volatile int64_t wall_s, boot_s;
+  volatile int64_t wall_s, boot_s, timers_s;
 };
-const Shifts kNoShifts{0, 0};
+const Shifts kNoShifts{0, 0, 0};
 
 const Shifts& shifts() {
   static const Shifts* const mapped = [] {
@@ -40,6 +40,7 @@ int clock_gettime(clockid_t clock, timespec* now) noexcept {
   if (result != 0) return -1;
   if (clock == CLOCK_REALTIME) now->tv_sec += shifts().wall_s;
   if (clock == CLOCK_BOOTTIME) now->tv_sec += shifts().boot_s;
+  if (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE) now->tv_sec += shifts().timers_s;
   return 0;
 }
 

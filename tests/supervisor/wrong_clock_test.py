@@ -19,14 +19,14 @@ from http_tokens_test import TokenTest
 from named_executions_test import execute as execute_named
 
 WARDER = os.environ["WARDER"]
-DAY = 86_400
+HOUR, DAY = 3600, 86_400
 WORKSPACE, EMAIL = "org.warder/workspace", "ada@lovelace.org"
 POLICY = {"workspaces": ["*"], "named_workspaces": {"max": 4, "idle_seconds": 3600, "warning_seconds": 60},
           "pii": {"restore": "agents"}}
 
 
 class Clocks:
-    """The clocks of a daemon: the seconds added to the wall clock and to the time since boot, in seconds."""
+    """The clocks of a daemon: the seconds added to the wall clock, to the time since boot, and to its timers' clock."""
 
     def __init__(self, daemon):
         self.file = daemon.directory / "clocks"
@@ -36,9 +36,10 @@ class Clocks:
             "SHIFTED_CLOCK": str(self.file), "LD_PRELOAD": os.environ["SHIFTED_CLOCK_LIBRARY"],
             "ASAN_OPTIONS": ":".join(filter(None, (os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0")))}
 
-    def set(self, wall=0, passed=0):
-        """`passed`: time that has passed, on both clocks; `wall`: by how much the wall clock is wrong."""
-        bytes_of = struct.pack("=qq", wall + passed, passed)
+    def set(self, wall=0, passed=0, timers=0):
+        """`passed`: time that has passed, on both clocks; `wall`: by how much the wall clock is wrong; `timers`: time
+        that has passed for timers, never less than before."""
+        bytes_of = struct.pack("=qqq", wall + passed, passed, timers)
         if not self.file.exists():
             self.file.write_bytes(bytes_of)
         with open(self.file, "r+b") as file:  # the daemon has mapped this file
@@ -59,6 +60,18 @@ def rows(daemon, table):
         database.close()
 
 
+def begin_background(client):
+    """An execution in the background that has ended: the URI of its result."""
+    uri = body_of(client.call("execute_code", {"code": "result = 'kept'", "background": True}))["result"]
+    eventually(lambda: has_background(client, uri), "the result of the execution in the background")
+    return uri
+
+
+def has_background(client, uri):
+    answer = client.answer(client.begin("resources/read", uri=uri))
+    return "result" in answer and json.loads(answer["result"]["contents"][0]["text"]).get("result") == "kept"
+
+
 class Stores(unittest.TestCase):
     """One piece of data in every store that removes data by age."""
 
@@ -77,6 +90,7 @@ class Stores(unittest.TestCase):
                            _meta={WORKSPACE: "named"})
             self.token = body_of(client.call("sanitize_pii", {"text": EMAIL}))["sanitized_text"]
             execute_named(client, "kept-answer-0123456789", "result = 'kept'")
+            self.background = begin_background(client)
         self.filled = self.counts()
         self.assertGreaterEqual(self.filled["executions"], 3)
         self.assertGreaterEqual(self.filled["audit"], 5)
@@ -96,7 +110,8 @@ class Stores(unittest.TestCase):
             restored = body_of(client.call("restore_pii", {"text": self.token}))["restored_text"]
             return {"proposal": self.proposal_state(client) == "open", "steps": "workflow:///flow" in listed,
                     "workspace": (self.daemon.state / "tenants/uid-0/workspaces/named/workspace/f").exists(),
-                    "answer": rows(self.daemon, "named_executions") == 1, "vault": restored == EMAIL}
+                    "answer": rows(self.daemon, "named_executions") == 1, "vault": restored == EMAIL,
+                    "background": has_background(client, self.background)}
 
     def assert_all_there(self):
         self.assertEqual({name for name, is_there in self.stores().items() if not is_there}, set())
@@ -145,7 +160,8 @@ class Stores(unittest.TestCase):
             client.execute("result = 1")
         eventually(lambda: rows(self.daemon, "executions") == 1 and rows(self.daemon, "workflows") == 0,
                    "old rows are removed")
-        eventually(lambda: rows(self.daemon, "named_executions") == 0, "the answer is removed")
+        for table in ("named_executions", "tasks"):
+            eventually(lambda: rows(self.daemon, table) == 0, f"old {table} are removed")
         status, told = verify(self.daemon)
         self.assertEqual((status, told["whole"]), (0, True))
         self.assertGreater(told["forgotten"]["entries"], 0)
@@ -153,7 +169,69 @@ class Stores(unittest.TestCase):
         with Client(self.daemon.socket) as client:
             client.execute("open('/workspace/other', 'w').write('x')", workspace="staged")  # old proposals go with it
             self.assertEqual({name: is_there for name, is_there in self.stores().items() if name != "workspace"},
-                             {"proposal": False, "steps": False, "answer": False, "vault": False})
+                             {"proposal": False, "steps": False, "answer": False, "vault": False,
+                              "background": False})
+
+
+class Background(unittest.TestCase):
+    """The result of an execution in the background, which stays for an hour."""
+
+    def setUp(self):
+        self.daemon = Daemon()
+        self.clocks = Clocks(self.daemon)
+        self.enterContext(self.daemon)
+        self.passed = self.timers = 0
+
+    def sweep(self, client, wall=0, passed=0):
+        """The wall clock is wrong by `wall`, `passed` more seconds have passed, and timers of up to a minute fire."""
+        self.passed += passed
+        self.timers += 60
+        self.clocks.set(wall=wall, passed=self.passed, timers=self.timers)
+        for _ in range(3):  # the loop runs timers between two requests
+            client.request("tools/list")
+
+    def expect_end(self, client, uri):
+        def is_gone():
+            self.sweep(client)
+            return not has_background(client, uri)
+        eventually(is_gone, "the result is removed")
+
+    def test_stays_while_the_clock_is_wrong_also_after_its_hour(self):
+        for wall, direction in ((400 * DAY, "ahead"), (-400 * DAY, "behind")):
+            with self.subTest(direction), Client(self.daemon.socket) as client:
+                uri = begin_background(client)
+                self.sweep(client, wall)
+                eventually(lambda: f"400 days {direction}" in self.daemon.log_text(), "the jump is logged")
+                self.sweep(client, wall)
+                self.assertTrue(has_background(client, uri))
+                self.sweep(client, wall, passed=2 * HOUR)
+                self.sweep(client, wall)
+                self.assertTrue(has_background(client, uri), "no age is certain")
+                self.expect_end(client, uri)
+
+    def test_stays_after_a_jump_that_was_corrected_and_goes_after_its_hour(self):
+        with Client(self.daemon.socket) as client:
+            uri = begin_background(client)
+            for wall in (400 * DAY, 0, -400 * DAY, 0):
+                self.sweep(client, wall, passed=HOUR // 8)
+            eventually(lambda: "the clock is right again" in self.daemon.log_text(), "the end of a jump is logged")
+            self.sweep(client)
+            self.assertTrue(has_background(client, uri))
+            self.sweep(client, passed=HOUR)
+            self.expect_end(client, uri)
+
+    def test_is_removed_by_a_start_only_if_its_hour_has_passed_and_the_clock_is_right(self):
+        with Client(self.daemon.socket) as client:
+            uri = begin_background(client)
+        for clocks, is_there in (({"wall": 400 * DAY}, True), ({"wall": -400 * DAY}, True),
+                                 ({"wall": 400 * DAY, "passed": 2 * HOUR}, True),
+                                 ({"wall": -400 * DAY, "passed": 2 * HOUR}, True), ({"passed": 2 * HOUR}, False)):
+            with self.subTest(**clocks):
+                self.daemon.stop()
+                self.clocks.set(**clocks)
+                self.daemon.start()
+                with Client(self.daemon.socket) as client:
+                    self.assertEqual(has_background(client, uri), is_there)
 
 
 class Shown(unittest.TestCase):
@@ -240,6 +318,30 @@ class Heads(unittest.TestCase):
         status, told = self.against(self.daemon.log)
         self.assertEqual((status, told["lost"], told["in_chain"]), (0, 0, told["heads"]))
         self.assertGreaterEqual(told["heads"], 4)
+
+    def test_the_log_gets_a_head_each_hour_whatever_the_wall_clock_says(self):
+        self.daemon.stop()
+        clocks = Clocks(self.daemon)
+        self.daemon.start()
+
+        def count():
+            return self.daemon.log_text().count("audit chain: ")
+        for hours, wall in enumerate((0, 400 * DAY, 0, -400 * DAY)):
+            with self.subTest(wall=wall):
+                clocks.set(wall=wall, passed=hours * HOUR, timers=hours * HOUR)
+                self.run_calls(1 + 10 * hours)
+                if wall:
+                    text = f"400 days {'ahead' if wall > 0 else 'behind'}"
+                    eventually(lambda: text in self.daemon.log_text(), "the jump is logged")
+                before = count()
+                self.run_calls(5 + 10 * hours)
+                self.assertEqual(count(), before, "a wrong clock is no hour")
+                clocks.set(wall=wall, passed=(hours + 1) * HOUR, timers=(hours + 1) * HOUR)
+                self.run_calls(8 + 10 * hours, 1)
+                eventually(lambda: count() == before + 1, "a head in the log")
+        status, told = self.against(self.daemon.log)
+        self.assertEqual((status, told["lost"], told["in_chain"]), (0, 0, told["heads"]))
+        self.assertGreaterEqual(told["heads"], 5)
 
     def test_a_chain_that_was_begun_anew_cut_off_or_rewritten_is_found(self):
         self.run_calls(1)

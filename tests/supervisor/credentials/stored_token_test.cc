@@ -95,3 +95,17 @@ TEST_CASE("the credential of systemd holds entries by name", "[credentials]") {
   REQUIRE_FALSE(loaded);
   CHECK(loaded.error().what.find("warder.tokens") != std::string::npos);
 }
+
+TEST_CASE("a credential with a key that is there twice is refused with both lines", "[credentials]") {
+  const TempDirectory temporary;
+  const auto load = [&](const std::string& text) {
+    std::ofstream(temporary.path() / "warder.tokens") << text;
+    return load_token_credential(temporary.path());
+  };
+  const std::string entry = "{\"hash\": \"" + hash("a") + "\"";
+  CHECK(load("{\"ci\": " + entry + "}}")->size() == 1);
+  const auto twice = load("{\"ci\": " + entry + ",\n  \"tenant\": \"one\",\n  \"tenant\": \"two\"}}");
+  REQUIRE_FALSE(twice);
+  CHECK_THAT(twice.error().what,
+             Catch::Matchers::Contains("line 3, column 3: the key \"tenant\" is there twice, first in line 2"));
+}
