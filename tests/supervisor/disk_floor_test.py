@@ -23,6 +23,16 @@ for i in range({files}):
 print("holds", flush=True)
 signal.pause()
 """
+HOLD_PREALLOCATED = """
+import os, signal
+held = []
+for i in range({files}):
+    held.append(open("unlinked", "wb", buffering=0))
+    os.unlink("unlinked")
+    os.posix_fallocate(held[-1].fileno(), 0, 8 << 20)
+print("holds", flush=True)
+signal.pause()
+"""
 HOLD_MAPPED = """
 import ctypes, mmap, os, signal
 libc = ctypes.CDLL(None)
@@ -111,6 +121,14 @@ class Unnamed(OnSmallDisk):
 
     def test_files_that_only_a_mapping_holds_count(self):
         self.held_is_found(HOLD_MAPPED.format(files=8))
+
+    def test_preallocated_files_count(self):
+        self.held_is_found(HOLD_PREALLOCATED.format(files=8))
+
+    def test_they_count_in_a_staged_workspace(self):
+        self.held_is_found(HOLD_UNLINKED.format(files=8), workspace="staged")
+        listed = self.filler.call("list_workspace_files", {})
+        self.assertEqual(body_of(listed)["files"], [], listed)
 
     def test_they_count_in_a_session(self):
         self.held_is_found(HOLD_UNLINKED.format(files=8), session="s")
