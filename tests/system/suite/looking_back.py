@@ -1,9 +1,11 @@
 """The installed service, as administrators look back at it: history, audit, backup and restore, and a tenant that leaves."""
+import contextlib
 import json
 import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 
 from suite.service import InstalledService, connect, show, systemctl
 from suite.warder import PATIENCE, wait_until
@@ -22,6 +24,15 @@ def warder(*words, user=None, status=0):
 
 def lines_of(*words, **more):
     return [json.loads(line) for line in warder(*words, **more).stdout.splitlines()]
+
+
+@contextlib.contextmanager
+def machine_clock_ahead(seconds):
+    time.clock_settime(time.CLOCK_REALTIME, time.time() + seconds)
+    try:
+        yield
+    finally:
+        time.clock_settime(time.CLOCK_REALTIME, time.time() - seconds)
 
 
 class LookingBack(InstalledService):
@@ -72,6 +83,26 @@ class LookingBack(InstalledService):
             self.assertEqual(client.execute("result = open('/workspace/made').read()")["result"], "x")
         self.assertIn(self.identity, [row["Id"] for row in lines_of("history", "--json")])
         self.assertEqual(show("ActiveState"), "active")
+
+    def test_a_start_with_the_machines_clock_400_days_ahead_removes_nothing(self):
+        with connect() as client:
+            staged = client.execute("open('/workspace/staged', 'w').write('x')", workspace="staged")
+        audit = [line["number"] for line in lines_of("audit", "export")]
+        systemctl("stop", "warder.socket", "warder.service")
+        with machine_clock_ahead(400 * 86_400):
+            systemctl("start", "warder.socket")
+            with connect() as client:
+                self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+            doctor = subprocess.run(["warder", "doctor"], capture_output=True, text=True, timeout=PATIENCE)
+            self.assertRegex(doctor.stdout, "clock.*no data is removed")
+            systemctl("stop", "warder.socket", "warder.service")
+        systemctl("start", "warder.socket")
+        self.assertIn(self.identity, [row["Id"] for row in lines_of("history", "--json")])
+        self.assertEqual([line["number"] for line in lines_of("audit", "export")][:len(audit)], audit)
+        self.assertIn("whole", warder("audit", "verify").stdout)
+        with connect() as client:
+            done = client.call("commit_workspace", {"proposal": staged["proposal"]["id"], "action": "commit"})
+            self.assertFalse(done.get("isError"), done)
 
     def test_a_tenant_is_exported_and_removed(self):
         folder = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp"))
