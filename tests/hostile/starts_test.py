@@ -107,11 +107,12 @@ class Cold(EveryStart, unittest.TestCase):
 
 
 class Exec(EveryStart, unittest.TestCase):
-    pool, start = {"min_idle": 1, "max_idle": 1, "zygotes": False}, "exec"
+    # While a jail that waited is replaced, the next program finds another one.
+    pool, start = {"min_idle": 3, "max_idle": 3, "zygotes": False}, "exec"
 
 
 class Fork(EveryStart, unittest.TestCase):
-    pool, start = {"min_idle": 1, "max_idle": 1, "zygotes": True}, "fork"
+    pool, start = {"min_idle": 3, "max_idle": 3, "zygotes": True}, "fork"
 
 
 class Session(EveryStart, unittest.TestCase):

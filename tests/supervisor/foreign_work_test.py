@@ -1,97 +1,19 @@
 #!/usr/bin/env python3
 """Work on foreign data after it was parsed never runs on the loop: schemas, selections, rules, lists of tools.
 
-Each case takes far longer than the call around it. Compared are the processor times of the loop's thread and of all
-other threads of the daemon, so that neither a busy machine nor a slow build matters.
+Each case takes far longer than the call around it. foreign_work_harness.py describes the comparison.
 """
 import json
 import os
-import pathlib
-import tempfile
+import shutil
 import unittest
 
-from harness import Client, Policies, eventually
-from upstream_harness import UpstreamTest
-
-SERVER = """
-import json, sys
-tools = json.load(open(sys.argv[1]))
-items = [{"a": 1, "b": 2} for _ in range(4000)]
-for line in sys.stdin:
-    asked = json.loads(line)
-    answer = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}},
-              "tools/list": {"tools": tools},
-              "tools/call": {"content": [], "structuredContent": {"items": items}}}.get(asked["method"])
-    reply = {"result": answer} if answer else {"error": {"code": -32601, "message": "no such method"}}
-    if "id" in asked: print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **reply}), flush=True)
-"""
-FREE = {"name": "free", "inputSchema": {"type": "object"}}
+from foreign_work_harness import (FREE, SERVER, ForeignWorkTest, Threads, WorkTime, alternatives, doublings,
+                                  expressions, many_expressions, open_requests)
+from harness import ROOT, Client, Policies, as_user, body_of, eventually
 
 
-def expressions(number, count=500):
-    """A tool with as many different expressions, each of which takes long to compile."""
-    return {"name": f"t{number}", "inputSchema": {"type": "object", "properties": {
-        f"p{i}": {"type": "string", "pattern": "(?:[a-z%d]{1,30}x%d){1,30}" % (i % 10, number * count + i)}
-        for i in range(count)}}}
-
-
-def alternatives(count):
-    """A tool that compares a value with count * count schemas."""
-    return {"name": "nested", "inputSchema": {
-        "type": "object", "properties": {"value": {"anyOf": [{"$ref": "#/$defs/a"}] * count}},
-        "$defs": {"a": {"anyOf": [{"type": "string"}] * count}}}}
-
-
-class Threads:
-    """Processor time of a daemon's threads within a `with`."""
-
-    def __init__(self, daemon):
-        self.pid = daemon.process.pid
-
-    def now(self):
-        loop, others = 0.0, 0.0
-        ticks = os.sysconf("SC_CLK_TCK")
-        for thread in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
-            try:
-                fields = (thread / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:  # it has ended
-                continue
-            used = (int(fields[11]) + int(fields[12])) / ticks
-            if thread.name == str(self.pid):
-                loop += used
-            else:
-                others += used
-        whole = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return loop, (int(whole[11]) + int(whole[12])) / ticks - loop  # ended threads count in the second
-
-    def __enter__(self):
-        self.before = self.now()
-        return self
-
-    def __exit__(self, *_):
-        self.loop, self.others = (after - before for after, before in zip(self.now(), self.before))
-
-
-class ForeignWork(UpstreamTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        (cls.folder / "slow_server.py").write_text(SERVER)
-
-    def slow(self, *tools):
-        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
-        folder.chmod(0o755)
-        (folder / "tools.json").write_text(json.dumps(tools))
-        return {"command": "/usr/bin/python3", "args": [str(self.folder / "slow_server.py"), str(folder / "tools.json")],
-                "jail": "none"}
-
-    def expect_beside_the_loop(self, times, least=0.05):
-        self.assertGreater(times.others, least, "the case is not slow enough to say anything")
-        self.assertLess(times.loop, times.others / 2)
-
-    def call(self, client, tool, arguments, **more):
-        return client.call("call_tool", {"name": f"slow__{tool}", "arguments": arguments, **more})
-
+class ForeignWork(ForeignWorkTest):
     def test_a_schema_of_alternatives_in_alternatives(self):
         with self.daemon({"slow": self.slow(alternatives(400))}) as daemon, Client(daemon.socket) as client:
             self.call(client, "nested", {"value": "fits"})
@@ -144,18 +66,86 @@ class ForeignWork(UpstreamTest):
                 self.assertFalse(self.call(client, "t0", {"p1": "ax1"}).get("isError"))
             self.assertLess(times.loop, 1)
 
-    def test_the_daemon_ends_while_long_work_runs(self):
-        with self.daemon({"slow": self.slow(alternatives(3000))}) as daemon:
-            clients = [self.enterContext(Client(daemon.socket)) for _ in range(2)]
-            self.call(clients[0], "nested", {"value": "fits"})
-            value = [{"a": "x"}] * 20_000
-            for client in clients:
-                client.begin("tools/call", name="call_tool", arguments={"name": "slow__nested", "arguments": {"value": value}})
+    def test_the_most_tools_with_the_most_expressions(self):
+        with self.daemon({"slow": self.slow(pages=many_expressions())}) as daemon:
+            with Client(daemon.socket) as client, Client(daemon.socket) as other:
+                with Threads(daemon) as times:
+                    learning = self.begin_call(client, "t0", {})
+                    for number in range(20):
+                        other.write_file(f"file{number}", "text")
+                    self.assertEqual(open_requests(client, 1), 1, "the list is too short to say anything")
+                    learned = client.answer(learning)
+                self.assertFalse(learned["result"].get("isError"), learned)
+                self.expect_beside_the_loop(times)
+            daemon.stop()
+            daemon.start()  # with the stored list; returns after the first answer
+            work = WorkTime(daemon)
+            with Client(daemon.socket) as client:
+                client.write_file("file", "text")
+                eventually(lambda: work.used() > 0.3, "the list is being read")
+                loop, others = Threads(daemon).now()
+                self.assertLess(loop, others / 2)
+
+    def expect_served_or_refused(self, answer):
+        if answer.get("isError"):
+            self.assertRegex(json.dumps(answer), "took more than 1000 ms of processor time|do not match its schema")
+
+    def test_a_search_among_many_skills_with_many_words(self):
+        with self.daemon({}) as daemon:
+            words = [f"w{number:03}" for number in range(200)]
+            with Client(daemon.socket) as client:
+                skill = {"name": "seed", "code": "1", "description": " ".join(words)}
+                self.assertTrue(body_of(client.call("save_skill", skill))["success"])
+            daemon.stop()
+            (saved,) = daemon.state.glob("tenants/*/skills/seed")
+            for number in range(100):  # as a tenant saves them, each in a call
+                copy = saved.parent / f"s{number}"
+                shutil.copytree(saved, copy)
+                (script,) = copy.glob("*/scripts/seed.py")
+                script.rename(script.with_name(f"s{number}.py"))
+                head = script.parent.parent / "SKILL.md"
+                head.write_text(head.read_text().replace("seed", f"s{number}"))
+                for path in (copy, *copy.rglob("*")):
+                    os.chown(path, saved.stat().st_uid, saved.stat().st_gid)
+            daemon.start()
+            with Client(daemon.socket) as client:
+                self.assertGreater(body_of(client.call("list_skills", {"limit": 1}))["total"], 100)
+                query = " ".join(f"v{number:03}" for number in range(199)) + " w000"
+                with Threads(daemon) as times:
+                    for _ in range(3):
+                        listed = body_of(client.call("list_skills", {"query": query, "limit": 1}))
+                        found = body_of(client.call("search_tools", {"query": query}))
+                self.assertEqual((listed["total"], found["total"]), (101, 0))
+            self.expect_beside_the_loop(times)
+
+    @unittest.skipUnless(ROOT, "only root can be two users")
+    def test_a_tenants_own_server_with_hostile_definitions(self):
+        """The configured program is a file in the tenant's workspace: the tenant writes each answer."""
+        choices = [f"choice {number}" for number in range(20_000)]
+        tools = [*(expressions(number) for number in range(10)), alternatives(2000), doublings(30),
+                 {"name": "described", "description": "word " * 200_000, "inputSchema": {
+                     "type": "object", "properties": {"value": {"description": "word " * 200_000, "enum": choices}}}}]
+        own = {"command": "/usr/bin/python3", "args": ["/workspace/server.py", "/workspace/pages", "10"],
+               "folder": "workspace"}
+        with self.daemon({"own": own, "slow": self.slow(FREE)}) as daemon:
+            client = self.enterContext(as_user(47010, lambda: Client(daemon.socket)))
+            other = self.enterContext(as_user(47011, lambda: Client(daemon.socket)))
+            client.write_file("server.py", SERVER)
+            client.write_file("pages", json.dumps(tools))
+            self.assertFalse(self.call(other, "free", {}).get("isError"))
+            values = {"t0": {"p1": "ax1"}, "nested": {"value": {"a": "x" * 50_000}}, "doubled": {"value": "x"},
+                      "described": {"value": "choice"}}
             with Threads(daemon) as times:
-                eventually(lambda: Threads(daemon).now()[1] - times.before[1] > 0.1, "the work")
-            daemon.process.terminate()
-            daemon.process.wait(timeout=30)  # before: as long as the work lasted, minutes
-            self.assertEqual(daemon.process.returncode, 0)
+                requests = [self.begin_call(client, tool, value, server="own") for tool, value in values.items()]
+                for _ in range(10):
+                    self.assertFalse(self.call(other, "free", {}, select=["items.a"]).get("isError"))
+                    other.call("search_tools", {"query": "a word"})
+                self.assertGreater(open_requests(client, len(requests)), 0, "the definitions are not hostile enough")
+                answers = [client.answer(request)["result"] for request in requests]
+            self.expect_beside_the_loop(times)
+            for tool, answer in zip(values, answers):
+                with self.subTest(tool):
+                    self.expect_served_or_refused(answer)
 
 
 if __name__ == "__main__":

@@ -298,6 +298,22 @@ TEST_CASE("drained waits for answers that are not written yet", "[mcp]") {
   wait_until(f.loop, [&] { return drained; });
 }
 
+TEST_CASE("drained does not wait for a client that takes nothing of its last answer", "[mcp]") {
+  Fixture f;
+  auto client = f.legacy();
+  client->stop_reading();
+  client->send(call(1, "big", {{"bytes", 4 << 20}}));
+  settle(f.loop);
+  bool drained = false;
+  auto wait = [](mcp::Server& server, bool& done) -> Task<> {
+    co_await server.drained();
+    done = true;
+  };
+  auto waiting = start(wait(f.server, drained));
+  wait_until(f.loop, [&] { return drained; });  // sooner than the connection's own limit for slow readers
+  CHECK(f.server.unread()->bytes() > 0);
+}
+
 TEST_CASE("a refused client learns why from the answer to its first request", "[mcp]") {
   Fixture f;
   mcp::Connection::Accepted accepted;

@@ -130,7 +130,7 @@ TEST_CASE("what was observed is kept over restarts", "[upstream]") {
   Definitions all = Definitions::read(Json::parse(R"([{"name": "free"}])"), FreshMeter()).value();
   for (int i = 0; i < 2; i++) (void)all.observed->see("free", Json{{"id", 1}});
   REQUIRE(upstream::save_definitions(folder.get(), config, all));
-  auto again = upstream::load_definitions(folder.get(), config, FreshMeter());
+  auto again = upstream::load_definitions(upstream::read_stored(folder.get(), config).value(), FreshMeter());
   REQUIRE(again);
   CHECK(again->described() == all.described());
 }
