@@ -142,9 +142,26 @@ void Server::drain() {
 Task<> Server::drained() {
   while (busy_ > 0) {
     idle_ = std::make_shared<Event>();
-    std::shared_ptr<Event> idle = idle_;
+    const std::shared_ptr<Event> idle = idle_;
+    const uint64_t taken = unread_->taken();
+    bool is_silent = false;
+    Deadline silence;
+    if (calls_ == 0)
+      silence = Deadline(loop_, kLastOutput, [this, &is_silent] {
+        is_silent = true;
+        wake_drained();
+      });
     co_await *idle;
+    if (is_silent && calls_ == 0 && unread_->taken() == taken) break;
   }
+  idle_ = nullptr;
+}
+
+void Server::wake_drained() {
+  if (!idle_) return;
+  loop_.defer([idle = std::weak_ptr<Event>(idle_)] {  // later: a request's task, or a deadline, is on the stack
+    if (auto event = idle.lock()) event->fire();
+  });
 }
 
 Server::Busy::Busy(Server& server, Kind kind) : server_(server), kind_(kind) {
@@ -155,10 +172,7 @@ Server::Busy::Busy(Server& server, Kind kind) : server_(server), kind_(kind) {
 Server::Busy::~Busy() {
   server_.busy_--;
   if (kind_ == Kind::call) server_.calls_--;
-  if (server_.busy_ > 0 || !server_.idle_) return;
-  server_.loop_.defer([idle = std::weak_ptr<Event>(server_.idle_)] {  // later: a request's task is on the stack
-    if (auto event = idle.lock()) event->fire();
-  });
+  if (server_.calls_ == 0) server_.wake_drained();
 }
 
 bool Server::offers(Method method) const {

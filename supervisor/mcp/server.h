@@ -98,7 +98,9 @@ class Server {
   // Refuses new tools/call requests with an error. Requests that run continue; subscriptions end.
   void drain();
   bool draining() const { return draining_; }
-  // Done when no request runs and every answer has been written (or its client has left). One waiter at a time.
+  // Done when no request runs and every answer has been written (or its client has left), or when no client has taken a
+  // byte of the last answers for kLastOutput. One waiter at a time.
+  static constexpr std::chrono::seconds kLastOutput{3};
   Task<> drained();
   // Requests in work, over all connections.
   size_t calls() const { return calls_; }
@@ -153,6 +155,8 @@ class Server {
   Task<Answer> handle(Method method, RequestContext& context, Json params, size_t max_bytes);
   Task<Answer> call_tool(RequestContext& context, Json params, size_t max_bytes);
   Task<Answer> call_extension(RequestContext& context, Json params);
+
+  void wake_drained();
 
   // subscriptions/listen: listen.cc.
   Task<Answer> listen(RequestContext& context, Json params);

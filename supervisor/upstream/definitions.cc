@@ -75,13 +75,17 @@ void Definitions::inherit(const Definitions& before) {
   });
 }
 
-Result<Definitions> load_definitions(int folder, const ServerConfig& config, WorkMeter& meter) {
+Result<Json> read_stored(int folder, const ServerConfig& config) {
   TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));
   TRY(Fd file, open_regular_beneath(folder, path, O_RDONLY));
   TRY(const std::string text, read_whole(file.get(), Definitions::kMaxBytes));
   TRY(Json document, parse_json(text));
   if (!document.is_object() || document.value("started", Json()) != fingerprint(config))
     return fail(Code::not_found, "the definitions are of another configuration of this server");
+  return document;
+}
+
+Result<Definitions> load_definitions(Json document, WorkMeter& meter) {
   const auto tools = document.find("tools");
   TRY(Definitions all, Definitions::read(tools == document.end() ? Json() : std::move(*tools), meter));
   if (const auto seen = document.find("observed"); seen != document.end())

@@ -42,8 +42,11 @@ struct DefinitionsOfServer {
   catalog::Reading reading;  // the same for the catalog
 };
 
-// The file NAME.json below `folder`. Errors: not_found: no file, or one of a server with another command; invalid.
-Result<Definitions> load_definitions(int folder, const ServerConfig& config, WorkMeter& meter);
+// The document of the file NAME.json below `folder`. Linear in its size. Errors: not_found: no file, or one of a server
+// with another command; invalid.
+Result<Json> read_stored(int folder, const ServerConfig& config);
+// The definitions of this document. Errors: those of the meter.
+Result<Definitions> load_definitions(Json document, WorkMeter& meter);
 Result<> save_definitions(int folder, const ServerConfig& config, const Definitions& definitions);
 
 }  // namespace upstream

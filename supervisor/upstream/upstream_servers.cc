@@ -98,6 +98,20 @@ void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monoto
   }
 }
 
+Task<Result<KnownDefinitions>> load_known(Work& work, std::shared_ptr<const Fd> folder, ServerConfig config) {
+  std::function<Result<Json>()> read = [folder, config] { return read_stored(folder->get(), config); };
+  Work::Owner owner = owner_of(config), again = owner;
+  CO_TRY(Json document, co_await work.run(std::move(owner), 0, std::move(read)));
+  std::function<Result<KnownDefinitions>(WorkMeter&)> job =
+      [name = config.name,
+       document = std::make_shared<Json>(std::move(document))](WorkMeter& meter) -> Result<KnownDefinitions> {
+    TRY(Definitions definitions, load_definitions(std::move(*document), meter));
+    return with_reading(name, std::move(definitions));
+  };
+  auto known = co_await work.run(std::move(again), 0, std::move(job));
+  co_return known;
+}
+
 }  // namespace
 
 UpstreamServers::UpstreamServers(jail::Host& host, Settings settings)
@@ -140,13 +154,7 @@ Task<> UpstreamServers::loaded(std::chrono::milliseconds limit) {
 }
 
 Task<> UpstreamServers::load(ServerPtr server) {
-  std::function<Result<KnownDefinitions>(WorkMeter&)> job =
-      [folder = folder_, config = server->config](WorkMeter& meter) -> Result<KnownDefinitions> {
-    TRY(Definitions definitions, load_definitions(folder->get(), config, meter));
-    return with_reading(config.name, std::move(definitions));
-  };
-  Work::Owner owner = owner_of(server->config);
-  auto known = co_await host_.work.run(std::move(owner), 0, std::move(job));
+  auto known = co_await load_known(host_.work, folder_, server->config);
   if (!known && known.error().code != Code::not_found)
     log_warning("upstream server {}: its stored tool definitions are not used: {}", server->config.name,
                 known.error().what);
