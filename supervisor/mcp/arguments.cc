@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "supervisor/base/exact_number.h"
@@ -300,13 +301,14 @@ void drop_host_arguments(const Json& schema, Json& arguments) {
 void drop_absent(const Json& schema, Json& arguments) {
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return;
-  const auto required = schema.find("required");
+  std::set<std::string_view> required;
+  if (const auto names = schema.find("required"); names != schema.end() && names->is_array())
+    for (const Json& name : *names)
+      if (name.is_string()) required.insert(name.get_ref<const std::string&>());
   for (auto it = arguments.begin(); it != arguments.end();) {
     const auto property = properties->find(it.key());
-    const bool is_absent =
-        it->is_null() && property != properties->end() && property->is_object() &&
-        !has_one_type(*it, types_of(*property)) &&
-        (required == schema.end() || std::find(required->begin(), required->end(), it.key()) == required->end());
+    const bool is_absent = it->is_null() && property != properties->end() && property->is_object() &&
+                           !has_one_type(*it, types_of(*property)) && !required.contains(it.key());
     if (is_absent) {
       it = arguments.erase(it);
     } else {

@@ -126,7 +126,7 @@ bool Outbox::write_some(size_t most) {
 }
 
 void Outbox::took(size_t sent) {
-  if (unread_ && pumping_) unread_->took(sent);
+  if (unread_ && pumping_) unread_->note_read(sent);
   bytes_ -= sent;
   head_sent_ += sent;
   while (!queue_.empty() && head_sent_ >= queue_.front().bytes().size()) {

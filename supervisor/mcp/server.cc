@@ -140,19 +140,27 @@ void Server::drain() {
 }
 
 Task<> Server::drained() {
+  bool is_silent = false;
+  uint64_t read = 0;
+  std::optional<Deadline> silence;
   while (busy_ > 0) {
     idle_ = std::make_shared<Event>();
     const std::shared_ptr<Event> idle = idle_;
-    const uint64_t taken = unread_->taken();
-    bool is_silent = false;
-    Deadline silence;
-    if (calls_ == 0)
-      silence = Deadline(loop_, kLastOutput, [this, &is_silent] {
+    if (calls_ > 0) {
+      silence.reset();
+    } else if (!silence || unread_->late_bytes_read() != read) {
+      read = unread_->late_bytes_read();
+      is_silent = false;
+      silence.emplace(loop_, kMaxSilence, [this, &is_silent] {
         is_silent = true;
         wake_drained();
       });
+    }
     co_await *idle;
-    if (is_silent && calls_ == 0 && unread_->taken() == taken) break;
+    if (!is_silent || calls_ > 0 || unread_->late_bytes_read() != read) continue;
+    log_warning("clients have not read their last answers for {} s, {} bytes in all: they lose them",
+                kMaxSilence.count(), unread_->bytes());
+    break;
   }
   idle_ = nullptr;
 }

@@ -98,9 +98,9 @@ class Server {
   // Refuses new tools/call requests with an error. Requests that run continue; subscriptions end.
   void drain();
   bool draining() const { return draining_; }
-  // Done when no request runs and every answer has been written (or its client has left), or when no client has taken a
-  // byte of the last answers for kLastOutput. One waiter at a time.
-  static constexpr std::chrono::seconds kLastOutput{3};
+  // Done when no request runs and every answer has been written (or its client has left), or when for kMaxSilence no
+  // client has read enough of its last answer (some 160 kB) for its socket to take more. One waiter at a time.
+  static constexpr std::chrono::seconds kMaxSilence{5};
   Task<> drained();
   // Requests in work, over all connections.
   size_t calls() const { return calls_; }

@@ -38,8 +38,8 @@ class UnreadBudget {
   UnreadBudget(const UnreadBudget&) = delete;
   UnreadBudget& operator=(const UnreadBudget&) = delete;
   size_t bytes() const { return bytes_; }
-  // Bytes of late answers, those that a socket did not take at once, that clients have taken since the start.
-  uint64_t taken() const { return taken_; }
+  // Bytes that sockets have taken, since the start, of answers that they did not take at once.
+  uint64_t late_bytes_read() const { return late_bytes_read_; }
   void set_limits(UnreadLimits limits) { limits_ = limits; }
 
  private:
@@ -50,7 +50,7 @@ class UnreadBudget {
   Loop& loop_;
   UnreadLimits limits_;
   size_t bytes_ = 0;
-  uint64_t taken_ = 0;
+  uint64_t late_bytes_read_ = 0;
   std::set<UnreadAccount*> accounts_;  // accounts with unread bytes, or with requests that wait for room
   size_t holders_ = 0;                 // accounts with unread bytes
   std::shared_ptr<bool> looking_;      // set while a call of look() is due
@@ -100,8 +100,8 @@ class UnreadShare {
   UnreadShare(const UnreadShare&) = delete;
   UnreadShare& operator=(const UnreadShare&) = delete;
   void set(size_t bytes);
-  // Notes that the client has taken a part, which counts in bytes() until its whole line was taken.
-  void took(size_t bytes) { account_->budget_->taken_ += bytes; }
+  // Notes that the client has read a part, which counts in bytes() until it has read the whole line.
+  void note_read(size_t bytes) { account_->budget_->late_bytes_read_ += bytes; }
   size_t bytes() const { return bytes_; }
   // Whether a new request of this share's connection must wait, because the user has too many unread answers.
   bool is_over() const { return account_->is_over(has_read_ ? kLimitsOfReaders : 1.0); }

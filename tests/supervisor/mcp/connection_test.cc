@@ -312,6 +312,9 @@ TEST_CASE("drained does not wait for a client that takes nothing of its last ans
   auto waiting = start(wait(f.server, drained));
   wait_until(f.loop, [&] { return drained; });  // sooner than the connection's own limit for slow readers
   CHECK(f.server.unread()->bytes() > 0);
+  CHECK(f.server.unread()->late_bytes_read() == 0);
+  client->start_reading();
+  wait_until(f.loop, [&] { return f.server.unread()->late_bytes_read() > 0; });
 }
 
 TEST_CASE("a refused client learns why from the answer to its first request", "[mcp]") {
