@@ -18,6 +18,7 @@ struct PathRule {
   enum class Access { hidden, read_only, read_write };  // systemd prefers the first of two rules of one path
   std::string path;                                     // absolute, without symbolic links
   Access access = Access::read_write;
+  std::string setting;  // of the unit: "ReadOnlyPaths="
 };
 
 // What the unit of the service forbids a start. For a check outside of the unit.

@@ -57,15 +57,15 @@ Result<> check_path_rule(const UnitSandbox& sandbox, const std::string& folder, 
   const PathRule* const rule = rule_for(sandbox.paths, folder);
   if (!rule || rule->access == PathRule::Access::read_write) return {};
   if (rule->access == PathRule::Access::hidden)
-    return fail(
-        Code::invalid,
-        fmt::format("{} is hidden from the service, because its unit has {} in InaccessiblePaths= or ProtectHome=",
-                    folder, rule->path),
-        "name another folder; or: systemctl edit warder.service, and change that setting");
-  if (rule->path == folder)
-    return fail(Code::invalid, existing + " is read-only for the service",
-                fmt::format("systemctl edit warder.service, and take {} out of ReadOnlyPaths=", folder));
-  return fail_read_only(existing, folder);
+    return fail(Code::invalid,
+                fmt::format("{} is hidden from the service, because {} of its unit hides {}", folder, rule->setting,
+                            rule->path),
+                "name another folder; or: systemctl edit warder.service, and change that setting");
+  if (!is_rule_of(*rule, folder)) return fail_read_only(existing, folder);
+  return fail(Code::invalid, existing + " is read-only for the service",
+              rule->setting == "ReadOnlyPaths="
+                  ? fmt::format("systemctl edit warder.service, and take {} out of ReadOnlyPaths=", rule->path)
+                  : fmt::format("name a folder below it; {} of the unit closes {}", rule->setting, rule->path));
 }
 
 sockaddr_un unix_address(const std::string& path) {

@@ -64,23 +64,25 @@ bool is_at_or_below(const fs::path& path, const fs::path& folder) {
 
 std::vector<PathRule> path_rules(const UnitPathSettings& settings) {
   std::vector<PathRule> rules;
-  const auto add = [&](Access access, const std::vector<std::string>& paths) {
-    for (const std::string& path : paths) rules.push_back({resolved(path), access});
+  const auto add = [&](Access access, const std::string& setting, const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) rules.push_back({resolved(path), access, setting});
   };
   const std::string& system = settings.protect_system;
   const std::vector<std::string> homes = {"/home", "/root", "/run/user"};
+  const std::string of_system = "ProtectSystem=", of_home = "ProtectHome=";
   if (system == "strict") {
-    add(Access::read_only, {"/"});
-    add(Access::read_write, {"/dev", "/proc", "/sys"});
-    if (settings.protect_home == "no") add(Access::read_write, homes);  // ProtectHome= alone decides on these
+    add(Access::read_only, of_system, {"/"});
+    add(Access::read_write, of_system, {"/dev", "/proc", "/sys"});
+    if (settings.protect_home == "no") add(Access::read_write, of_home, homes);  // ProtectHome= alone decides on these
   }
-  if (system == "yes" || system == "full") add(Access::read_only, {"/usr", "/boot", "/efi"});
-  if (system == "full") add(Access::read_only, {"/etc"});
-  if (settings.protect_home == "yes") add(Access::hidden, homes);
-  if (settings.protect_home == "read-only" || settings.protect_home == "tmpfs") add(Access::read_only, homes);
-  add(Access::read_write, settings.read_write);
-  add(Access::read_only, settings.read_only);
-  add(Access::hidden, settings.inaccessible);
+  if (system == "yes" || system == "full") add(Access::read_only, of_system, {"/usr", "/boot", "/efi"});
+  if (system == "full") add(Access::read_only, of_system, {"/etc"});
+  // "tmpfs" shows an empty folder: a path of ReadWritePaths= below it does not exist, and the unit would not start.
+  if (settings.protect_home == "yes" || settings.protect_home == "tmpfs") add(Access::hidden, of_home, homes);
+  if (settings.protect_home == "read-only") add(Access::read_only, of_home, homes);
+  add(Access::read_write, "ReadWritePaths=", settings.read_write);
+  add(Access::read_only, "ReadOnlyPaths=", settings.read_only);
+  add(Access::hidden, "InaccessiblePaths=", settings.inaccessible);
   return rules;
 }
 
@@ -96,6 +98,8 @@ const PathRule* rule_for(const std::vector<PathRule>& rules, const std::string& 
   }
   return found;
 }
+
+bool is_rule_of(const PathRule& rule, const std::string& path) { return resolved(path) == rule.path; }
 
 void add_unit(StartView& view) {
   sd_bus* opened = nullptr;

@@ -51,8 +51,10 @@ TEST_CASE("a folder that a drop-in closes to the unit is a problem with its reme
   UnitPathSettings full;
   full.protect_system = "full";
   CHECK(problem_of(full, folder).empty());
-  CHECK_THAT(problem_of(full, "/etc/warder-test/state"),
-             Catch::Matchers::Contains("/etc is read-only for the service"));
+  CHECK_THAT(
+      problem_of(full, "/etc/warder-test/state"),
+      Catch::Matchers::Contains("/etc is read-only for the service") && Catch::Matchers::Contains("ReadWritePaths="));
+  CHECK_THAT(problem_of(full, "/etc"), Catch::Matchers::Contains("ProtectSystem= of the unit closes /etc"));
   UnitPathSettings read_only;
   read_only.read_only = {scene.path("srv")};
   CHECK_THAT(problem_of(read_only, folder), Catch::Matchers::Contains("ReadWritePaths=" + folder));
@@ -61,8 +63,9 @@ TEST_CASE("a folder that a drop-in closes to the unit is a problem with its reme
   UnitPathSettings hidden;
   hidden.inaccessible = {scene.path("srv")};
   hidden.read_write = {folder};
-  CHECK_THAT(problem_of(hidden, folder), Catch::Matchers::Contains("is hidden from the service") &&
-                                             Catch::Matchers::Contains(scene.path("srv") + " in InaccessiblePaths="));
+  CHECK_THAT(problem_of(hidden, folder),
+             Catch::Matchers::Contains("is hidden from the service") &&
+                 Catch::Matchers::Contains("InaccessiblePaths= of its unit hides " + scene.path("srv")));
 }
 
 TEST_CASE("an address in the network of the unit is a shortfall that names the socket unit", "[trial]") {
