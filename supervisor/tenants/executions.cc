@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "supervisor/tenants/retention_stamp.h"
+
 namespace tenants {
 namespace {
 
@@ -143,6 +145,9 @@ void Executions::finish(const std::string& id, uint64_t bytes) {
     if (kept.id != id) continue;
     kept.bytes = bytes;
     kept.running = false;
+    if (!kept.on_disk) continue;
+    if (const auto folder = open_directory_beneath(directory_.get(), RelativePath::known(id)))
+      (void)stamp_with_retention_time(folder->get());  // otherwise its place after a start is that of the wall clock
   }
   evict();
 }

@@ -8,6 +8,7 @@
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/tenants/retention_stamp.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace tenants {
@@ -42,11 +43,7 @@ std::optional<seconds> age_of(int directory, const RelativePath& path) {
 Result<> note(int directory, const RelativePath& path, std::string_view contents) {
   TRY(Fd file, open_beneath(directory, path, O_WRONLY | O_CREAT | O_TRUNC, 0600));
   CHECKED(write_all(file.get(), contents));
-  const int64_t now = retention_now_ms();
-  const timespec time{static_cast<time_t>(now / 1000), static_cast<long>(now % 1000 * 1'000'000)};
-  const timespec times[2] = {time, time};
-  if (::futimens(file.get(), times) < 0) return fail_errno(errno, "note the use of a workspace");
-  return {};
+  return stamp_with_retention_time(file.get());
 }
 
 // Reads the rules at a workspace's last use. If the file cannot be read, the workspace never expires: data must not be

@@ -9,6 +9,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/tenants/retention_stamp.h"
 
 namespace tenants {
 namespace {
@@ -81,7 +82,8 @@ Result<> SessionLogs::append(std::string_view id, std::string line) {
   if (size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) < 0)
     return fail_errno(errno, "read a session's log");
   if (last != '\n') line.insert(0, 1, '\n');  // end a line that a crash cut
-  return write_all(file.get(), line);
+  CHECKED(write_all(file.get(), line));
+  return stamp_with_retention_time(file.get());
 }
 
 Result<> SessionLogs::begin(std::string_view id, std::string_view timestamp) {
