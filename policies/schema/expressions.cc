@@ -109,13 +109,15 @@ Result<Compiled> SchemaExpressions::compiled(const std::string& pattern) {
 
 Result<bool> SchemaExpressions::fits(const re2::RE2& expression, std::string_view text, WorkMeter& meter) {
   constexpr uint64_t kBytesPerStep = 8;
+  constexpr size_t kLongText = 4096;  // a comparison may take so long that the clock is looked at before the next one
   const auto instructions = static_cast<uint64_t>(std::max(expression.ProgramSize(), 1));
   if (text.size() > kMaxMatchSteps / instructions)
     return fail(Code::exhausted,
                 fmt::format("the expression {} cannot be compared with a text of {} bytes",
                             printable(expression.pattern(), 60), text.size()),
                 "send a shorter text");
-  if (!meter.spend(10 + text.size() / kBytesPerStep)) return tl::unexpected<Error>(meter.error());
+  if (!meter.spend(text.size() > kLongText ? WorkMeter::kStepsPerLook : 10 + text.size() / kBytesPerStep))
+    return tl::unexpected<Error>(meter.error());
   return re2::RE2::PartialMatch({text.data(), text.size()}, expression);
 }
 

@@ -162,6 +162,21 @@ upstream::Caller upstream_caller(const CallContext& who, std::string idempotency
           std::move(idempotency_key)};
 }
 
+// The answer to a call of a tool that its server does not have. Similar names are looked for in a job.
+Task<Error> no_such_tool(CallEnvironment& environment, const CallContext& who, const Target& target) {
+  std::function<Result<std::string>()> job = [catalog = environment.catalog_of(), target]() -> Result<std::string> {
+    return remedy_for_name(*catalog, target.tool, target.server);
+  };
+  Work::Owner owner = owner_of(who);
+  auto remedy = co_await environment.work.run(std::move(owner), 0, std::move(job));
+  if (!remedy) co_return std::move(remedy).error();
+  co_return Error{Code::not_found,
+                  0,
+                  fmt::format("server '{}' has no tool '{}'", target.server, printable(target.tool, 128)),
+                  *std::move(remedy),
+                  {}};
+}
+
 Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const CallContext& who, const Target& target,
                                            UpstreamCall order, upstream::Client::Progress progress,
                                            AuditedCall& audited) {
@@ -174,10 +189,10 @@ Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const C
     Json arguments = std::move(call->with_tokens.is_null() ? call->arguments : call->with_tokens);
     CO_TRY(call, co_await prepare_in_turn(environment, who, target, std::move(arguments), audited));
   }
-  if (!call->written)
-    co_return fail(Code::not_found,
-                   fmt::format("server '{}' has no tool '{}'", target.server, printable(target.tool, 128)),
-                   remedy_for_name(*environment.catalog_of(), target.tool, target.server));
+  if (!call->written) {
+    Error error = co_await no_such_tool(environment, who, target);
+    co_return tl::unexpected<Error>(std::move(error));
+  }
   CO_CHECKED(co_await allow(environment, who, target, *call, audited));
   auto asking = asking_for(environment, who, target);
   auto answer = co_await environment.upstream.call(caller, target.server, target.tool, *std::move(call->written),

@@ -83,11 +83,11 @@ Daemon::~Daemon() {
 }
 
 int Daemon::run() {
-  // Each execution allocates and frees the same 256 KiB. malloc(3) must not give them back to the kernel each time. The
-  // first setting alone would fix the second one at 128 KiB, so that each text of a megabyte, and each of its copies,
-  // was mapped anew: reading a file of 1 MB took twice as long.
+  // Each execution allocates and frees the same 256 KiB, and a large answer some texts of a megabyte: malloc(3) must
+  // not give them back to the kernel each time. M_TRIM_THRESHOLD alone disables the dynamic M_MMAP_THRESHOLD, which
+  // then stays at 128 KiB.
   ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
-  ::mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 2 << 20);
   watch_signals();
   tasks_.spawn(serve());
   loop_.run();

@@ -170,7 +170,7 @@ Result<std::optional<Proposal>> ProposalFolder::load(const CommitHooks& hooks) {
 }
 
 Result<std::string> ProposalFolder::diff(size_t max_bytes, const CommitHooks& hooks) {
-  TRY(const Contents contents, read_all({}));
+  TRY(const Contents contents, read_all(hooks));
   TextDiff diff(max_bytes);
   uint64_t entries_left = 2 * kMaxEntries;
   bool goes_on = true;

@@ -147,8 +147,10 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
       co_return fail(Code::unavailable, fmt::format("lists more than {} MB of tools", Definitions::kMaxBytes >> 20));
     FreedBeside page_of_tools(&reading_.work, std::move(answer.result));
     Json& result = *page_of_tools;
-    if (const auto tools = result.find("tools"); tools != result.end() && tools->is_array())
-      std::move(tools->begin(), tools->end(), std::back_inserter(all));
+    if (const auto tools = result.find("tools"); tools != result.end() && tools->is_array()) {
+      const size_t room = std::min(tools->size(), Definitions::kMaxTools - all.size());
+      std::move(tools->begin(), tools->begin() + static_cast<ptrdiff_t>(room), std::back_inserter(all));
+    }
     const auto next = result.find("nextCursor");
     if (next == result.end() || !next->is_string()) break;
     const auto& text = next->get_ref<const std::string&>();

@@ -100,7 +100,7 @@ void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monoto
 
 Task<Result<KnownDefinitions>> load_known(Work& work, std::shared_ptr<const Fd> folder, ServerConfig config) {
   std::function<Result<Json>()> read = [folder, config] { return read_stored(folder->get(), config); };
-  Work::Owner owner = owner_of(config), again = owner;
+  Work::Owner owner = owner_of(config), owner_of_second = owner;
   CO_TRY(Json document, co_await work.run(std::move(owner), 0, std::move(read)));
   std::function<Result<KnownDefinitions>(WorkMeter&)> job =
       [name = config.name,
@@ -108,7 +108,7 @@ Task<Result<KnownDefinitions>> load_known(Work& work, std::shared_ptr<const Fd> 
     TRY(Definitions definitions, load_definitions(std::move(*document), meter));
     return with_reading(name, std::move(definitions));
   };
-  auto known = co_await work.run(std::move(again), 0, std::move(job));
+  auto known = co_await work.run(std::move(owner_of_second), 0, std::move(job));
   co_return known;
 }
 

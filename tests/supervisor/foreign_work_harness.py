@@ -39,6 +39,7 @@ for line in sys.stdin:
     print('{"jsonrpc": "2.0", "id": %s, %s}' % (json.dumps(request["id"]), reply), flush=True)
 """
 FREE = {"name": "free", "inputSchema": {"type": "object"}}
+WORDS = [f"word{number}" for number in range(400)]
 
 
 def expressions(number, count=500):
@@ -142,6 +143,16 @@ class ForeignWorkTest(UpstreamTest):
         (folder / "pages").write_text("\n".join(pages or [json.dumps(tools)]))
         return {"command": "/usr/bin/python3", "jail": "none",
                 "args": [str(self.folder / "slow_server.py"), str(folder / "pages"), str(items)]}
+
+    def large_catalog(self, tools=6000):
+        """A folder with the definitions of so many tools, each with 30 of 400 words."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        folder.chmod(0o755)
+        all_tools = [{"name": f"tool{number}", "inputSchema": {"type": "object"},
+                      "description": " ".join(WORDS[(number + 7 * word) % 400] for word in range(30))}
+                     for number in range(tools)]
+        (folder / "large.json").write_text(json.dumps({"tools": all_tools}))
+        return str(folder)
 
     def expect_beside_the_loop(self, times, least=0.05):
         self.assertGreater(times.others, least, "the case is not slow enough to say anything")

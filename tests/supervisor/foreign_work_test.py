@@ -73,22 +73,35 @@ class ForeignWork(ForeignWorkTest):
                     learning = self.begin_call(client, "t0", {})
                     for number in range(20):
                         other.write_file(f"file{number}", "text")
-                    self.assertEqual(open_requests(client, 1), 1, "the list is too short to say anything")
+                        if open_requests(client, 1) == 0:
+                            break
+                    self.assertGreater(number, 0, "the list is too short to say anything")
                     learned = client.answer(learning)
                 self.assertFalse(learned["result"].get("isError"), learned)
                 self.expect_beside_the_loop(times)
             daemon.stop()
             daemon.start()  # with the stored list; returns after the first answer
             work = WorkTime(daemon)
-            with Client(daemon.socket) as client:
+            with Client(daemon.socket) as client, Threads(daemon) as times:
                 client.write_file("file", "text")
                 eventually(lambda: work.used() > 0.3, "the list is being read")
-                loop, others = Threads(daemon).now()
-                self.assertLess(loop, others / 2)
+            self.expect_beside_the_loop(times)
 
     def expect_served_or_refused(self, answer):
         if answer.get("isError"):
             self.assertRegex(json.dumps(answer), "took more than 1000 ms of processor time|do not match its schema")
+
+    def test_a_call_of_an_unknown_tool_beside_many_tools(self):
+        with self.daemon({"slow": self.slow(FREE)}, catalog=self.large_catalog()) as daemon, \
+                Client(daemon.socket) as client:
+            self.call(client, "free", {})
+            eventually(lambda: client.call("search_tools", {"query": "word1"})["structuredContent"]["tools"], "the catalog")
+            unknown = "_".join(f"wrod{number}" for number in range(8))
+            with Threads(daemon) as times:
+                for _ in range(10):
+                    refused = self.call(client, unknown, {})
+            self.assertIn("has no tool", json.dumps(refused))
+            self.expect_beside_the_loop(times)
 
     def test_a_search_among_many_skills_with_many_words(self):
         with self.daemon({}) as daemon:
@@ -98,7 +111,7 @@ class ForeignWork(ForeignWorkTest):
                 self.assertTrue(body_of(client.call("save_skill", skill))["success"])
             daemon.stop()
             (saved,) = daemon.state.glob("tenants/*/skills/seed")
-            for number in range(100):  # as a tenant saves them, each in a call
+            for number in range(60):  # as a tenant saves them, each in a call
                 copy = saved.parent / f"s{number}"
                 shutil.copytree(saved, copy)
                 (script,) = copy.glob("*/scripts/seed.py")
@@ -109,13 +122,13 @@ class ForeignWork(ForeignWorkTest):
                     os.chown(path, saved.stat().st_uid, saved.stat().st_gid)
             daemon.start()
             with Client(daemon.socket) as client:
-                self.assertGreater(body_of(client.call("list_skills", {"limit": 1}))["total"], 100)
+                self.assertGreater(body_of(client.call("list_skills", {"limit": 1}))["total"], 60)
                 query = " ".join(f"v{number:03}" for number in range(199)) + " w000"
                 with Threads(daemon) as times:
                     for _ in range(3):
                         listed = body_of(client.call("list_skills", {"query": query, "limit": 1}))
                         found = body_of(client.call("search_tools", {"query": query}))
-                self.assertEqual((listed["total"], found["total"]), (101, 0))
+                self.assertEqual((listed["total"], found["total"]), (61, 0))
             self.expect_beside_the_loop(times)
 
     @unittest.skipUnless(ROOT, "only root can be two users")

@@ -30,7 +30,8 @@ struct SkillEntry {
 struct FittingSkills {
   std::vector<SkillEntry> entries;
   size_t total = 0;
-  bool has_name = false;  // the query is the name of the only one
+  bool has_name = false;       // the query is the name of the only one
+  bool is_unfinished = false;  // the time did not suffice: none is listed
 };
 
 }  // namespace
@@ -81,7 +82,7 @@ bool is_ascii(std::string_view text) {
 }
 
 // The skills that a search may find.
-void offer_skills(SearchOrder& order, const skills::Library& library) {
+void set_candidate_skills(SearchOrder& order, const skills::Library& library) {
   const catalog::Query& query = order.query;
   if (!query.server.empty() || !query.tags.empty() || (!query.category.empty() && query.category != kSkills)) return;
   order.named = library.find(query.text);
@@ -90,18 +91,20 @@ void offer_skills(SearchOrder& order, const skills::Library& library) {
 
 // The skills that fit those words of the query that count in full. Without these words it finds no skill, except the
 // empty query in the category "skills".
-Result<FittingSkills> find_skills(const catalog::Catalog& catalog, const SearchOrder& order, WorkMeter& meter) {
+FittingSkills find_skills(const catalog::Catalog& catalog, const SearchOrder& order, WorkMeter& meter) {
   const catalog::Query& query = order.query;
-  if (order.named) return FittingSkills{{SkillEntry(*order.named->skill)}, 1, true};
-  if (order.skills.empty()) return FittingSkills{};
+  if (order.named) return {{SkillEntry(*order.named->skill)}, 1, true};
+  if (order.skills.empty()) return {};
   std::string words;
   for (const auto& word : catalog.index().terms(query.text).words)
     if (word.weight == catalog::Index::kWhole) words += word.text + ' ';
-  if (words.empty() && !(query.category == kSkills && query.text.empty())) return FittingSkills{};
-  TRY(const std::vector<skills::Found> fitting, skills::fitting(order.skills, words, meter));
+  if (words.empty() && !(query.category == kSkills && query.text.empty())) return {};
   FittingSkills found;
-  found.total = fitting.size();
-  for (size_t i = 0; i < fitting.size() && i < query.limit; i++) found.entries.emplace_back(*fitting[i].skill);
+  const auto fitting = skills::fitting(order.skills, words, meter);
+  found.is_unfinished = !fitting;
+  if (!fitting) return found;
+  found.total = fitting->size();
+  for (size_t i = 0; i < fitting->size() && i < query.limit; i++) found.entries.emplace_back(*(*fitting)[i].skill);
   return found;
 }
 
@@ -196,7 +199,7 @@ Result<std::shared_ptr<SearchOrder>> prepare_search(const Json& arguments, const
                                                     const skills::Library* library) {
   const NamedWork named_work(LoopWork::search);
   TRY(SearchOrder order, read_search_order(arguments));
-  if (library) offer_skills(order, *library);
+  if (library) set_candidate_skills(order, *library);
   if (learner) {
     order.tenant = learner->tenant;
     order.learned = learner->learning.of(learner->tenant, learner->scope);
@@ -206,13 +209,13 @@ Result<std::shared_ptr<SearchOrder>> prepare_search(const Json& arguments, const
   return std::make_shared<SearchOrder>(std::move(order));
 }
 
-Result<Json> search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter& meter) {
+Json search_tools(const catalog::Catalog& catalog, SearchOrder& order, WorkMeter& meter) {
   catalog::Query& query = order.query;
   query.learned = order.learned.get();
   query.asker = order.tenant;
   query.thesaurus = order.thesaurus.get();
   const catalog::FoundTools found = catalog.search(query);
-  TRY(FittingSkills fits, find_skills(catalog, order, meter));
+  FittingSkills fits = find_skills(catalog, order, meter);
   bool is_skill = fits.has_name;  // and no tool that can be called has the name
   if (is_skill) {
     const auto tools = catalog.find(query.text).tools;
@@ -249,6 +252,7 @@ Result<Json> search_tools(const catalog::Catalog& catalog, SearchOrder& order, W
   else if (catalog.size() > 0 && !skills_only && !is_skill)
     hint = advice(catalog, query, found);
   append_hint(hint, catalog::reason_for_no_tools(catalog));
+  if (fits.is_unfinished) append_hint(hint, "skills were not searched, it would have taken too long");
   if (places.uncallable > 0)
     append_hint(hint, "tools with callable false are known, but no upstream server of this daemon has them");
   if (!hint.empty()) answer["hint"] = std::move(hint);
