@@ -1,8 +1,10 @@
 """A disk that tenants share: files without a name count in the quota, the largest writer of a disk that is nearly full
 is ended, and other tenants go on. The disk is a small tmpfs in a mount namespace of the daemon's own."""
 import concurrent.futures
+import json
 import os
 import pathlib
+import tempfile
 import unittest
 
 from harness import ROOT, Client, Daemon, Policies, as_user, body_of, eventually
@@ -69,8 +71,28 @@ signal.pause()
 """
 
 
-def small_disk(policies, options=MOUNT):
-    daemon = Daemon(policies)
+# An upstream server whose tool fills the disk with files without a name.
+FILLING_SERVER = """
+import json, os, sys
+ANSWERS = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}},
+           "tools/list": {"tools": [{"name": "fill", "inputSchema": {"type": "object"}}]}}
+held = []
+for line in sys.stdin:
+    request = json.loads(line)
+    while request["method"] == "tools/call":
+        held.append(open("unlinked", "wb", buffering=0))
+        os.unlink("unlinked")
+        for _ in range(8): held[-1].write(b"x" * (1 << 20))
+    answer = {"error": {"code": -32601, "message": "no such method"}}
+    if request["method"] in ANSWERS:
+        answer = {"result": ANSWERS[request["method"]]}
+    if "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
+"""
+
+
+def small_disk(policies, options=MOUNT, arguments=()):
+    daemon = Daemon(policies, arguments=arguments)
     daemon.state.mkdir()
     daemon.launcher = ("unshare", "--mount", "--propagation", "private", "sh", "-c", options, daemon.state)
     return daemon
@@ -79,10 +101,14 @@ def small_disk(policies, options=MOUNT):
 class OnSmallDisk(unittest.TestCase):
     quota = {"workspace_bytes": QUOTA, "workspace_files": 5000}
     options = MOUNT
+    servers = {}
 
     def setUp(self):
         policies = self.enterContext(Policies(quota=self.quota))
-        self.daemon = self.enterContext(small_disk(policies, self.options))
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        (folder / "config.json").write_text(json.dumps({"servers": self.servers}))
+        self.daemon = self.enterContext(small_disk(policies, self.options, ["--config", folder / "config.json"]))
         self.filler, self.neighbour = (self.enterContext(as_user(user, lambda: Client(self.daemon.socket)))
                                        for user in (FILLER, NEIGHBOUR))
         self.state = pathlib.Path(f"/proc/{self.daemon.process.pid}/root{self.daemon.state}")
@@ -202,6 +228,22 @@ class Floor(OnSmallDisk):
         self.await_space()
         again = self.filler.execute("result = 'held' in globals()", session="s")
         self.assertIn("the disk of all tenants is nearly full", again["error"], again)
+
+
+@unittest.skipUnless(ROOT, "only root mounts a disk")
+class FloorOfServers(OnSmallDisk):
+    quota = {"workspace_bytes": 1 << 40, "workspace_files": 5_000_000}
+    servers = {"filling": {"command": "/usr/bin/python3", "args": ["-c", FILLING_SERVER]}}
+
+    def test_a_server_that_fills_the_disk_ends_and_the_neighbour_goes_on(self):
+        with concurrent.futures.ThreadPoolExecutor(1) as beside:
+            answer = beside.submit(self.filler.call, "call_tool", {"name": "filling__fill", "arguments": {}})
+            outcomes = set()
+            while not answer.done():
+                outcomes.add(self.neighbour.execute("open('f', 'w').write('x' * 100_000)")["outcome"])
+        self.assertIn("nearly full", json.dumps(answer.result()))
+        self.assertEqual(outcomes, {"ok"})
+        self.await_space()
 
 
 @unittest.skipUnless(ROOT, "only root mounts a disk")

@@ -123,6 +123,18 @@ TEST_CASE("a diff bomb is one hunk, in bounded time", "[diff][hostile]") {
   CHECK(applied(lines, line_hunks(lines, half)) == half);
 }
 
+TEST_CASE("a diff ends between two files when the daemon ends", "[diff]") {
+  StagedScene scene;
+  put(scene.workspace / "a", "one\n");
+  if (!scene.run([] { put("a", "two\n"); })) return;
+  CommitHooks hooks;
+  hooks.must_stop = [] { return true; };
+  scene.settle();
+  const auto text = scene.open().diff(1 << 20, hooks);
+  REQUIRE_FALSE(text);
+  CHECK(text.error().code == Code::unavailable);
+}
+
 TEST_CASE("the diff of ordinary text is applied by patch and git", "[diff]") {
   StagedScene scene;
   fs::create_directories(scene.workspace / "folder");
