@@ -331,10 +331,10 @@ class Privileges(Folder):
     def test_the_daemon_has_none(self):
         with Daemon() as daemon:
             threads = os.listdir(f"/proc/{daemon.process.pid}/task")
-            # The loop's, the journal's writer, two for the stubs of /servers, one each for what changes in the catalogue,
+            # The loop's, the journal's writer, one each for the stubs of /servers, for what changes in the catalogue,
             # for what was learned from searches, for vaults, for skills, for policies and for the
             # indexes of workspaces; and one while WordNet is read, which has time until a search.
-            self.assertIn(len(threads), (10, 11))
+            self.assertIn(len(threads), (9, 10))
             for status in (status_of(daemon.process.pid, thread) for thread in threads):
                 for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if ROOT else [])):
                     self.assertEqual(int(status[name], 16), 0, name)
