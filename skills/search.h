@@ -1,5 +1,5 @@
 // Search: the skills that fit the words of a query, in name or description, as a whole word or its beginning; best
-// first. The work grows with the words of the query times the words of all skills, so it is a job of Work
+// first. The work grows with the query times the number of skills, and with their texts, so it is a job of Work
 // (base/work.h). Source: Library::all(). Used by: supervisor/tools. Errors: those of the meter. Only the first 1,000
 // bytes of a query count; without words, all skills fit.
 #pragma once

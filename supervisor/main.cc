@@ -188,6 +188,17 @@ void load_tokens(Prepared& prepared, const char* credentials) {
   for (const auto& line : of_tokens.warnings) log_warning("configuration: {}", line);
 }
 
+// Before privileges are dropped: a checkout may lie in root's own home, where the daemon's user cannot read it.
+void load_shared_skills(Prepared& prepared) {
+  if (prepared.options.skills.empty()) return;
+  if (auto loaded = skills::Shared::load(prepared.options.skills)) {
+    prepared.skills = *std::move(loaded);
+  } else {
+    log_error("serving without shared skills: {}", loaded.error().what);
+  }
+  for (const std::string& problem : prepared.skills.problems()) log_warning("{}", problem);
+}
+
 Result<> adopt_cgroups(Prepared& prepared) {
   std::optional<jail::CgroupTree::Owner> owner;
   if (prepared.identity.root) owner = jail::CgroupTree::Owner{prepared.identity.uid, prepared.identity.gid};
@@ -248,6 +259,7 @@ Result<Prepared> prepare(const configuration::Invocation& invocation) {
   TRY(prepared.key, tenants::MasterKey::load(prepared.state.get(), credentials ? credentials : ""));
   load_trace_headers(prepared, credentials);
   load_tokens(prepared, credentials);
+  load_shared_skills(prepared);
   CHECKED(drop_privileges(identity));
   return prepared;
 }

@@ -73,19 +73,6 @@ std::vector<LogField> fields_of(const calls::Approval& approval) {
           {"WARDER_RULE", approval.rule}};
 }
 
-skills::Shared load_shared_skills(const Options& options) {
-  skills::Shared shared;
-  if (!options.skills.empty()) {
-    if (auto loaded = skills::Shared::load(options.skills)) {
-      shared = *std::move(loaded);
-    } else {
-      log_error("serving without shared skills: {}", loaded.error().what);
-    }
-  }
-  for (const std::string& problem : shared.problems()) log_warning("{}", problem);
-  return shared;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<DaemonParts>> DaemonParts::open(Loop& loop, Prepared& prepared, jail::Host& host,
@@ -138,7 +125,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
              .learning = learning_,
              .approvals = approvals_,
              .spans = spans_queue()},
-      skills_(host, pool_, *opened_.skill_disk, load_shared_skills(prepared.options),
+      skills_(host, pool_, *opened_.skill_disk, std::move(prepared.skills),
               [this](const tenants::TenantId& tenant) { skills_changed(tenant); }),
       workflow_rows_(journal_),
       workflows_(workflow_rows_),

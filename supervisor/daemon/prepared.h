@@ -9,6 +9,7 @@
 #include "jail/cgroup.h"
 #include "jail/host.h"
 #include "policies/store.h"
+#include "skills/library.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/configuration/in_force.h"
 #include "supervisor/configuration/start_view.h"
@@ -43,7 +44,8 @@ struct Prepared {
   std::set<uid_t> node_users = {};  // who may bring requests of other nodes: the user of warder-node, root, the daemon
   Fd state_lock = {};               // locked until the process ends
   tenants::MasterKey key = {};
-  Fd servers = {};  // the template's folder for stubs; it belongs to the daemon
+  skills::Shared skills = {};  // the shipped ones; the daemon's parts take them
+  Fd servers = {};             // the template's folder for stubs; it belongs to the daemon
   Fd upstream =
       {};  // the folder of upstream servers: their definitions, and the files of servers that all tenants share
 };

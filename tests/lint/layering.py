@@ -96,7 +96,7 @@ MAY_INCLUDE = {
     "supervisor/cli/admin/policies": [BASE, "policies", "supervisor/cli", "supervisor/configuration"],
     "supervisor/cli/admin/top": [BASE, "supervisor/cli"],
     "supervisor/systemd": [BASE, "supervisor/systemd"],
-    "supervisor/daemon": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/credentials", "supervisor/daemon",
+    "supervisor/daemon": [BASE, "policies", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/credentials", "supervisor/daemon",
                           "supervisor/cluster/link", "supervisor/discovery", "supervisor/doctor", "supervisor/egress", "supervisor/executions", "supervisor/http", "supervisor/journal",
                           "supervisor/mcp", "supervisor/metrics", "supervisor/moves", "supervisor/configuration", "supervisor/privacy", "supervisor/privileges.h", "supervisor/proposals",
                           "supervisor/runs", "supervisor/skill_stores", "supervisor/streamable_http", "supervisor/systemd", "supervisor/tasks", "supervisor/tenants", "supervisor/tools",
