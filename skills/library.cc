@@ -64,29 +64,29 @@ Result<std::string> Shared::read(const Skill& skill, std::string_view path) cons
 }
 
 std::optional<Found> Library::find(std::string_view name) const {
-  if (auto own = own_.find(name)) return own_found(own);
+  if (auto own = own_->find(name)) return own_found(own);
   if (auto skill = shared_->find(name)) return Found{std::move(skill), nullptr};
   return std::nullopt;
 }
 
 std::vector<Found> Library::all() const {
   std::vector<Found> found;
-  found.reserve(own_.entries().size() + shared_->kept_.size());
-  auto own = own_.entries().begin();
+  found.reserve(own_->entries().size() + shared_->kept_.size());
+  auto own = own_->entries().begin();
   for (const auto& [slug, kept] : shared_->kept_) {
-    for (; own != own_.entries().end() && own->first < slug; ++own) found.push_back(own_found(own->second));
-    if (own == own_.entries().end() || own->first != slug) found.push_back({{kept, &kept->skill}, nullptr});
+    for (; own != own_->entries().end() && own->first < slug; ++own) found.push_back(own_found(own->second));
+    if (own == own_->entries().end() || own->first != slug) found.push_back({{kept, &kept->skill}, nullptr});
   }
-  for (; own != own_.entries().end(); ++own) found.push_back(own_found(own->second));
+  for (; own != own_->entries().end(); ++own) found.push_back(own_found(own->second));
   return found;
 }
 
 Result<std::string> Library::read(const Found& found, std::string_view path) const {
-  return found.own ? own_.read(*found.own, path) : shared_->read(*found.skill, path);
+  return found.own ? own_->read(*found.own, path) : shared_->read(*found.skill, path);
 }
 
 Result<std::string> Library::read_code(const Found& found, uint32_t version) const {
-  if (found.own) return own_.read_code(*found.own, version ? version : found.own->version());
+  if (found.own) return own_->read_code(*found.own, version ? version : found.own->version());
   if (version > 1) return fail(Code::not_found, "a shared skill has no versions", "load the skill without a version");
   if (found.skill->code_file.empty())
     return fail(Code::invalid, fmt::format("the skill '{}' has no code", found.skill->name), "read its SKILL.md");

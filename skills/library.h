@@ -45,8 +45,8 @@ struct Found {
 
 class Library {
  public:
-  // `own` must outlive the library.
-  Library(std::shared_ptr<const Shared> shared, const SkillStore& own) : shared_(std::move(shared)), own_(own) {}
+  Library(std::shared_ptr<const Shared> shared, std::shared_ptr<const SkillStore> own)
+      : shared_(std::move(shared)), own_(std::move(own)) {}
 
   std::optional<Found> find(std::string_view name) const;  // by name or slug
   std::vector<Found> all() const;                          // by slug
@@ -56,7 +56,7 @@ class Library {
 
  private:
   const std::shared_ptr<const Shared> shared_;
-  const SkillStore& own_;
+  const std::shared_ptr<const SkillStore> own_;
 };
 
 // skill://<slug>/<path>; without a path it is the skill's folder.

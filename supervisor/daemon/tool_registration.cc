@@ -41,7 +41,7 @@ void DaemonParts::register_tools() {
   tools::add_commit_workspace(operations, calls_, proposals_);
   server_.add_resources(tools::proposal_resources(requester_of, proposals_));
   server_.add_completion(tools::workspace_completion(requester_of));
-  auto library_of = [this](tenants::Tenant& tenant) { return skills_.library(tenant); };
+  auto library_of = [this](std::shared_ptr<tenants::Tenant> tenant) { return skills_.library(std::move(tenant)); };
   tools::add_catalog_tools(operations, catalog_of, library_of, learning_, servers_, host_.work);
   tools::add_catalog_resources(server_, catalog_of, requester_of, host_.work);
   tools::add_call_tool(operations, calls_);
@@ -50,7 +50,7 @@ void DaemonParts::register_tools() {
   tools::add_pii_tools(operations, vaults_, host_.work);
   filter_responses(requester_of);
   tools::add_skill_tools(operations, skills_, recent_code_, host_.work);
-  tools::add_skill_resources(server_, skills_, requester_of);
+  tools::add_skill_resources(server_, skills_, host_.work, requester_of);
   choose_tools();
 }
 

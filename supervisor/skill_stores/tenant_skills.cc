@@ -35,19 +35,28 @@ TenantSkills::TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& dis
       changes_(host.loop, kMaxChanges),
       tasks_(host.loop) {}
 
-Result<std::shared_ptr<skills::SkillStore>> TenantSkills::store(tenants::Tenant& tenant) {
-  auto known = stores_.find(tenant.id());
-  if (known != stores_.end()) return known->second;
-  TRY(RelativePath path, RelativePath::parse("skills"));
-  TRY(Fd directory, make_directories_beneath(tenant.directory(), path, 0700));
-  TRY(skills::SkillStore opened, skills::SkillStore::open(std::move(directory)));
-  for (const std::string& problem : opened.problems()) log_warning("tenant {}: {}", tenant.name(), problem);
-  return stores_[tenant.id()] = std::make_shared<skills::SkillStore>(std::move(opened));
+Task<Result<std::shared_ptr<skills::SkillStore>>> TenantSkills::store(std::shared_ptr<tenants::Tenant> tenant) {
+  using StorePtr = std::shared_ptr<skills::SkillStore>;
+  const auto known = stores_.find(tenant->id());
+  if (known != stores_.end()) co_return known->second;
+  auto read = std::make_shared<StorePtr>();
+  const WorkerThread::Job job = [tenant, read]() -> Result<> {
+    TRY(RelativePath path, RelativePath::parse("skills"));
+    TRY(Fd directory, make_directories_beneath(tenant->directory(), path, 0700));
+    TRY(skills::SkillStore opened, skills::SkillStore::open(std::move(directory)));
+    *read = std::make_shared<skills::SkillStore>(std::move(opened));
+    return {};
+  };
+  CO_CHECKED(co_await disk_.run(job));
+  const auto [opened, is_first] = stores_.try_emplace(tenant->id(), std::move(*read));  // another call may be first
+  if (is_first)
+    for (const std::string& problem : opened->second->problems()) log_warning("tenant {}: {}", tenant->name(), problem);
+  co_return opened->second;
 }
 
-Result<skills::Library> TenantSkills::library(tenants::Tenant& tenant) {
-  TRY(const std::shared_ptr<skills::SkillStore> own, store(tenant));
-  return skills::Library(shared_, *own);
+Task<Result<skills::Library>> TenantSkills::library(std::shared_ptr<tenants::Tenant> tenant) {
+  CO_TRY(std::shared_ptr<const skills::SkillStore> own, co_await store(std::move(tenant)));
+  co_return skills::Library(shared_, std::move(own));
 }
 
 std::vector<std::string> TenantSkills::set_cluster_skills(const skills::Shared& skills) {
@@ -63,7 +72,7 @@ Task<Result<skills::SkillStore::Receipt>> TenantSkills::save(const tenants::Requ
     co_return fail(Code::denied, fmt::format("policy '{}' does not allow saving skills", user.policy->name),
                    "keep the code in a file of the workspace", "skills.save");
   CO_CHECKED(skills::check_draft(draft));
-  CO_TRY(const std::shared_ptr<skills::SkillStore> own, store(*user.tenant));
+  CO_TRY(const std::shared_ptr<skills::SkillStore> own, co_await store(user.tenant));
   if (!own->find(draft.name) && shared_->find(draft.name))
     co_return fail(Code::denied, fmt::format("'{}' is a shared skill of all tenants", draft.name),
                    "choose another name", "skills.shared");
@@ -103,7 +112,7 @@ Task<Result<std::shared_ptr<TenantSkills::Change>>> TenantSkills::begin_change(c
   const policies::Policy one_change = one_at_a_time(*user.policy);
   executions::Admission::Asker asker{user.tenant->name(), nullptr};
   CO_TRY(executions::Admission::Permit turn, co_await changes_.enter(std::move(asker), one_change));
-  CO_TRY(std::shared_ptr<skills::SkillStore> own, store(*user.tenant));
+  CO_TRY(std::shared_ptr<skills::SkillStore> own, co_await store(user.tenant));
   co_return std::make_shared<Change>(user.tenant->id(), std::move(own), std::move(turn));
 }
 

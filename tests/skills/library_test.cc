@@ -37,7 +37,7 @@ TEST_CASE_METHOD(Shelf, "a tenant finds its own skills and the shared ones, its 
   auto store = open();
   REQUIRE(save(store, draft("csv", "own"), limits));
   REQUIRE(save(store, draft("mail", "own"), limits));
-  Library library(std::make_shared<Shared>(shared), store);
+  Library library(std::make_shared<Shared>(shared), std::make_shared<skills::SkillStore>(store));
   CHECK(names(library.all()) == Names{"csv", "dates", "mail"});
   CHECK(library.read_code(*library.find("csv"), 0).value() == "own");
   CHECK(library.read_code(*library.find("dates"), 0).value() == "shared");
@@ -52,7 +52,7 @@ TEST_CASE_METHOD(Shelf, "a query finds words of names and descriptions, names fi
   REQUIRE(save(store, draft("table_diff", "1", "Compares two lists of records"), limits));
   REQUIRE(save(store, draft("records_by_day", "1", "Groups by date"), limits));
   REQUIRE(save(store, draft("greet", "1", "Says hello"), limits));
-  Library library(std::make_shared<Shared>(shared), store);
+  Library library(std::make_shared<Shared>(shared), std::make_shared<skills::SkillStore>(store));
   FreshMeter meter;
   CHECK(names(skills::search(library.all(), "Records", meter).value()) == Names{"records_by_day", "table_diff"});
   CHECK(names(skills::search(library.all(), "compare lists", meter).value()) == Names{"table_diff"});
@@ -107,7 +107,7 @@ TEST_CASE("what we ship can be read, every bit of it", "[skills]") {
   CHECK(shared->problems() == Names{});
   auto directory = TempDirectory();
   auto store = skills::SkillStore::open(open_directory(directory.path()).value()).value();
-  auto all = Library(std::make_shared<Shared>(*shared), store).all();
+  auto all = Library(std::make_shared<Shared>(*shared), std::make_shared<skills::SkillStore>(store)).all();
   CHECK(all.size() >= 10);
   for (const auto& one : all) {
     CAPTURE(one.skill->name);

@@ -34,8 +34,8 @@ struct CatalogSources {
 using SourcesPtr = std::shared_ptr<const CatalogSources>;
 
 Task<Result<Json>> search(SourcesPtr from, const tenants::Requester& requester, Json arguments) {
+  const auto library = co_await from->library_of(requester.tenant);
   const CatalogPtr catalog = from->catalog_of();
-  const auto library = from->library_of(*requester.tenant);
   const SearchLearner learner = learner_of(from->learning, requester);
   CO_TRY(auto order, prepare_search(arguments, &learner, library ? &*library : nullptr));
   std::function<Result<Json>(WorkMeter&)> job = [catalog, order = std::move(order)](WorkMeter& meter) {

@@ -19,7 +19,7 @@
 namespace tools {
 
 // Opens a tenant's skills; search_tools finds skills and tools.
-using LibraryOf = std::function<Result<skills::Library>(tenants::Tenant&)>;
+using LibraryOf = std::function<Task<Result<skills::Library>>(std::shared_ptr<tenants::Tenant>)>;
 
 // Adds search_tools and get_tool_definition for agents and for jailed code, list_tool_categories for agents, and
 // list_tools, nearest_tools and stub_file for jailed code. Learning and tree must outlive all calls.

@@ -55,7 +55,7 @@ Task<Result<Json>> get_execution_stats(const Sources& sources, const tenants::Re
   const auto catalog = sources.catalog_of();
   CO_TRY(const tenants::Usage usage, co_await tenant.workspace().measure());
   CO_TRY(const journal::ExecutionStatistics statistics, co_await sources.journal.statistics(tenant.name()));
-  CO_TRY(const skills::Library library, sources.library_of(tenant));
+  CO_TRY(const skills::Library library, co_await sources.library_of(requester.tenant));
   CO_TRY(const auto workspaces, named_workspaces(requester));
   const Stats stats{usage,
                     *requester.policy,

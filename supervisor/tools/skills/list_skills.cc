@@ -29,7 +29,7 @@ SkillAnswer list_skills(skill_stores::TenantSkills& skills, Work& work, const te
   CO_TRY(std::string query, in.string_or("query", "", 1000));
   CO_TRY(int64_t limit, in.integer_or("limit", 1, kMaxSkillsListed, kMaxSkillsListed));
   CO_CHECKED(in.done());
-  CO_TRY(skills::Library library, skills.library(*user.tenant));
+  CO_TRY(skills::Library library, co_await skills.library(user.tenant));
   std::function<Result<Json>(WorkMeter&)> job = [all = library.all(), query, limit](WorkMeter& meter) -> Result<Json> {
     TRY(const auto found, skills::search(all, query, meter));
     Json listed = Json::array();

@@ -25,14 +25,14 @@ SkillAnswer load_skill(skill_stores::TenantSkills& skills, const tenants::Reques
   CO_TRY(std::string name, in.string("name"));
   CO_TRY(int64_t version, in.integer_or("version", 1, 1'000'000'000, 0));
   CO_CHECKED(in.done());
-  CO_TRY(skills::Library library, skills.library(*user.tenant));
+  CO_TRY(skills::Library library, co_await skills.library(user.tenant));
   auto found = library.find(name);
   if (!found)
     co_return fail(Code::not_found, fmt::format("Skill not found: {}", printable(name, 128)),
                    "list_skills lists all skills");
   Json metadata = metadata_of(*found);
   if (found->own && version > 0 && version != found->own->version()) {
-    CO_TRY(std::shared_ptr<skills::SkillStore> own, skills.store(*user.tenant));
+    CO_TRY(std::shared_ptr<skills::SkillStore> own, co_await skills.store(user.tenant));
     CO_TRY(skills::Skill older, own->read_version(*found->own, static_cast<uint32_t>(version)));
     metadata = metadata_of({std::make_shared<const skills::Skill>(std::move(older)), found->own});
     metadata["version"] = version;

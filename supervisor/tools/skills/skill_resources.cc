@@ -62,14 +62,16 @@ Result<std::string> text_param(const Json& params, const char* key) {
   return found->get<std::string>();
 }
 
-Result<skills::Library> library_of(skill_stores::TenantSkills& skills, const Result<tenants::Requester>& requester) {
-  if (!requester) return tl::unexpected<Error>(requester.error());
-  return skills.library(*requester->tenant);
+Task<Result<skills::Library>> library_of(skill_stores::TenantSkills& skills,
+                                         const Result<tenants::Requester>& requester) {
+  if (!requester) co_return tl::unexpected<Error>(requester.error());
+  auto library = co_await skills.library(requester->tenant);
+  co_return library;
 }
 
 SkillAnswer list_entries(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester, Json params) {
   CO_TRY(std::string cursor, text_param(params, "cursor"));
-  CO_TRY(skills::Library library, library_of(skills, requester));
+  CO_TRY(skills::Library library, co_await library_of(skills, requester));
   CO_TRY(Page page, page_of(library, cursor));
   Json result = {{"skills", Json::array()}};
   for (const skills::Found& one : page.skills) result["skills"].push_back(entry_of(*one.skill));
@@ -88,7 +90,7 @@ std::optional<skills::Found> find_at(const skills::Library& library, const std::
 
 SkillAnswer get_entry(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester, Json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
-  CO_TRY(skills::Library library, library_of(skills, requester));
+  CO_TRY(skills::Library library, co_await library_of(skills, requester));
   const auto place = skills::parse_uri(uri);
   const auto found = find_at(library, place);
   if (!found || place->path != kHead) co_return no_such("No skill has this URI", uri);
@@ -100,7 +102,7 @@ SkillAnswer get_entry(skill_stores::TenantSkills& skills, Result<tenants::Reques
 SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester, Json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(std::string cursor, text_param(params, "cursor"));
-  CO_TRY(skills::Library library, library_of(skills, requester));
+  CO_TRY(skills::Library library, co_await library_of(skills, requester));
   if (uri.starts_with(tenants::kWorkspaceScheme)) {  // one method for skills and workspaces
     auto folder = co_await read_workspace_folder(*requester->tenant, std::move(uri), std::move(cursor));
     co_return folder;
@@ -126,7 +128,7 @@ SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<tenants
 
 Task<Result<mcp::ResourcePage>> list_skill_files(skill_stores::TenantSkills& skills,
                                                  Result<tenants::Requester> requester, std::string cursor) {
-  CO_TRY(skills::Library library, library_of(skills, requester));
+  CO_TRY(skills::Library library, co_await library_of(skills, requester));
   CO_TRY(Page found, page_of(library, cursor));
   mcp::ResourcePage page;
   page.next_cursor = std::move(found.next_cursor);
@@ -145,7 +147,7 @@ Task<Result<mcp::ResourcePage>> list_skill_files(skill_stores::TenantSkills& ski
 Task<Result<std::vector<mcp::ResourceContents>>> read_skill_file(skill_stores::TenantSkills& skills,
                                                                  Result<tenants::Requester> requester,
                                                                  std::string uri) {
-  CO_TRY(skills::Library library, library_of(skills, requester));
+  CO_TRY(skills::Library library, co_await library_of(skills, requester));
   const auto place = skills::parse_uri(uri);
   const auto found = find_at(library, place);
   if (!found) co_return no_such("No skill has this URI", uri);
@@ -166,7 +168,7 @@ Result<std::string> prompt_text(const skills::Library& library, const skills::Fo
 
 Task<Result<std::vector<mcp::Prompt>>> list_prompts(skill_stores::TenantSkills& skills,
                                                     Result<tenants::Requester> requester) {
-  CO_TRY(skills::Library library, library_of(skills, requester));
+  CO_TRY(skills::Library library, co_await library_of(skills, requester));
   std::vector<mcp::Prompt> prompts;
   for (const skills::Found& one : library.all()) {
     mcp::Prompt prompt;
@@ -183,7 +185,7 @@ Task<Result<std::vector<mcp::Prompt>>> list_prompts(skill_stores::TenantSkills& 
 
 Task<Result<mcp::PromptResult>> get_prompt(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester,
                                            std::string name, Json arguments) {
-  CO_TRY(skills::Library library, library_of(skills, requester));
+  CO_TRY(skills::Library library, co_await library_of(skills, requester));
   const auto found = library.find(name);
   if (!found || found->skill->name != name) co_return fail(Code::not_found, "no skill has this name");
   CO_TRY(std::string text, prompt_text(library, *found, arguments));
@@ -197,7 +199,7 @@ Task<Result<mcp::PromptResult>> get_prompt(skill_stores::TenantSkills& skills, R
 
 }  // namespace
 
-void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills,
+void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills, Work& work,
                          const tenants::RequesterOf& requester_of) {
   server.add_extension(kExtension, {{"directoryRead", true}});
   auto add = [&](const char* method, auto* answer) {
@@ -225,7 +227,7 @@ void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills
   file.description = "A file of a skill";
   provider.templates = {file};
   server.add_resources(std::move(provider));
-  server.add_completion(skill_completion(skills, requester_of));
+  server.add_completion(skill_completion(skills, work, requester_of));
 
   mcp::PromptProvider prompts;
   prompts.caching = kCaching;

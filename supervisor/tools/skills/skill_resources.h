@@ -9,9 +9,11 @@ namespace tools {
 
 constexpr char kSkillTemplate[] = "skill://{skill}/{+path}";
 
-// Adds the extension, the resources, the completion and the prompts. `skills` must outlive the server.
-void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills,
+// Adds the extension, the resources, the completion and the prompts. `skills` and `work` must outlive the server.
+void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills, Work& work,
                          const tenants::RequesterOf& requester_of);
-mcp::CompletionHandler skill_completion(skill_stores::TenantSkills& skills, const tenants::RequesterOf& requester_of);
+// The files of all skills are compared in a job of `work`.
+mcp::CompletionHandler skill_completion(skill_stores::TenantSkills& skills, Work& work,
+                                        const tenants::RequesterOf& requester_of);
 
 }  // namespace tools

@@ -89,7 +89,9 @@ struct DiscoveryAudiences : Audiences {
     library.load();
     Fd top(::open(folder.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     tree = discovery::StubTree::start(loop, std::move(top)).value();
-    const auto no_skills = [](tenants::Tenant&) -> Result<skills::Library> { return fail(Code::not_found, "none"); };
+    const auto no_skills = [](std::shared_ptr<tenants::Tenant>) -> Task<Result<skills::Library>> {
+      co_return fail(Code::not_found, "none");
+    };
     tools::add_catalog_tools(
         registry, [this] { return library.made; }, no_skills, learning, *tree, work);
   }
