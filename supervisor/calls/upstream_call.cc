@@ -36,12 +36,14 @@ std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view to
 
 // The tool on an upstream server of this daemon, by the server's name. Otherwise a tool of the catalog, by any of its
 // names; the catalog may also have tools of servers that this daemon does not have.
-Task<Result<Target>> find_target(CallEnvironment& environment, Work::Owner owner, const UpstreamCall& order) {
+Task<Result<Target>> find_target(CallEnvironment& environment, const CallContext& who, const UpstreamCall& order) {
+  const std::string& tenant = who.tenant->name();
   const upstream::UpstreamServers& ours = environment.upstream;
   if (const auto server = ours.meant_server(order.server); !server.empty())
-    co_return Target{std::string(server), ours.meant_tool(server, order.name)};
+    co_return Target{std::string(server), ours.meant_tool(tenant, server, order.name)};
   if (order.server.empty())
-    if (auto both = ours.split(order.name)) co_return Target{both->first, ours.meant_tool(both->first, both->second)};
+    if (auto both = ours.split(order.name))
+      co_return Target{both->first, ours.meant_tool(tenant, both->first, both->second)};
   const auto catalog = environment.catalog_of();
   std::function<Result<MeantByName>()> job = [catalog, name = order.name, server = order.server] {
     MeantByName meant{catalog->find(name, {}, server), {}};
@@ -51,6 +53,7 @@ Task<Result<Target>> find_target(CallEnvironment& environment, Work::Owner owner
     if (!is_tool) meant.remedy = remedy_for_name(*catalog, name, server);
     return meant;
   };
+  Work::Owner owner = owner_of(who);
   CO_TRY(MeantByName meant, co_await environment.work.run(std::move(owner), 0, std::move(job)));
   std::vector<uint32_t> known, tools;
   for (uint32_t number : meant.named.tools)
@@ -120,7 +123,8 @@ Task<Result<std::shared_ptr<PreparedCall>>> prepare_in_turn(CallEnvironment& env
   }
   std::function<Result<std::monostate>(WorkMeter&)> job =
       [call, vault, target, policy = who.policy,
-       tool = environment.upstream.known_tool(target.server, target.tool)](WorkMeter& meter) -> Result<std::monostate> {
+       tool = environment.upstream.known_tool(who.tenant->name(), target.server, target.tool)](
+          WorkMeter& meter) -> Result<std::monostate> {
     CHECKED(prepare(*policy, target, tool.get(), vault.get(), *call, meter));
     return std::monostate{};
   };
@@ -229,7 +233,7 @@ Task<Result<ReceivedResult>> receive_in_turn(CallEnvironment& environment, const
   if (tokenises(who.policy->calls)) {
     CO_TRY(vault, co_await vault_of(environment, who));
   }
-  auto tool = environment.upstream.known_tool(target.server, target.tool);
+  auto tool = environment.upstream.known_tool(who.tenant->name(), target.server, target.tool);
   auto observed = tool ? environment.upstream.observed_results(target.server, *tool) : nullptr;
   const size_t bytes = answer.bytes > Work::kSmall ? answer.bytes : 0;  // a short one costs no budget
   std::function<Result<ReceivedResult>(WorkMeter&)> job =
@@ -248,11 +252,12 @@ Task<Result<ReceivedResult>> receive_in_turn(CallEnvironment& environment, const
 // any text, and must not leave the machine in a span.
 class SpanNames {
  public:
-  SpanNames(traces::OpenSpan& span, const upstream::UpstreamServers& upstream, const Target& target)
-      : span_(span), upstream_(upstream), target_(target) {}
+  SpanNames(traces::OpenSpan& span, const upstream::UpstreamServers& upstream, const CallContext& who,
+            const Target& target)
+      : span_(span), upstream_(upstream), tenant_(who.tenant->name()), target_(target) {}
   ~SpanNames() {
     if (!span_.recorded()) return;
-    const bool known = upstream_.has_tool(target_.server, target_.tool);
+    const bool known = upstream_.known_tool(tenant_, target_.server, target_.tool) != nullptr;
     describe_tool_call(span_, known ? target_.tool : "");
     if (known) span_.rename("tools/call " + target_.tool);
     if (upstream_.has(target_.server)) span_.set("warder.server", target_.server);
@@ -262,6 +267,7 @@ class SpanNames {
  private:
   traces::OpenSpan& span_;
   const upstream::UpstreamServers& upstream_;
+  const std::string tenant_;
   const Target& target_;
 };
 
@@ -288,10 +294,10 @@ std::string told_of_calls(uint32_t calls, uint32_t limit) {
 Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext who, UpstreamCall order,
                                      ResultTaker take) {
   co_await environment.upstream.loaded(kMaxLoading);
-  CO_TRY(const Target target, co_await find_target(environment, owner_of(who), order));
+  CO_TRY(const Target target, co_await find_target(environment, who, order));
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::client, "tools/call");
   who.trace = span.context();
-  const SpanNames names(span, environment.upstream, target);
+  const SpanNames names(span, environment.upstream, who, target);
   ProgressRelay relay(environment.loop, texts_for(who), [&](const auto& told) { tell_progress(who, target, told); });
   upstream::Client::Progress progress;
   if (who.client.wants_progress())

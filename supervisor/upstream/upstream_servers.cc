@@ -8,6 +8,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
+#include "supervisor/base/value_bytes.h"
 #include "supervisor/tenants/tenant_id.h"
 #include "supervisor/upstream/http_transport.h"
 #include "supervisor/upstream/login_target.h"
@@ -18,35 +19,10 @@ namespace {
 
 // In `_meta` of a call: a server that has carried out a call of this key need not do it again.
 constexpr char kIdempotencyKey[] = "org.warder/idempotencyKey";
-constexpr size_t kMaxConnections = 256;  // connections of one server
+constexpr size_t kMaxConnections = 256;        // connections of one server
+constexpr size_t kMaxBytesOfTenant = 1 << 20;  // of definitions that one tenant sees
 constexpr std::chrono::milliseconds kTellAfter{500};
 constexpr std::chrono::milliseconds kRetireEvery{200};
-
-// A name in the spelling of identifiers: small letters, digits, and '_' for all other bytes, without a '_' at the end.
-// Stubs add that '_' to keywords of a language.
-std::string spelled(std::string_view name) {
-  std::string plain(name.substr(0, 512));
-  for (char& c : plain) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) c = '_';
-  }
-  while (plain.ends_with('_')) plain.pop_back();
-  return plain;
-}
-
-// The only key of the map with the same spelling as `name`. Empty: there is no key, or more than one.
-template <class Map>
-std::string_view only_spelled_like(const Map& map, std::string_view name) {
-  const std::string wanted = spelled(name);
-  std::string_view meant;
-  if (wanted.empty()) return meant;
-  for (const auto& [key, value] : map) {
-    if (spelled(key) != wanted) continue;
-    if (!meant.empty()) return {};
-    meant = key;
-  }
-  return meant;
-}
 
 Work::Owner owner_of(const ServerConfig& config) { return {"server " + config.name}; }
 
@@ -124,6 +100,10 @@ UpstreamServers::UpstreamServers(jail::Host& host, Settings settings)
     logins_ = std::make_unique<oauth::Logins>(
         std::make_shared<oauth::LoginBook>(host_.loop, *settings_.disk, settings_.definitions, settings_.login_key));
   for (auto& config : std::exchange(settings_.servers, {})) add(std::move(config));
+}
+
+void UpstreamServers::Server::forget_unconnected() {
+  std::erase_if(known_of, [this](const auto& one) { return !connections.contains(one.first); });
 }
 
 UpstreamServers::ServerPtr UpstreamServers::find(std::string_view name) const {
@@ -251,6 +231,7 @@ Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
   const auto has_room = [&server] { return server.connections.size() < kMaxConnections; };
   if (has_room() || server.connections.contains(whose(server, caller).tenant)) return {};
   std::erase_if(server.connections, [](const auto& one) { return one.second->rests(); });
+  server.forget_unconnected();
   if (has_room()) return {};
   return fail(Code::exhausted,
               fmt::format("server '{}' already runs for {} tenants", server.config.name, kMaxConnections));
@@ -261,6 +242,7 @@ void UpstreamServers::end_idle_of(const std::string& account) {
     std::erase_if(server->connections, [&account](const auto& one) {
       return tenants::account_of(one.first) == account && one.second->is_idle();
     });
+    server->forget_unconnected();
   }
 }
 
@@ -270,13 +252,11 @@ ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& c
   if (!connection) {
     ServerConnection::Observer observer;
     observer.counts = &server.counts;
-    // Definitions may depend on a tenant's files. They must not replace those that all tenants see.
+    // Definitions may depend on a tenant's files. Other tenants must not see them.
     const bool is_tenants = server.config.tenants_folder && &who != &settings_.nobody;
-    if (!is_tenants || !server.known)
-      observer.learned = [this, &server, is_tenants](Json tools) {
-        if (is_tenants && server.known) host_.work.free_elsewhere(std::exchange(tools, nullptr));
-        return learned(server, std::move(tools));
-      };
+    observer.learned = [this, &server, is_tenants, tenant = who.tenant](Json tools) {
+      return is_tenants ? learned_for(server, tenant, std::move(tools)) : learned(server, std::move(tools));
+    };
     observer.problem = [&server](const std::string& problem) { server.problem = problem; };
     Work::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
     if (who.policy) owner.bytes_per_second = who.policy->limits.standard.json_bytes_per_second;
@@ -351,6 +331,24 @@ Task<Result<>> UpstreamServers::learned(Server& server, Json tools) {
   co_return Result<>{};
 }
 
+Task<Result<>> UpstreamServers::learned_for(Server& server, std::string tenant, Json tools) {
+  if (server.known || !tools.is_array()) {
+    host_.work.free_elsewhere(std::move(tools));
+    co_return Result<>{};
+  }
+  std::function<Result<KnownDefinitions>(WorkMeter&)> job =
+      [list = std::make_shared<Json>(std::move(tools))](WorkMeter& meter) -> Result<KnownDefinitions> {
+    if (rough_length(*list, kMaxBytesOfTenant) >= kMaxBytesOfTenant)
+      return fail(Code::exhausted, "the definitions of tools are longer than 1 MiB", "let the server list fewer tools");
+    auto known = std::make_shared<DefinitionsOfServer>();
+    TRY(known->definitions, Definitions::read(std::move(*list), meter));
+    return KnownDefinitions(std::move(known));
+  };
+  Work::Owner owner{tenant};
+  CO_TRY(server.known_of[tenant], co_await host_.work.run(std::move(owner), 0, std::move(job)));
+  co_return Result<>{};
+}
+
 void UpstreamServers::results_changed(std::string_view name) {
   const ServerPtr server = find(name);
   if (!server || !server->known) return;
@@ -381,55 +379,6 @@ Task<> UpstreamServers::store_results(ServerPtr server) {
   });
 }
 
-bool UpstreamServers::has_tool(std::string_view server, std::string_view tool) const {
-  return known_tool(server, tool) != nullptr;
-}
-
-std::shared_ptr<const KnownTool> UpstreamServers::known_tool(std::string_view server, std::string_view tool) const {
-  const ServerPtr found = find(server);
-  if (!found || !found->known) return nullptr;
-  const auto& tools = found->known->definitions.tools;
-  const auto known = tools.find(tool);
-  return known == tools.end() ? nullptr : known->second;
-}
-
-std::shared_ptr<ObservedResults> UpstreamServers::observed_results(std::string_view server,
-                                                                   const KnownTool& tool) const {
-  const ServerPtr found = find(server);
-  if (!found || !found->known || !found->config.observe || tool.output_schema()) return nullptr;
-  return found->known->definitions.observed;
-}
-
-bool UpstreamServers::writes_workspace(std::string_view server) const {
-  auto found = servers_.find(server);
-  return found != servers_.end() && found->second->config.tenants_folder;
-}
-
-std::string_view UpstreamServers::meant_server(std::string_view name) const {
-  const auto exact = servers_.find(name);
-  return exact != servers_.end() ? std::string_view(exact->first) : only_spelled_like(servers_, name);
-}
-
-std::string UpstreamServers::meant_tool(std::string_view server, std::string_view tool) const {
-  const ServerPtr found = find(server);
-  if (!found || !found->known || has_tool(server, tool)) return std::string(tool);
-  const std::string_view meant = only_spelled_like(found->known->definitions.tools, tool);
-  return std::string(meant.empty() ? tool : meant);
-}
-
-std::optional<std::pair<std::string, std::string>> UpstreamServers::split(std::string_view name) const {
-  for (const bool exactly : {true, false}) {
-    for (std::string_view mark : {"__", ".", ":", "/"}) {
-      for (size_t at = name.find(mark); at != name.npos; at = name.find(mark, at + 1)) {
-        const std::string_view server = exactly ? name.substr(0, at) : meant_server(name.substr(0, at));
-        if (!has(server)) continue;
-        return std::pair(std::string(server), std::string(name.substr(at + mark.size())));
-      }
-    }
-  }
-  return {};
-}
-
 std::vector<std::pair<std::string, std::shared_ptr<const catalog::Reading>>> UpstreamServers::readings() const {
   std::vector<std::pair<std::string, std::shared_ptr<const catalog::Reading>>> all;
   for (const auto& [name, server] : servers_)
@@ -449,7 +398,7 @@ std::vector<std::string> UpstreamServers::unlearned() const {
 Task<Result<>> UpstreamServers::make_known(const Caller& caller, std::string name) {
   const ServerPtr held = find(name);
   if (!held) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
-  if (held->known) co_return Result<>{};
+  if (held->known_for(caller.tenant)) co_return Result<>{};
   const auto begun = Monotonic::now();
   CO_CHECKED(make_room_for(*held, caller));
   ServerConnection& connection = connection_of(*held, caller);

@@ -95,10 +95,10 @@ class UpstreamServers {
   void forget_logins_of(const std::string& account);
 
   bool has(std::string_view server) const { return servers_.contains(server); }
-  // False also while the server's tools are unknown.
-  bool has_tool(std::string_view server, std::string_view tool) const;
-  // nullptr: the tool is unknown, or so are all tools of the server.
-  std::shared_ptr<const KnownTool> known_tool(std::string_view server, std::string_view tool) const;
+  // nullptr: the tool is unknown, or so are all tools of the server. `tenant` has tools of its own only where a server
+  // runs on the tenant's files and its tools are unknown without them.
+  std::shared_ptr<const KnownTool> known_tool(std::string_view tenant, std::string_view server,
+                                              std::string_view tool) const;
   // Where the results of that tool are noted, for the types that stubs show; nullptr: they are not.
   std::shared_ptr<ObservedResults> observed_results(std::string_view server, const KnownTool& tool) const;
   // Whether calls to this server may change files of the tenant's workspace.
@@ -108,7 +108,7 @@ class UpstreamServers {
   // "google_drive", as stubs write it, is "google-drive". Empty: no server.
   std::string_view meant_server(std::string_view name) const;
   // The name of a tool of that server, found in the same way; `tool` itself if no known tool matches.
-  std::string meant_tool(std::string_view server, std::string_view tool) const;
+  std::string meant_tool(std::string_view tenant, std::string_view server, std::string_view tool) const;
   // Splits "server__tool", "server.tool", "server:tool" or "server/tool" into server and tool. The server is found like
   // in meant_server(). Empty: no known server.
   std::optional<std::pair<std::string, std::string>> split(std::string_view name) const;
@@ -145,6 +145,11 @@ class UpstreamServers {
     ServerConfig config;
     std::shared_ptr<const DefinitionsOfServer> known;  // nullptr: its tools are unknown
     std::map<std::string, std::unique_ptr<ServerConnection>, std::less<>> connections;  // by tenant
+    // By tenant, while `known` is nullptr: what a server said that ran on the tenant's files. Only the tenant sees it.
+    std::map<std::string, std::shared_ptr<const DefinitionsOfServer>, std::less<>> known_of;
+    // nullptr: unknown
+    const DefinitionsOfServer* known_for(std::string_view tenant) const;
+    void forget_unconnected();  // in known_of
     ServerCounts counts;
     std::string problem;                               // ServerStatus::problem
     bool is_storing = false, has_new_results = false;  // store_results() runs; results have changed meanwhile
@@ -163,6 +168,7 @@ class UpstreamServers {
   void learn();
   // Takes a list of tools that the server sent.
   Task<Result<>> learned(Server& server, Json tools);
+  Task<Result<>> learned_for(Server& server, std::string tenant, Json tools);
   Task<> store_results(ServerPtr server);
   Task<Result<std::unique_ptr<Transport>>> start(const Server& server, Caller caller, Variables secrets);
   Task<Result<std::unique_ptr<ServerProcess>>> start_process(const Server& server, Caller caller, Variables secrets);

@@ -9,9 +9,10 @@ import tempfile
 import unittest
 
 from upstream_harness import UpstreamTest, SharedUpstreamTest, structured
-from harness import Client, Policies, eventually
+from harness import ROOT, Client, Policies, as_user, eventually
 
 SECRET = "s3cret-and-long-enough"
+OTHER_TENANT = 47031
 SMALL = """
 import json, os, sys
 for line in sys.stdin:
@@ -425,6 +426,14 @@ class Jailed(SharedUpstreamTest):
         seen = self.answer_of("files__where")
         self.assertIn("upstream_server.py", seen.get("result", {}).get("files", ""), seen)
         self.assertIn("mine", self.client.execute("result = list_files()")["result"])
+        if not ROOT: return
+        # The tenant's own file decides what the server says of its tools, so no other tenant sees it.
+        with as_user(OTHER_TENANT, lambda: Client(self.shared.socket)) as other:
+            for client in (other, self.client):
+                found = structured(client.call("search_tools", {"query": "where", "server": "files"}))
+                self.assertEqual(found["tools"], [], found)
+            theirs = structured(other.call("call_tool", {"name": "files__where", "arguments": {}}))
+            self.assertIn("server 'files'", theirs["error"])
 
     def test_else_it_has_a_folder_of_its_own(self):
         self.assertEqual(self.answer_of("own__keep"), {"result": ["kept"]})

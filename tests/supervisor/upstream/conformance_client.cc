@@ -122,7 +122,7 @@ Task<Result<>> call_tools(UpstreamServers& servers, const upstream::Caller& call
   CO_CHECKED(co_await servers.test(kServer, ""));
   for (auto& call : calls_of(scenario, servers)) {
     upstream::Asking asking{"the person", true, fill_in};
-    CO_TRY(auto arguments, servers.known_tool(kServer, call.tool)->write(call.arguments, FreshMeter()));
+    CO_TRY(auto arguments, servers.known_tool({}, kServer, call.tool)->write(call.arguments, FreshMeter()));
     CO_TRY(const auto answer,
            co_await servers.call(caller, kServer, call.tool, std::move(arguments), kCallLimit, {}, std::move(asking)));
     std::cout << call.tool << ": " << (answer.is_error ? answer.message : dump_json(answer.result)) << "\n";

@@ -1,0 +1,88 @@
+// Servers and their tools by name, as callers, stubs and the definitions spell them.
+#include "supervisor/upstream/upstream_servers.h"
+
+namespace upstream {
+namespace {
+
+// A name in the spelling of identifiers: small letters, digits, and '_' for all other bytes, without a '_' at the end.
+// Stubs add that '_' to keywords of a language.
+std::string spelled(std::string_view name) {
+  std::string plain(name.substr(0, 512));
+  for (char& c : plain) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) c = '_';
+  }
+  while (plain.ends_with('_')) plain.pop_back();
+  return plain;
+}
+
+// The only key of the map with the same spelling as `name`. Empty: there is no key, or more than one.
+template <class Map>
+std::string_view only_spelled_like(const Map& map, std::string_view name) {
+  const std::string wanted = spelled(name);
+  std::string_view meant;
+  if (wanted.empty()) return meant;
+  for (const auto& [key, value] : map) {
+    if (spelled(key) != wanted) continue;
+    if (!meant.empty()) return {};
+    meant = key;
+  }
+  return meant;
+}
+
+}  // namespace
+
+const DefinitionsOfServer* UpstreamServers::Server::known_for(std::string_view tenant) const {
+  if (known) return known.get();
+  const auto own = known_of.find(tenant);
+  return own == known_of.end() ? nullptr : own->second.get();
+}
+
+std::shared_ptr<const KnownTool> UpstreamServers::known_tool(std::string_view tenant, std::string_view server,
+                                                             std::string_view tool) const {
+  const ServerPtr found = find(server);
+  const DefinitionsOfServer* known = found ? found->known_for(tenant) : nullptr;
+  if (!known) return nullptr;
+  const auto one = known->definitions.tools.find(tool);
+  return one == known->definitions.tools.end() ? nullptr : one->second;
+}
+
+std::shared_ptr<ObservedResults> UpstreamServers::observed_results(std::string_view server,
+                                                                   const KnownTool& tool) const {
+  const ServerPtr found = find(server);
+  if (!found || !found->known || !found->config.observe || tool.output_schema()) return nullptr;
+  return found->known->definitions.observed;
+}
+
+bool UpstreamServers::writes_workspace(std::string_view server) const {
+  auto found = servers_.find(server);
+  return found != servers_.end() && found->second->config.tenants_folder;
+}
+
+std::string_view UpstreamServers::meant_server(std::string_view name) const {
+  const auto exact = servers_.find(name);
+  return exact != servers_.end() ? std::string_view(exact->first) : only_spelled_like(servers_, name);
+}
+
+std::string UpstreamServers::meant_tool(std::string_view tenant, std::string_view server, std::string_view tool) const {
+  const ServerPtr found = find(server);
+  const DefinitionsOfServer* known = found ? found->known_for(tenant) : nullptr;
+  if (!known || known->definitions.tools.contains(tool)) return std::string(tool);
+  const std::string_view meant = only_spelled_like(known->definitions.tools, tool);
+  return std::string(meant.empty() ? tool : meant);
+}
+
+std::optional<std::pair<std::string, std::string>> UpstreamServers::split(std::string_view name) const {
+  for (const bool exactly : {true, false}) {
+    for (std::string_view mark : {"__", ".", ":", "/"}) {
+      for (size_t at = name.find(mark); at != name.npos; at = name.find(mark, at + 1)) {
+        const std::string_view server = exactly ? name.substr(0, at) : meant_server(name.substr(0, at));
+        if (!has(server)) continue;
+        return std::pair(std::string(server), std::string(name.substr(at + mark.size())));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace upstream
