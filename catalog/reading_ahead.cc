@@ -24,8 +24,10 @@ std::string folder_of(const std::string& path) {
 
 Result<Reading> read_file(const std::string& root, const std::string& path) {
   TRY(std::string text, read_definition_file(root + "/" + path));
-  auto parsed = parse_json(text);
-  if (!parsed) parsed = parse_json_file(text);  // the same error, with line and column
+  auto parsed = parse_json_file(text);
+  // Saved answers of servers may have lone surrogates and bytes that are not UTF-8.
+  if (!parsed)
+    if (const std::string repaired = repaired_json(text); repaired != text) parsed = parse_json_file(repaired);
   TRY(Json document, std::move(parsed));
   const std::string folder = folder_of(path), stem = stem_of(path);
   return read_definitions(std::move(document),

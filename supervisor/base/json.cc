@@ -261,14 +261,16 @@ std::string dump(const Json& value) {
 
 Result<Json> parse_json(std::string_view text, int max_depth) {
   if (auto value = read_strict_json(text, max_depth)) return *std::move(value);
-  // Only a text that failed pays for the repair.
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  std::string_view unmarked = text;
-  if (unmarked.starts_with(kByteOrderMark)) unmarked.remove_prefix(kByteOrderMark.size());
-  const std::string repaired = repair_surrogates(valid_utf8(unmarked));
+  const std::string repaired = repaired_json(text);  // only a text that failed pays for it
   if (repaired != text)
     if (auto value = read_strict_json(repaired, max_depth)) return *std::move(value);
   return tl::unexpected(problem_of(text, repaired, max_depth));
+}
+
+std::string repaired_json(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return repair_surrogates(valid_utf8(text));
 }
 
 Result<Json> parse_own_json(std::string_view text) {

@@ -20,6 +20,8 @@ Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
 std::string dump_json(const Json& value);
 // Appends `text` as a quoted JSON string by the same rules; the fast path for large outputs.
 void append_json_string(std::string& out, std::string_view text);
+// `text` as parse_json() reads it: without a byte order mark; invalid UTF-8 and lone surrogate escapes are U+FFFD.
+std::string repaired_json(std::string_view text);
 // `text` with every invalid byte sequence replaced by U+FFFD.
 std::string valid_utf8(std::string_view text);
 // How many bytes of `text` are whole UTF-8 sequences: a sequence that is cut off at the end of `text` does not count.

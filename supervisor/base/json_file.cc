@@ -11,6 +11,7 @@
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/strict_json.h"
 
 namespace {
 
@@ -297,6 +298,8 @@ class JsonFileScan {
 }  // namespace
 
 Result<Json> parse_json_file(std::string_view text, int max_depth) {
+  auto value = read_strict_json(text, max_depth, RepeatedKeys::refuse);
+  if (value && *value) return *std::move(value);
   if (auto defect = JsonFileScan(text, max_depth).run()) return tl::unexpected<Error>(*std::move(defect));
   return parse_json(text, max_depth);
 }

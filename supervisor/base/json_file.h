@@ -1,6 +1,7 @@
 // json_file: reads the JSON of a file that a person writes, more strictly than parse_json() (json.h): each object has a
 // key once, the bytes are UTF-8, and an error has its line and column. Used by: the readers of the configuration, the
-// policies and the credentials. The work grows with the size of the text, which the caller limits.
+// policies, the tool definitions and the credentials. A text without a defect costs what parse_json() costs; the work
+// grows with the size of the text, which the caller limits.
 #pragma once
 #include <string_view>
 

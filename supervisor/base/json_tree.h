@@ -18,8 +18,12 @@ class JsonTree {
     open_.back()->push_back(std::move(value));
     return open_.back()->back();
   }
-  // If an object has a key twice, the last value counts, at the position of the first.
-  void key(std::string&& name) { slot_ = &(*open_.back())[std::move(name)]; }
+  // Returns false if the open object has the key already. Then the last value counts, at the position of the first.
+  bool key(std::string&& name) {
+    const auto [member, is_new] = open_.back()->emplace(std::move(name), nullptr);
+    slot_ = &*member;
+    return is_new;
+  }
   // Begins an object or an array. Returns false if it is nested deeper than max_depth.
   bool open(Json&& container) {
     if (open_.size() >= max_depth_) {

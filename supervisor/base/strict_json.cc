@@ -41,8 +41,8 @@ class Bounded {
 class StrictHandler {
  public:
   // `text`: where the digits of numbers come from. `stream`: reads that text, or with_small_numbers() of it.
-  StrictHandler(int max_depth, std::string_view text, const Bounded& stream)
-      : tree_(max_depth), text_(text), stream_(stream) {}
+  StrictHandler(int max_depth, RepeatedKeys repeated_keys, std::string_view text, const Bounded& stream)
+      : tree_(max_depth), repeated_keys_(repeated_keys), text_(text), stream_(stream) {}
   Json take() { return tree_.take(); }
   // The error of a number that stopped the parser.
   std::optional<Error> take_error() { return std::move(error_); }
@@ -64,8 +64,7 @@ class StrictHandler {
   }
   bool Key(const char* text, rapidjson::SizeType length, bool) {
     if (has_surrogate({text, length})) return false;
-    tree_.key(std::string(text, length));
-    return true;
+    return tree_.key(std::string(text, length)) || repeated_keys_ == RepeatedKeys::last_counts;
   }
   bool StartObject() { return tree_.open(Json::object()); }
   bool StartArray() { return tree_.open(Json::array()); }
@@ -97,6 +96,7 @@ class StrictHandler {
   }
 
   JsonTree tree_;
+  const RepeatedKeys repeated_keys_;
   std::string_view text_;
   const Bounded& stream_;
   size_t exact_numbers_ = 0;
@@ -147,13 +147,13 @@ std::string with_small_numbers(std::string_view text) {
   return small;
 }
 
-std::optional<Result<Json>> read_strict_json(std::string_view text, int max_depth) {
+std::optional<Result<Json>> read_strict_json(std::string_view text, int max_depth, RepeatedKeys repeated_keys) {
   constexpr unsigned kFlags =
       rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
   std::string small;
   for (std::string_view read = text;; read = small = with_small_numbers(text)) {
     Bounded stream(read);
-    StrictHandler handler(max_depth, text, stream);
+    StrictHandler handler(max_depth, repeated_keys, text, stream);
     rapidjson::Reader parser;
     const auto end = parser.Parse<kFlags>(stream, handler);
     if (end.Code() == rapidjson::kParseErrorNumberTooBig && small.empty()) continue;

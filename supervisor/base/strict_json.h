@@ -11,10 +11,13 @@
 #include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
-// Empty where the text is no JSON, is nested too deep or has a lone surrogate: parse_json() finds the reason.
-// Errors: invalid: a number that is too long, or too many exact numbers.
-std::optional<Result<Json>> read_strict_json(std::string_view text, int max_depth);
+enum class RepeatedKeys { last_counts, refuse };
+
+// Empty where the text is no JSON, is nested too deep, has a lone surrogate or a refused repeated key: parse_json() and
+// parse_json_file() find the reason. Errors: invalid: a number that is too long, or too many exact numbers.
+std::optional<Result<Json>> read_strict_json(std::string_view text, int max_depth,
+                                             RepeatedKeys repeated_keys = RepeatedKeys::last_counts);
 
 // `text` with each number outside of strings that may be beyond the range of doubles replaced by a small number of the
-// same length. For parsers that refuse the former.
+// same length. For parsers that refuse large numbers.
 std::string with_small_numbers(std::string_view text);

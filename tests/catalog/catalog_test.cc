@@ -101,6 +101,29 @@ TEST_CASE("a broken file is named and skipped, the rest serves", "[catalog]") {
   CHECK(made.problem_count() == 8);
 }
 
+TEST_CASE("a file with a key twice is named with both lines and skipped", "[catalog]") {
+  Library library;
+  library.put("good.json", list_of({"good"}));
+  library.put("escaped.json", "{\"name\": \"a\",\n\"descripti\\u006fn\": \"b\",\n\"description\": \"c\"}");
+  library.put("name.json", "{\n  \"name\": \"first\",\n  \"name\": \"second\"\n}");
+  // Bytes that are not UTF-8 and half of a character are read, and do not hide the key.
+  library.put("repaired.json",
+              "\xef\xbb\xbf{\"tools\": [{\"name\": \"a\", \"title\": \"\\ud800\",\n\"title\": \"\xff\"}]}");
+  library.put("schema.json", R"({"tools": [{"name": "a", "inputSchema": {"properties": {
+    "x": {"type": "string"},
+    "y": {"type": "string"},
+    "x": {"type": "number"}}}}]})");
+  const auto& made = library.load();
+  CHECK(library.names({0}) == Names{"good"});
+  CHECK(made.size() == 1);
+  Names problems;
+  for (const auto& problem : made.problems()) problems.push_back(problem.file + ": " + problem.what);
+  CHECK(problems == Names{"escaped.json: line 3, column 1: the key \"description\" is there twice, first in line 2",
+                          "name.json: line 3, column 3: the key \"name\" is there twice, first in line 2",
+                          "repaired.json: line 2, column 1: the key \"title\" is there twice, first in line 1",
+                          "schema.json: line 4, column 5: the key \"x\" is there twice, first in line 2"});
+}
+
 TEST_CASE("a file that is too large is named and skipped", "[catalog]") {
   Library library;
   library.put("large.json", "[");

@@ -74,6 +74,14 @@ class Policy(unittest.TestCase):
         self.assertEqual(found["problems"], done.stderr.splitlines())
         self.assertIn("bad.json", self.policy("show", status=1).stderr)
 
+    def test_a_key_that_is_there_twice_is_an_error_with_both_lines(self):
+        self.write("guardrails.json", '{"extends": "default",\n "calls": {"otherwise": "deny"},\n "calls": {}}')
+        (self.folder / "config.yaml").write_text("guardrails: {enabled: true}")
+        says = f'{self.own}/guardrails.json: line 3, column 2: the key "calls" is there twice, first in line 2'
+        for words in (["check"], ["show"], ["explain", "--language", "python"], ["import", self.folder / "config.yaml"]):
+            with self.subTest(words):
+                self.assertIn(says, self.policy(*words, status=1).stderr)
+
     def imported(self, name, text):
         file = self.folder / name
         file.write_text(text)

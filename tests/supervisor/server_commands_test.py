@@ -130,6 +130,17 @@ class ServerCommands(ServerCommandTest):
         self.assertIn("10-own.json", self.add("own", "/usr/bin/true", flags=["--replace"], status=2).stderr)
         self.assertIn("10-own.json", self.warder("remove", "own", status=1).stderr)
 
+    def test_a_file_with_a_key_twice_is_neither_replaced_nor_removed(self):
+        self.config.write_text(json.dumps({"policies": [os.fspath(self.policies)], "state": str(self.folder / "none")}))
+        self.drop_ins.mkdir()
+        file = self.drop_ins / "50-server-near.json"
+        text = '{"servers": {\n "near": {"command": "/usr/bin/true"},\n "near": {"command": "/usr/bin/false"}}}\n'
+        file.write_text(text)
+        says = f'{file}: line 3, column 2: the key "near" is there twice, first in line 2'
+        self.assertIn(says, self.warder("remove", "near", status=1).stderr)
+        self.assertIn(says, self.add("near", "/usr/bin/true", flags=["--replace", "--no-test"], status=2).stderr)
+        self.assertEqual(file.read_text(), text)
+
     def test_a_server_that_does_not_start_says_why_and_what_helps(self):
         self.daemon()
         done = self.add("far", "/usr/bin/python3", str(self.folder / "server.py"), status=1)

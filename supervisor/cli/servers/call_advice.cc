@@ -58,7 +58,7 @@ Result<std::vector<std::string>> policies_in_use(const policies::Store& store, c
   std::vector<std::string> named = given.values("policy");
   std::set<std::string> found(named.begin(), named.end());
   if (named.empty()) {
-    const auto tenants = documents_of(store.folders(), "tenants");
+    TRY(const auto tenants, documents_of(store.folders(), "tenants"));
     if (tenants.empty()) {
       found.insert(store.standard()->name);
     } else {
@@ -86,7 +86,8 @@ Result<CallAdvice> advice_of(const policies::Store& store, const std::string& na
     (decision.verdict == policies::Verdict::ask ? advice.asked : advice.refused)++;
     if (advice.decides.empty()) {
       advice.decides = decision.name();
-      advice.file = origin_of(documents_of(store.folders(), name), decision.rule ? "calls.rules" : "calls.otherwise");
+      TRY(const auto documents, documents_of(store.folders(), name));
+      advice.file = origin_of(documents, decision.rule ? "calls.rules" : "calls.otherwise");
     }
   }
   return advice;
@@ -125,10 +126,10 @@ Result<> check_written(const ParsedCommand& given, const policies::Store& store,
 }
 
 // The policies whose own file in the last folder has a rule of that name.
-std::vector<PolicyDocument> documents_with_rule(const policies::Store& store, const std::string& rule) {
+Result<std::vector<PolicyDocument>> documents_with_rule(const policies::Store& store, const std::string& rule) {
   std::vector<PolicyDocument> found;
   for (const auto& name : store.names()) {
-    auto documents = documents_of(store.folders(), name);
+    TRY(const auto documents, documents_of(store.folders(), name));
     if (documents.empty() || documents.front().file != store.folders().back() + "/" + name + ".json") continue;
     const Json& rules = member(member(documents.front().value, "calls"), "rules");
     if (rules.is_array() && without_rule(rules, rule).size() != rules.size()) found.push_back(documents.front());
@@ -138,10 +139,10 @@ std::vector<PolicyDocument> documents_with_rule(const policies::Store& store, co
 
 // The shipped file that a policy of the last folder hides, if the policy differs from it in no more than what
 // write_call_rule() adds to a copy: the inherited rules written out. Empty: another policy.
-std::string copied_from(const policies::Store& store, const std::string& name, const Json& policy) {
+Result<std::string> copied_from(const policies::Store& store, const std::string& name, const Json& policy) {
   const std::vector<std::string> shipped_folders(store.folders().begin(), store.folders().end() - 1);
-  const auto documents = documents_of(shipped_folders, name);
-  if (documents.empty()) return {};
+  TRY(const auto documents, documents_of(shipped_folders, name));
+  if (documents.empty()) return std::string();
   Json copy = documents.front().value;
   if (!copy.contains("calls")) copy["calls"] = Json::object();
   copy["calls"]["rules"] = without_rule(member(member(merged(documents), "calls"), "rules"), {});
@@ -184,8 +185,9 @@ Result<> check_rules_writable(const ParsedCommand& given) {
 
 Result<> check_rules_removable(const ParsedCommand& given, const std::string& server) {
   const auto store = load_from(given, folders_to_read(given));
-  if (!store || documents_with_rule(*store, rule_name(server)).empty()) return {};
-  return check_rules_writable(given);
+  if (!store) return {};
+  TRY(const auto documents, documents_with_rule(*store, rule_name(server)));
+  return documents.empty() ? Result<>{} : check_rules_writable(given);
 }
 
 Result<std::vector<WrittenRule>> write_call_rule(const ParsedCommand& given, const std::string& server,
@@ -195,16 +197,15 @@ Result<std::vector<WrittenRule>> write_call_rule(const ParsedCommand& given, con
   TRY(const auto names, policies_in_use(store, given));
   const std::string own = store.folders().back();
   std::vector<WrittenRule> written;
-  std::vector<std::string> wanting;  // found out before the first file is written
+  std::vector<std::pair<std::string, std::vector<PolicyDocument>>> wanting;  // read before the first file is written
   for (const auto& name : names) {
     TRY(const CallAdvice advice, advice_of(store, name, server, tools));
     if (!tools.empty() && decides_so(advice, verdict)) continue;
-    if (documents_of(store.folders(), name).empty())
-      return fail(Code::not_found, "the policy " + name + " has no file");
-    wanting.push_back(name);
+    TRY(auto documents, documents_of(store.folders(), name));
+    if (documents.empty()) return fail(Code::not_found, "the policy " + name + " has no file");
+    wanting.emplace_back(name, std::move(documents));
   }
-  for (const auto& name : wanting) {
-    const auto documents = documents_of(store.folders(), name);
+  for (const auto& [name, documents] : wanting) {
     const PolicyDocument& first = documents.front();
     WrittenRule one;
     one.file = own + "/" + name + ".json";
@@ -234,14 +235,17 @@ Result<std::vector<RemovedRule>> remove_call_rule(const ParsedCommand& given, co
   TRY(const policies::Store store, load_from(given, folders));
   std::vector<WrittenRule> written;
   std::vector<RemovedRule> removed;
-  for (const auto& document : documents_with_rule(store, rule_name(server))) {
+  TRY(const auto documents, documents_with_rule(store, rule_name(server)));
+  for (const auto& document : documents) {
     WrittenRule one{document.file, indented_json(document.value), {}};
     Json changed = document.value;
     changed["calls"]["rules"] = without_rule(changed["calls"]["rules"], rule_name(server));
     const std::string name = std::filesystem::path(one.file).stem();
-    RemovedRule rule{one.file, copied_from(store, name, changed)};
+    auto shown = copied_from(store, name, changed);
     Result<> done{};
-    if (rule.shown.empty()) {
+    if (!shown) {
+      done = tl::unexpected<Error>(std::move(shown).error());
+    } else if (shown->empty()) {
       done = write_policy(one.file, indented_json(changed));
     } else if (::unlink(one.file.c_str()) < 0) {
       done = fail_errno(errno, "remove " + one.file);
@@ -250,7 +254,7 @@ Result<std::vector<RemovedRule>> remove_call_rule(const ParsedCommand& given, co
       CHECKED(undo_call_rule(written));
       return tl::unexpected<Error>(std::move(done).error());
     }
-    removed.push_back(std::move(rule));
+    removed.push_back({one.file, *std::move(shown)});
     written.push_back(std::move(one));
   }
   CHECKED(check_written(given, store, written));

@@ -14,7 +14,7 @@
 #include "supervisor/base/durable.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/indented_json.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -165,6 +165,11 @@ Result<std::string> ServerDropIns::remove(const std::string& name) {
                             document_.file_of("servers." + name)),
                 "remove it from that file, then: systemctl reload warder");
   }
+  // A file with a mistake may hold the entry of a second server.
+  if (auto parsed = parse_json_file(*text); !parsed) {
+    parsed.error().code = Code::internal;  // the file is wrong, not the command line
+    return tl::unexpected<Error>(std::move(parsed).error().within(file));
+  }
   if (::unlink(file.c_str()) < 0) return fail_errno(errno, "remove " + file, Code::denied);
   return text;
 }
@@ -176,7 +181,7 @@ Result<> ServerDropIns::restore(const std::string& name, const std::optional<std
     return {};
   }
   // Variables and headers may be secrets. The daemon's user reads the file at a reload.
-  const auto parsed = parse_json(*text);
+  const auto parsed = parse_json_file(*text);
   const bool closed =
       !parsed || !parsed->contains("servers") || !parsed->at("servers").contains(name) || holds_texts(*parsed, name);
   std::optional<gid_t> group;

@@ -34,7 +34,8 @@ class ServerDropIns {
   // Writes the file in one step. A file with variables or headers can be read by root and the daemon only. Returns the
   // former text of the file, for restore().
   Result<std::optional<std::string>> write(const std::string& name, const Json& entry);
-  // Removes the file. Returns its text. Errors: not_found, naming the file that sets the server.
+  // Removes the file. Returns its text. Errors: not_found, naming the file that sets the server; internal: the file is
+  // not JSON, or has a key twice.
   Result<std::string> remove(const std::string& name);
   // Undoes write() or remove(), after a reload that failed.
   Result<> restore(const std::string& name, const std::optional<std::string>& text);

@@ -193,6 +193,23 @@ TEST_CASE("the fast reader takes whatever is right in every byte", "[json]") {
   }
 }
 
+TEST_CASE("the fast reader can refuse a key that an object has twice", "[json]") {
+  std::string many = "{";
+  for (int i = 0; i < 40; i++) many += "\"k" + std::to_string(i) + "\":0,";
+  for (const std::string& text :
+       {std::string(R"({"a":1,"a":1})"), std::string(R"([{"a":{"x":1,"y":2,"\u0078":3}}])"), many + "\"k7\":1}"}) {
+    INFO(text);
+    CHECK(read_strict_json(text, kMaxJsonDepth));
+    CHECK_FALSE(read_strict_json(text, kMaxJsonDepth, RepeatedKeys::refuse));
+  }
+  for (const std::string& text : {std::string(R"({"a":{"a":[{"a":1},{"a":2}]},"b":{"a":0}})"), many + "\"k\":1}"}) {
+    INFO(text);
+    const auto value = read_strict_json(text, kMaxJsonDepth, RepeatedKeys::refuse);
+    REQUIRE(value);
+    CHECK(same(**value, *parse_json(text)));
+  }
+}
+
 TEST_CASE("numbers beyond doubles are small for other parsers, in a text of the same length", "[json]") {
   CHECK(with_small_numbers(R"({"1e400":[1e400,-12,1234567890123456,-0.1e-999,"1e400 \" 1e400",0]})") ==
         R"({"1e400":[1.000,-12,1.00000000000000,-1.000000,"1e400 \" 1e400",0]})");

@@ -270,6 +270,8 @@ TEST_CASE("a JWKS file with a damaged key is refused, keys of other kinds are sk
   CHECK(problem("{}") == "keys: not a list of at most 100 keys");
   CHECK(problem(R"({"keys": []})") == "no key for EdDSA, ES256 or RS256");
   CHECK(problem("x") != "1");
+  CHECK(problem("{\"keys\": [{\"kid\": \"a\",\n\"kid\": \"b\"}]}") ==
+        "line 2, column 1: the key \"kid\" is there twice, first in line 1");
   const TempDirectory folder;
   CHECK_FALSE(read_jwks_file(folder.path() / "none.json"));
   CHECK_FALSE(read_jwks_file(folder.path()));

@@ -74,7 +74,7 @@ Result<int> show_policy(const ParsedCommand& given) {
   TRY(const ChosenPolicy chosen, choose_policy(store, given));
   if (!chosen.policy)
     return fail(Code::denied, "no rule of " + chosen.file + " fits this client", "warder policy explain says more");
-  const auto documents = documents_of(store.folders(), chosen.policy->name);
+  TRY(const auto documents, documents_of(store.folders(), chosen.policy->name));
   const Json all = merged(documents);
   if (given.json) {
     Json out = {{"policy", chosen.policy->name}, {"document", all}};

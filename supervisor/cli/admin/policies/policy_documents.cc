@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "policies/former_keys.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 
 namespace admin {
 namespace {
@@ -27,7 +27,7 @@ const Json* find_key(const Json& document, std::string_view key) {
 
 }  // namespace
 
-std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders, std::string name) {
+Result<std::vector<PolicyDocument>> documents_of(const std::vector<std::string>& folders, std::string name) {
   std::vector<PolicyDocument> documents;
   while (!name.empty() && documents.size() < kMaxDocuments) {
     std::string next;
@@ -37,8 +37,12 @@ std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders
       if (!in.is_open()) continue;
       std::stringstream text;
       text << in.rdbuf();
-      auto parsed = parse_json(text.str());
-      if (!parsed || !parsed->is_object()) return documents;
+      auto parsed = parse_json_file(text.str());
+      if (parsed && !parsed->is_object()) parsed = fail(Code::invalid, "not a JSON object", "begin the file with {");
+      if (!parsed) {
+        parsed.error().code = Code::internal;  // the file is wrong, not the command line
+        return tl::unexpected<Error>(std::move(parsed).error().within(file));
+      }
       policies::Problems told_by_the_store;
       (void)policies::rename_former_keys(*parsed, told_by_the_store);
       next = admin::text(*parsed, "extends");

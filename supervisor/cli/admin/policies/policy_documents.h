@@ -1,5 +1,6 @@
 // PolicyDocument: one file of a policy or of a seccomp profile. Shows people which file sets a key. The daemon uses
-// policies::Store instead; that class has checked and bounded the same files before.
+// policies::Store instead; that class has checked and bounded the same files before. Errors: internal, naming the file,
+// the line and the column: a text without valid JSON, a repeated key (json_file.h).
 // Source: folders of JSON files; a file masks the file of the same name in earlier folders.
 // Used by: policy_commands.cc, policy_questions.cc, policy_store.cc.
 #pragma once
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/result.h"
 #include "supervisor/cli/admin/values.h"
 
 namespace admin {
@@ -17,7 +19,7 @@ struct PolicyDocument {
 };
 
 // The document with this name, then the documents that it extends. Empty if no document has this name.
-std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders, std::string name);
+Result<std::vector<PolicyDocument>> documents_of(const std::vector<std::string>& folders, std::string name);
 // The documents merged into one; earlier documents win.
 Json merged(const std::vector<PolicyDocument>& documents);
 // What the import of guardrails has noted about a key: "guardrail max_memory_mb: 512 of config.yaml"; empty: nothing.

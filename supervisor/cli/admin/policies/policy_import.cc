@@ -130,7 +130,8 @@ Result<int> import_policy(const ParsedCommand& given) {
   auto rails = read_rails(object);
   if (!rails) return tl::unexpected<Error>(std::move(rails).error().within(path));
   const std::string file = path.substr(path.rfind('/') + 1);
-  const Json base = merged(documents_of(policy_folders(given), rails->strict ? "guardrails-strict" : "guardrails"));
+  TRY(const auto documents, documents_of(policy_folders(given), rails->strict ? "guardrails-strict" : "guardrails"));
+  const Json base = merged(documents);
   cli::print_text(stdout, indented_json(policy_of(*rails, file, base)));
   cli::print_text(
       stderr,

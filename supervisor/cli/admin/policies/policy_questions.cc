@@ -54,11 +54,12 @@ std::vector<CallRule> rules_about(const std::vector<PolicyDocument>& profile, co
   return found;
 }
 
-PolicyAnswer about_call(const Request& request, const std::string& call) {
+Result<PolicyAnswer> about_call(const Request& request, const std::string& call) {
   const std::string about = "call " + call, remedy = "write a profile that allows the call, and name it as \"seccomp\"";
   auto folders = request.folders;
   for (auto& folder : folders) folder += "/seccomp";
-  const auto rules = rules_about(documents_of(folders, request.policy.seccomp), call);
+  TRY(const auto profile, documents_of(folders, request.policy.seccomp));
+  const auto rules = rules_about(profile, call);
   if (rules.empty())
     return request.answer(about, Allowed::no,
                           fmt::format("no rule of the profile {} names it: it answers EPERM", request.policy.seccomp),
@@ -274,7 +275,8 @@ Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, c
   if (!given.has("policy")) answers.push_back(about_tenant(chosen));
   if (!chosen.policy) return answers;
   const policies::Policy& policy = *chosen.policy;
-  const Request request{policy, store.folders(), documents_of(store.folders(), policy.name)};
+  TRY(auto documents, documents_of(store.folders(), policy.name));
+  const Request request{policy, store.folders(), std::move(documents)};
   if (given.has("language")) {
     const auto language = given.value("language", "");
     answers.push_back(about_list(request, "language " + language, language,
@@ -288,7 +290,10 @@ Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, c
   }
   if (given.has("network")) answers.push_back(about_network(request));
   CHECKED(answer_host(request, given, answers));
-  for (const auto& call : given.values("call")) answers.push_back(about_call(request, call));
+  for (const auto& call : given.values("call")) {
+    TRY(PolicyAnswer answer, about_call(request, call));
+    answers.push_back(std::move(answer));
+  }
   CHECKED(answer_tool(request, given, answers));
   if (given.has("save-skill")) answers.push_back(about_skills(request));
   if (given.has("restore-pii")) answers.push_back(about_personal_data(request));

@@ -82,10 +82,10 @@ std::vector<policies::TokenRule> configured_token_rules() {
   return rules;
 }
 
-ChosenPolicy choose_for_token(policies::Store store, const std::string& token) {
+Result<ChosenPolicy> choose_for_token(policies::Store store, const std::string& token) {
   store.set_token_rules(configured_token_rules());
   ChosenPolicy chosen;
-  const auto tenants = documents_of(store.folders(), "tenants");
+  TRY(const auto tenants, documents_of(store.folders(), "tenants"));
   if (!tenants.empty()) chosen.rule = deciding_rule(tenants.front().value, policies::TokenBearer{token});
   chosen.file = chosen.rule.empty() ? "" : tenants.front().file;
   if (chosen.rule.empty()) chosen.rule = "tokens." + token + " of the configuration";
@@ -104,7 +104,7 @@ Result<ChosenPolicy> choose_for_subject(const policies::Store& store, const poli
     return fail(Code::invalid, "--claim: not 1 to 32 of a-z, 0-9, '_' and '-'",
                 "a JWT with a claim of another form counts as one without it: leave --claim out");
   ChosenPolicy chosen;
-  const auto tenants = documents_of(store.folders(), "tenants");
+  TRY(const auto tenants, documents_of(store.folders(), "tenants"));
   if (!tenants.empty()) {
     chosen.file = tenants.front().file;
     chosen.rule = deciding_rule(tenants.front().value, bearer);
@@ -152,7 +152,7 @@ Result<ChosenPolicy> choose_policy(const policies::Store& store, const ParsedCom
   TRY(policies::Peer peer, find_peer(given.value("user", "")));
   peer.unit = given.value("unit", "");
   ChosenPolicy chosen;
-  const auto tenants = documents_of(store.folders(), "tenants");
+  TRY(const auto tenants, documents_of(store.folders(), "tenants"));
   if (!tenants.empty()) {
     chosen.file = tenants.front().file;
     chosen.rule = deciding_rule(tenants.front().value, peer);

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json_file.h"
 #include "supervisor/base/path.h"
 
 namespace admin {
@@ -134,14 +134,16 @@ class YamlReader {
 
   Result<Json> mapping(const std::string& place, int depth) {
     Json object = Json::object();
+    std::map<std::string, size_t> key_lines;
     for (;;) {
       CHECKED(next());
       if (event_.type == YAML_MAPPING_END_EVENT) return object;
       if (event_.type != YAML_SCALAR_EVENT) return wrong("a key that is no text");
       CHECKED(refuse_extras(event_.data.scalar.anchor, event_.data.scalar.tag));
       std::string key(bytes_of(event_.data.scalar.value, event_.data.scalar.length));
-      if (object.contains(key)) return wrong(fmt::format("the key '{}' is here a second time", key));
       const size_t line = event_.start_mark.line + 1;
+      if (const auto [first, is_new] = key_lines.emplace(key, line); !is_new)
+        return wrong(fmt::format("the key '{}' is there twice, first in line {}", key, first->second));
       const std::string inner = place.empty() ? key : place + "." + key;
       CHECKED(next());
       TRY(object[key], value(inner, depth + 1));
@@ -176,7 +178,7 @@ Result<YamlDocument> read_document_file(const std::string& file) {
   TRY(const std::string text, read_document_text(file));
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin != text.npos && text[begin] == '{') {
-    if (auto json = parse_json(text)) return YamlDocument{*std::move(json), {}};
+    if (auto json = parse_json_file(text)) return YamlDocument{*std::move(json), {}};
   }
   auto document = read_yaml(text);
   if (!document) return tl::unexpected<Error>(std::move(document).error().within(file));

@@ -1,7 +1,10 @@
 #include "supervisor/cli/admin/policies/yaml_document.h"
 
+#include <fstream>
+
 #include "supervisor/base/json.h"
 #include "tests/catch.h"
+#include "tests/temp_directory.h"
 
 using admin::read_yaml;
 
@@ -49,7 +52,9 @@ TEST_CASE("plain scalars have the types of the core schema, quoted ones are text
 TEST_CASE("mistakes are told with their line") {
   CHECK(mistake_in("") == "the document is empty");
   CHECK(mistake_in("a: 1\nb: [1, 2\n").find("line 3: not YAML:") == 0);
-  CHECK(mistake_in("a: 1\na: 2\n") == "line 2: the key 'a' is here a second time");
+  CHECK(mistake_in("a: 1\na: 2\n") == "line 2: the key 'a' is there twice, first in line 1");
+  CHECK(mistake_in("a.b: 0\na: {b: 1}\n\na.b: 2\n") == "line 4: the key 'a.b' is there twice, first in line 1");
+  CHECK(mistake_in("- x: {y: 1,\n  z: 2,\n  y: 3}\n") == "line 3: the key 'y' is there twice, first in line 1");
   CHECK(mistake_in("a: &x 1\nb: *x\n") == "line 1: an anchor (&name) is not read here");
   CHECK(mistake_in("a: 1\nb: *x\n").find("line 2: ") == 0);
   CHECK(mistake_in("a: !!python/object 1\n") == "line 1: a tag (!name) is not read here");
@@ -62,4 +67,13 @@ TEST_CASE("mistakes are told with their line") {
   for (int i = 0; i < 100'001; i++) many += "1,";
   CHECK(mistake_in(many + "]").find("more than 100000 values") != std::string::npos);
   CHECK(mistake_in(std::string((1 << 20) + 1, ' ')).find("1048576 are read") != std::string::npos);
+}
+
+TEST_CASE("a file of JSON with a key twice is refused with both lines") {
+  const TempDirectory folder;
+  const std::string file = folder.path() / "nightly.json";
+  std::ofstream(file) << "{\"name\": \"nightly\",\n \"steps\": [],\n \"steps\": [{}]}";
+  const auto document = admin::read_document_file(file);
+  REQUIRE(!document);
+  CHECK(document.error().what == file + ": line 3: the key 'steps' is there twice, first in line 2");
 }
