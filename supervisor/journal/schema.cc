@@ -1,11 +1,14 @@
 #include "supervisor/journal/schema.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
+
+#include "supervisor/base/fd.h"
 
 namespace journal {
 namespace {
@@ -26,6 +29,26 @@ Result<std::optional<std::string>> objection(Database& database) {
   TRY(bool row, check.step());
   if (!row || check.text(0) != "ok") return std::optional<std::string>("it is damaged: " + (row ? check.text(0) : ""));
   return std::optional<std::string>();
+}
+
+// SQLite reports bytes that the disk cannot read as damage. Such a file is not replaced by an empty one: a copy on
+// another disk may still have its rows.
+Result<> check_readable(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return fail_errno(errno, "open " + path);
+  std::string part(1 << 20, 0);
+  for (size_t at = 0;;) {
+    const ssize_t got = ::read(file.get(), part.data(), part.size());
+    if (got == 0) return {};
+    if (got < 0) {
+      auto error = fail_errno(errno, fmt::format("{}: the bytes from {} on cannot be read", path, at));
+      error.value().hint =
+          "copy the folder of the state to another disk, or restore a backup; moved away by hand, the file is "
+          "replaced by an empty journal";
+      return error;
+    }
+    at += static_cast<size_t>(got);
+  }
 }
 
 Result<std::string> set_aside(const std::string& path) {
@@ -101,6 +124,7 @@ Result<Opened> open_checked(const std::string& path, const std::vector<Part>& pa
   TRY(Tried tried, try_open(path, parts));
   if (tried.database) return Opened{*std::move(tried.database), {}};
   if (!existed) return fail(Code::internal, fmt::format("{} cannot be made: {}", path, tried.objection));
+  CHECKED(check_readable(path));
   TRY(std::string place, set_aside(path));
   TRY(Tried again, try_open(path, parts));
   if (!again.database) return fail(Code::internal, fmt::format("{} cannot be made: {}", path, again.objection));
