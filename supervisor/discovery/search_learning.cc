@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <mutex>
 #include <vector>
 
@@ -94,6 +95,7 @@ SearchLearning::Memory& SearchLearning::memory(const std::string& name) {
   auto text = read_learned(path);
   if (!text && text.error().code == Code::not_found) return known->second;
   if (!text) {
+    known->second.is_unread = text.error().err != 0 && text.error().err != ENOTDIR;
     log_warning("searches: the learning cannot be read: {}", text.error().what);
   } else if (auto learned = catalog::Learning::restored(*text, retention_seconds())) {
     known->second.own() = *std::move(learned);
@@ -149,7 +151,8 @@ void SearchLearning::forget(const std::string& tenant) {
   Memory& shared = memory(kShared);
   const size_t before = shared.learning->size();
   shared.own().forget_teacher(tenant);
-  shared.changed |= shared.learning->size() != before;
+  const bool may_have_more = std::exchange(shared.is_unread, false);  // in its file, which is replaced
+  shared.changed |= shared.learning->size() != before || may_have_more;
 }
 
 void SearchLearning::write_all() {
@@ -157,7 +160,7 @@ void SearchLearning::write_all() {
   if (const auto begun = memories_.find(written_); writing_ && begun != memories_.end()) begun->second.changed = true;
   for (auto& [name, memory] : memories_) {
     const std::string path = file_of(name);
-    if (!std::exchange(memory.changed, false) || path.empty()) continue;
+    if (!std::exchange(memory.changed, false) || path.empty() || memory.is_unread) continue;
     if (auto written = Writing().write(folder_, path, memory.learning->saved(retention_seconds())); !written)
       log_warning("searches: the learning cannot be written: {}", written.error().what);
   }
@@ -177,7 +180,7 @@ Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
       if (changed == memories_.end() || !writer_) break;
       changed->second.changed = false;
       const std::string path = file_of(changed->first);
-      if (path.empty()) continue;
+      if (path.empty() || changed->second.is_unread) continue;
       written_ = changed->first;
       writing_ = std::make_shared<Writing>();
       auto text = std::make_shared<const std::string>(changed->second.learning->saved(retention_seconds()));

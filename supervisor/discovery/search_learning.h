@@ -57,7 +57,8 @@ class SearchLearning {
     // Searches that run share it: what changes it makes a copy first. Never nullptr.
     std::shared_ptr<catalog::Learning> learning = std::make_shared<catalog::Learning>();
     catalog::Learning& own();
-    bool changed = false;  // since the last write to the file
+    bool changed = false;    // since the last write to the file
+    bool is_unread = false;  // a system call could not read the file: it is not replaced
   };
   Memory& memory(const std::string& name);
   // One write of a file on the thread, and whether the memory was deleted meanwhile.

@@ -246,7 +246,12 @@ Task<> Logins::forget(std::shared_ptr<LoginBook> book, LoginName name, std::opti
 void Logins::forget_owner(const std::string& owner, const std::vector<TokenTarget>& targets) {
   std::erase_if(pending_, [&owner](const auto& one) { return one.second->owner == owner; });
   std::erase_if(sources_, [&owner](const auto& one) { return one.first.second == owner; });
-  for (auto& name : book_->of_owner(owner)) {
+  std::vector<LoginName> names = book_->of_owner(owner);
+  for (const TokenTarget& target : targets) {  // also the files that could not be read
+    LoginName name(target.server, owner);
+    if (!book_->find(name)) names.push_back(std::move(name));
+  }
+  for (auto& name : names) {
     const auto target = std::find_if(targets.begin(), targets.end(),
                                      [&name](const TokenTarget& one) { return one.server == name.first; });
     tasks_.spawn(forget(book_, std::move(name), target == targets.end() ? std::nullopt : std::optional(*target)));

@@ -13,29 +13,30 @@ constexpr uint64_t kReplaced = 64 << 20;  // bytes; a replaced file is at most t
 constexpr uint64_t kFolders = 3;
 constexpr uint64_t kStagingFolders = 32;  // entries of staging folders that wait, and records of proposals
 
-bool is_empty(int directory) {
-  const auto has_some = has_entries(FolderReader::at(directory, "."));
-  return has_some && !*has_some;
-}
-
-// Whether the directory is in the project, or can be put into it with all that it will have.
-bool can_join(int directory, uint32_t project) {
+// Whether the directory is in the project, or can be put into it with all that it will have. A directory that cannot be
+// read is an error: with files outside of the project, the workspace could never join it later.
+Result<bool> can_join(int directory, const char* name, uint32_t project) {
   const auto current = project_of(directory);
-  return current && (*current == project || (*current == 0 && is_empty(directory)));
+  if (!current || *current != 0) return current && *current == project;
+  TRY(const bool has_files, has_entries(FolderReader::at(directory, name)));
+  return !has_files;
 }
 
 }  // namespace
 
-std::optional<uint32_t> join_project(int workspace, int unfinished, int staging) {
+Result<std::optional<uint32_t>> join_project(int workspace, int unfinished, int staging) {
+  const std::optional<uint32_t> no_project;
   struct stat info {};
   if (!project_quota_enforced(workspace) || ::fstat(workspace, &info) < 0 || info.st_ino >= kFirstProject)
-    return std::nullopt;
+    return no_project;
   const uint32_t project = kFirstProject + static_cast<uint32_t>(info.st_ino);
-  if (!can_join(workspace, project) || !can_join(staging, project)) return std::nullopt;
+  TRY(const bool workspace_can, can_join(workspace, "workspace", project));
+  TRY(const bool staging_can, can_join(staging, "staging", project));
+  if (!workspace_can || !staging_can) return no_project;
   // The workspace comes last: if it has the project, the others have the project, too.
   if (!set_project(unfinished, project) || !set_project(staging, project) || !set_project(workspace, project))
-    return std::nullopt;
-  return project;
+    return no_project;
+  return std::optional(project);
 }
 
 ProjectLimits wall_behind(QuotaLimits account) {

@@ -70,7 +70,7 @@ Result<std::shared_ptr<Tenant>> Tenant::open_in(Loop& loop, Fd directory, Tenant
   TRY(Fd unfinished, folder("unfinished"));
   CHECKED(sweep_unfinished(unfinished.get()));
   TRY(const Fd staging, folder("staging"));
-  const auto project = join_project(files.get(), unfinished.get(), staging.get());
+  TRY(const auto project, join_project(files.get(), unfinished.get(), staging.get()));
   Workspace workspace(loop, std::move(files), std::move(unfinished), workspace_limits(policy.quota));
   TRY(Fd kept, folder("executions"));
   TRY(Fd sessions, folder("sessions"));

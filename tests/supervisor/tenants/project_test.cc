@@ -18,7 +18,7 @@ TEST_CASE("a file system without project quotas is recognised", "[quota]") {
   CHECK(enforced.error().code == Code::unavailable);
   CHECK_FALSE(enforced.error().hint.empty());
   CHECK_FALSE(set_project(shm.get(), 0));
-  CHECK_FALSE(join_project(shm.get(), shm.get(), shm.get()));
+  CHECK_FALSE(join_project(shm.get(), shm.get(), shm.get()).value());
 }
 
 TEST_CASE("the wall stands behind all that the account allows", "[quota]") {
