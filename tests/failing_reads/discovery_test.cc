@@ -93,6 +93,21 @@ TEST_CASE_METHOD(TemplateSource, "a template of a folder that cannot be read to 
   CHECK(make());
 }
 
+TEST_CASE_METHOD(TemplateSource, "stubs of an earlier daemon that cannot all be listed do not stay in a template",
+                 "[failing]") {
+  const auto make_again = [&] { return jail::make_template(root / "template", guest, skills); };
+  REQUIRE(make_again());
+  for (const char* server : {"a", "b"}) fs::create_directory(root / "template/servers" / server);
+  {
+    const FailingFolder failing("/template/servers", 1);
+    const auto incomplete = make_again();
+    REQUIRE_FALSE(incomplete);
+    CHECK_THAT(incomplete.error().what, Catch::Matchers::Contains("Input/output error"));
+  }
+  REQUIRE(make_again());
+  CHECK(fs::is_empty(root / "template/servers"));
+}
+
 TEST_CASE_METHOD(TemplateSource, "alternatives of the host that cannot all be listed make no template", "[failing]") {
   if (!fs::exists("/etc/alternatives")) {
     WARN("NOT TESTED: this machine has no /etc/alternatives");

@@ -3,13 +3,16 @@
 //   FAIL_AFTER  how many entries of the folder come before the error; "." and ".." do not count
 //   FAIL_IF     only while this file exists; without the variable: always
 //   FAIL_USER   the name of a user whom getpwnam_r(3) cannot look up; it wants a buffer of some KiB first
+//   FAIL_READ   the end of the path of a file that read(2) and pread(2) cannot read from the offset FAIL_AT on
 // Of lseek(2) only SEEK_DATA fails. Linked into failing_reads_tests, and preloaded into programs
 // (failing_reads_test.py).
+#undef _FORTIFY_SOURCE  // its read(2) is an inline function, which cannot be defined again
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -20,8 +23,8 @@
 
 namespace {
 
-bool is_failing(int descriptor) {
-  const char *end = ::getenv("FAIL_IN"), *condition = ::getenv("FAIL_IF");
+bool is_failing(int descriptor, const char* variable = "FAIL_IN") {
+  const char *end = ::getenv(variable), *condition = ::getenv("FAIL_IF");
   if (!end || (condition && ::access(condition, F_OK) != 0)) return false;
   char path[4096], link[64];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
@@ -44,9 +47,47 @@ Function* next_function(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
+// How many of `size` bytes at `offset` can be read; 0: the first one is bad.
+size_t readable_bytes(int file, size_t size, off_t offset) {
+  const int before = errno;
+  const bool fails = size > 0 && is_failing(file, "FAIL_READ");
+  errno = before;
+  if (!fails) return size;
+  const char* first_bad = ::getenv("FAIL_AT");
+  const off_t good = (first_bad ? std::atoll(first_bad) : 0) - offset;
+  return good <= 0 ? 0 : std::min(size, static_cast<size_t>(good));
+}
+
 }  // namespace
 
 extern "C" {
+
+ssize_t read(int file, void* bytes, size_t size) {
+  static const auto next = next_function<ssize_t(int, void*, size_t)>("read");
+  const bool may_fail = ::getenv("FAIL_READ") != nullptr;
+  const int before = errno;
+  const off_t offset = may_fail ? ::lseek(file, 0, SEEK_CUR) : 0;  // -1: a pipe
+  errno = before;
+  const size_t readable = may_fail ? readable_bytes(file, size, std::max<off_t>(offset, 0)) : size;
+  if (readable > 0 || size == 0) return next(file, bytes, readable);
+  errno = EIO;
+  return -1;
+}
+
+ssize_t pread(int file, void* bytes, size_t size, off_t offset) {
+  static const auto next = next_function<ssize_t(int, void*, size_t, off_t)>("pread");
+  const size_t readable = readable_bytes(file, size, offset);
+  if (readable > 0 || size == 0) return next(file, bytes, readable, offset);
+  errno = EIO;
+  return -1;
+}
+ssize_t pread64(int file, void* bytes, size_t size, off64_t offset) { return pread(file, bytes, size, offset); }
+
+// The same, called by code with _FORTIFY_SOURCE.
+ssize_t __read_chk(int file, void* bytes, size_t size, size_t) { return read(file, bytes, size); }
+ssize_t __pread_chk(int file, void* bytes, size_t size, off_t offset, size_t) {
+  return pread(file, bytes, size, offset);
+}
 
 dirent* readdir(DIR* folder) {
   const int before = errno;

@@ -86,6 +86,24 @@ TEST_CASE_METHOD(TenantsFolder, "a stream whose parts cannot all be listed has n
   CHECK_FALSE(tenants::KeptStream::open(folder().get(), "stdout"));
 }
 
+TEST_CASE_METHOD(TenantsFolder, "session logs that cannot all be listed are an error, and none is removed",
+                 "[failing]") {
+  constexpr size_t kMore = tenants::kMaxSessions + 5;
+  for (size_t i = 0; i < kMore; i++) std::ofstream(root / ("s" + std::to_string(i) + ".log")) << "{}\n";
+  tenants::SessionLogs logs(folder(), "ada");
+  CHECK(logs.list()->size() == kMore);
+  {
+    const FailingFolder failing(name, tenants::kMaxSessions);
+    const auto all = logs.list();
+    REQUIRE_FALSE(all);
+    CHECK(all.error().err == EIO);
+    CHECK(logs.begin("new", "2026-11-21T12:00:00Z"));
+  }
+  CHECK(logs.list()->size() == kMore + 1);
+  CHECK(logs.begin("newer", "2026-11-21T12:00:00Z"));
+  CHECK(logs.list()->size() == tenants::kMaxSessions);
+}
+
 TEST_CASE("a workspace that cannot be read to its end is not emptied or listed in part", "[failing]") {
   Scene scene;
   const std::string name = scene.inside.filename();
