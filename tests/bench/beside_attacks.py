@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import pathlib
 import re
+import select
 import sys
 import tempfile
 import time
@@ -179,6 +180,12 @@ class Quiet:
         assert not answer.get("isError"), answer
         return took
 
+    def read_notifications(self, due):
+        """Returns at the time `due`. The daemon tells of changed tools meanwhile."""
+        while (wait := due - time.perf_counter()) > 0:
+            if select.select([self.pinging.socket], [], [], wait)[0] and not self.pinging.lines.readline():
+                raise RuntimeError("the daemon has ended")
+
     def measure(self, seconds):
         """Returns the times of pings and those of writes."""
         pings, writes, until = [], [], time.perf_counter() + seconds
@@ -186,9 +193,10 @@ class Quiet:
             due = time.perf_counter()
             for _ in range(PINGS_PER_WRITE):
                 due += PING_EVERY
-                time.sleep(max(0, due - time.perf_counter()))
+                self.read_notifications(due)
                 self.pinging.socket.sendall(PING)
-                self.pinging.lines.readline()
+                while b'"result"' not in self.pinging.lines.readline():
+                    pass
                 pings.append(1000 * (time.perf_counter() - due))
             writes.append(self.write())
         return pings, writes

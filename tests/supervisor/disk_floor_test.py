@@ -71,18 +71,20 @@ signal.pause()
 """
 
 
-# An upstream server whose tool fills the disk with files without a name.
+# An upstream server whose tool fills the disk with files without a name, and waits once the disk is full.
 FILLING_SERVER = """
-import json, os, sys
+import json, os, signal, sys
 ANSWERS = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}},
            "tools/list": {"tools": [{"name": "fill", "inputSchema": {"type": "object"}}]}}
 held = []
 for line in sys.stdin:
     request = json.loads(line)
-    while request["method"] == "tools/call":
-        held.append(open("unlinked", "wb", buffering=0))
-        os.unlink("unlinked")
-        for _ in range(8): held[-1].write(b"x" * (1 << 20))
+    try:
+        while request["method"] == "tools/call":
+            held.append(open("unlinked", "wb", buffering=0))
+            os.unlink("unlinked")
+            for _ in range(8): held[-1].write(b"x" * (1 << 20))
+    except OSError: signal.pause()
     answer = {"error": {"code": -32601, "message": "no such method"}}
     if request["method"] in ANSWERS:
         answer = {"result": ANSWERS[request["method"]]}
@@ -121,13 +123,19 @@ class OnSmallDisk(unittest.TestCase):
     def await_space(self):
         eventually(lambda: self.free() > self.before - (8 << 20), "the space is back")
 
+    def neighbour_writes(self):
+        """The outcome of a program. A tmpfs may fill faster than the daemon looks: then "full", and nothing has run."""
+        answer = self.neighbour.execute("open('f', 'w').write('x' * 100_000)")
+        is_full = answer["outcome"] == "denied" and "the disk of the state folder is full" in answer["error"]
+        return "full" if is_full else answer["outcome"]
+
     def while_it_runs(self, code):
         """The answer to the filler's program, and the outcomes of the neighbour's programs meanwhile."""
         outcomes = set()
         with concurrent.futures.ThreadPoolExecutor(1) as beside:
             answer = beside.submit(self.filler.execute, code, timeout_seconds=120)
             while not answer.done():
-                outcomes.add(self.neighbour.execute("open('f', 'w').write('x' * 100_000)")["outcome"])
+                outcomes.add(self.neighbour_writes())
             return answer.result(), outcomes
 
 
@@ -215,8 +223,9 @@ class Floor(OnSmallDisk):
         answer, outcomes = self.while_it_runs(FILL)
         self.assertEqual(answer["outcome"], "disk", answer)
         self.assertIn("nearly full", answer["error"])
-        self.assertEqual(outcomes, {"ok"})
+        self.assertLessEqual(outcomes, {"ok", "full"})
         self.await_space()
+        eventually(lambda: self.neighbour_writes() == "ok", "the neighbour's programs run")
         self.assertIn("tenant uid-47010 ends", self.daemon.log_text())
 
     def test_so_does_a_session_that_waits(self):
@@ -240,10 +249,11 @@ class FloorOfServers(OnSmallDisk):
             answer = beside.submit(self.filler.call, "call_tool", {"name": "filling__fill", "arguments": {}})
             outcomes = set()
             while not answer.done():
-                outcomes.add(self.neighbour.execute("open('f', 'w').write('x' * 100_000)")["outcome"])
+                outcomes.add(self.neighbour_writes())
         self.assertIn("nearly full", json.dumps(answer.result()))
-        self.assertEqual(outcomes, {"ok"})
+        self.assertLessEqual(outcomes, {"ok", "full"})
         self.await_space()
+        eventually(lambda: self.neighbour_writes() == "ok", "the neighbour's programs run")
 
 
 @unittest.skipUnless(ROOT, "only root mounts a disk")
