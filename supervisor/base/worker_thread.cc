@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -25,25 +24,16 @@ struct WorkerThread::Ticket {
   Event done;  // fired on the loop
 };
 
-struct WorkerThread::Wake {
-  uv_async_t handle;
-  WorkerThread* worker;
-};
-
-void WorkerThread::CloseWake::operator()(Wake* wake) const {
-  uv_close(reinterpret_cast<uv_handle_t*>(&wake->handle), [](uv_handle_t* h) { delete static_cast<Wake*>(h->data); });
-}
-
 struct WorkerThread::Shared {
   std::mutex mutex;
   std::condition_variable something, has_ended;
-  uv_async_t* wake = nullptr;                     // by `mutex`; nullptr: the WorkerThread has ended
   id_t number = 0;                                // by `mutex`: gettid(2) of the thread; 0: it has not begun
   int nice = 0;                                   // by `mutex`; 0: unchanged
   bool ended = false;                             // by `mutex`: run() is about to return
   std::deque<std::shared_ptr<Ticket>> queued;     // by `mutex`
   std::vector<std::shared_ptr<Ticket>> finished;  // by `mutex`
   std::atomic<bool> ending{false};
+  LoopWake::Sender loop;
   std::thread thread;
 
   void run() {
@@ -79,25 +69,17 @@ struct WorkerThread::Shared {
       {
         std::lock_guard lock(mutex);
         finished.push_back(std::move(ticket));
-        if (wake) uv_async_send(wake);
       }
+      loop.send();
     }
   }
 };
 
 Result<std::unique_ptr<WorkerThread>> WorkerThread::start(Loop& loop) {
   std::unique_ptr<WorkerThread> worker(new WorkerThread);
-  auto wake = std::make_unique<Wake>();
-  auto woken = [](uv_async_t* handle) {
-    const NamedWork named_work(LoopWork::other);
-    static_cast<Wake*>(handle->data)->worker->deliver();
-  };
-  if (uv_async_init(loop.uv(), &wake->handle, woken) < 0) return fail(Code::internal, "uv_async_init");
-  wake->worker = worker.get();
-  wake->handle.data = wake.get();
-  worker->wake_.reset(wake.release());
+  TRY(worker->wake_, LoopWake::open(loop, [worker = worker.get()] { worker->deliver(); }));
   worker->shared_ = std::make_shared<Shared>();
-  worker->shared_->wake = &worker->wake_->handle;
+  worker->shared_->loop = worker->wake_->sender();
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask: only the loop takes signals
@@ -130,9 +112,17 @@ void WorkerThread::end_by(Monotonic::time_point time) {
       lock.unlock();
       return shared_->thread.join();
     }
-    shared_->wake = nullptr;
   }
   is_any_left_alone = true;
+  shared_->thread.detach();
+}
+
+void WorkerThread::end_unwatched() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->ending = true;
+  }
+  shared_->something.notify_one();
   shared_->thread.detach();
 }
 

@@ -1,13 +1,13 @@
 // WorkerThread: one thread beside the loop, for jobs that wait for a disk or take long. Jobs run one after the other,
 // in the order of their run() calls. A job must not touch data of the loop's thread: it gets its data by value, or by
-// pointers to data that does not change. The thread takes no signals, and calls no libuv function except
-// uv_async_send(3).
+// pointers to data that does not change. The thread takes no signals, and calls no libuv function.
 #pragma once
 #include <functional>
 #include <memory>
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/loop_wake.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 
@@ -29,7 +29,10 @@ class WorkerThread {
   // the program must end by _exit(2), as static objects may still be in use (any_left_alone()). No other function may
   // be called on this object afterwards, except the destructor.
   void end_by(Monotonic::time_point time);
-  // Whether the process has a thread that outlives its WorkerThread.
+  // Ends a thread that has no job, without waiting for it: a thread of low priority may need long to end. Afterwards as
+  // after end_by().
+  void end_unwatched();
+  // Whether the process has a thread with a job that outlives its WorkerThread.
   static bool any_left_alone();
 
   // Sets the nice value of the thread (setpriority(2)). If the kernel refuses, the value stays.
@@ -42,13 +45,9 @@ class WorkerThread {
  private:
   struct Ticket;
   struct Shared;
-  struct Wake;
-  struct CloseWake {
-    void operator()(Wake* wake) const;
-  };
   WorkerThread() = default;
   void deliver();
 
   std::shared_ptr<Shared> shared_;  // shared with the thread
-  std::unique_ptr<Wake, CloseWake> wake_;
+  std::unique_ptr<LoopWake> wake_;
 };

@@ -6,6 +6,7 @@ import lint
 
 BANNED = [
     (r"uv_queue_work|uv_fs_\w+|uv_getaddrinfo|uv_getnameinfo", "runs on libuv's thread pool; use base/worker_thread.h"),
+    (r"uv_async_\w+", "the woken loop spins until the sender has returned; use base/loop_wake.h"),
     (r"uv_spawn", "processes are started by the jailer"),
     (r"uv_thread\w*|pthread_create|std::j?thread|std::async", "work that takes long belongs to base/worker_thread.h"),
     (r"strcpy|strcat|stpcpy|sprintf|vsprintf|gets|strtok", "knows no bound"),
@@ -67,6 +68,7 @@ def check(root):
 PLANTS = [
     lint.Plant("libuv's thread pool", {"supervisor/a.cc": "uv_fs_open(loop, &req, path, 0, 0, cb);\nuv_queue_work (l);\n"},
                ["supervisor/a.cc:1: uv_fs_open", "supervisor/a.cc:2: uv_queue_work"]),
+    lint.Plant("a loop that spins", {"supervisor/a.cc": "uv_async_send(&wake);\n"}, ["supervisor/a.cc:1: uv_async_send"]),
     lint.Plant("threads", {"jail/a.cc": "std::thread worker(run);\nauto f = std::async(run);\nuv_thread_create(&t, f, 0);\n"},
                ["std::thread", "std::async", "uv_thread_create"]),
     lint.Plant("the one thread that is allowed, elsewhere and of another kind", {

@@ -22,23 +22,18 @@ TargetTable& target_table() {
 
 Result<std::shared_ptr<NatsHandover>> NatsHandover::open(Loop& loop, std::function<void()> woken) {
   std::shared_ptr<NatsHandover> handover(new NatsHandover);
-  auto wake = std::make_unique<Wake>();
-  wake->woken = std::move(woken);
-  auto on_wake = [](uv_async_t* handle) {
-    const NamedWork named_work(LoopWork::other);
-    static_cast<Wake*>(handle->data)->woken();
-  };
-  if (uv_async_init(loop.uv(), &wake->handle, on_wake) < 0) return fail(Code::internal, "uv_async_init");
-  wake->handle.data = wake.get();
-  handover->wake_.reset(wake.release());
+  TRY(handover->wake_, LoopWake::open(loop, std::move(woken)));
+  handover->sender_ = handover->wake_->sender();
   return handover;
 }
 
 void NatsHandover::change(const std::function<void(NatsNews&)>& how) {
-  const std::lock_guard lock(mutex_);
-  if (!wake_) return;
-  how(news_);
-  uv_async_send(&wake_->handle);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!wake_) return;
+    how(news_);
+  }
+  sender_.send();
 }
 
 void NatsHandover::arrived(const std::shared_ptr<NatsTarget>& target) {

@@ -4,15 +4,13 @@
 // address: a callback that comes after the end of its target finds no target. Used by: NatsCore, and the callbacks in
 // nats_session.cc.
 #pragma once
-#include <uv.h>
-
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "supervisor/base/loop.h"
+#include "supervisor/base/loop_wake.h"
 #include "supervisor/cluster/bus/message_feed.h"
 
 namespace cluster {
@@ -47,14 +45,11 @@ class NatsHandover {
   void close();
 
  private:
-  struct Wake {
-    uv_async_t handle;
-    std::function<void()> woken;
-  };
   NatsHandover() = default;
   std::mutex mutex_;
-  NatsNews news_;     // by mutex_
-  UvPtr<Wake> wake_;  // by mutex_; nullptr: closed
+  NatsNews news_;                   // by mutex_
+  std::unique_ptr<LoopWake> wake_;  // by mutex_; nullptr: closed
+  LoopWake::Sender sender_;
 };
 
 struct NatsTarget {

@@ -1,6 +1,8 @@
 #include "supervisor/base/worker_thread.h"
 
 #include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <latch>
 #include <stdexcept>
 #include <string>
@@ -97,4 +99,23 @@ TEST_CASE("a worker thread that ends waits for the job that runs and drops those
   }
   CHECK(begun == 1);
   CHECK(ended == 1);
+}
+
+TEST_CASE("a thread without a job ends, and nobody waits for it", "[worker]") {
+  Loop loop;
+  const auto threads = [] {
+    const auto all = std::filesystem::directory_iterator("/proc/self/task");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = threads();
+  auto worker = WorkerThread::start(loop);
+  REQUIRE(worker);
+  std::vector<std::string> ends;
+  loop.spawn(run_and_note(
+      **worker, []() -> Result<> { return {}; }, ends));
+  loop.run_until([&] { return ends.size() == 1; });
+  CHECK(threads() == before + 1);
+  (*worker)->end_unwatched();
+  worker->reset();
+  while (threads() != before) std::this_thread::yield();
 }
