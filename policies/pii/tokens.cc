@@ -79,7 +79,7 @@ Result<std::string> token_for(std::string_view type, std::string_view text, PiiV
 
 }  // namespace
 
-MemoryVault::MemoryVault(VaultLimits limits) : limits_(limits) {
+MemoryVault::MemoryVault(VaultLimits limits) : lifetime_(limits.lifetime), limits_(limits) {
   static const int ready = ::sodium_init();  // -1: no random numbers, so no key is safe
   if (ready < 0) throw std::runtime_error("libsodium cannot be initialised");
   randombytes_buf(key_.data(), key_.size());
@@ -114,11 +114,6 @@ void MemoryVault::forget_expired() {
   }
 }
 
-void MemoryVault::set_lifetime(std::chrono::seconds lifetime) {
-  std::lock_guard lock(mutex_);
-  limits_.lifetime = lifetime;
-}
-
 std::optional<std::string> MemoryVault::find(std::string_view token) {
   std::lock_guard lock(mutex_);
   auto it = entries_.find(token);
@@ -134,7 +129,7 @@ Result<bool> MemoryVault::keep(const std::string& token, std::string_view text) 
 Result<bool> MemoryVault::keep_locked(const std::string& token, std::string_view text) {
   const auto known = entries_.find(token);
   if (known != entries_.end() && known->second.until > now() && known->second.text != text) return false;
-  CHECKED(put(token, text, now() + limits_.lifetime));
+  CHECKED(put(token, text, now() + lifetime()));
   return true;
 }
 

@@ -7,6 +7,7 @@
 // Used by: supervisor/tools, supervisor/tenants/vault.h.
 #pragma once
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -38,7 +39,7 @@ class PiiVault {
   virtual std::optional<std::string> find(std::string_view token) = 0;
   // Stores a token, or extends its lifetime. false: the token stands for another text. Errors: exhausted.
   virtual Result<bool> keep(const std::string& token, std::string_view text) = 0;
-  // The lifetime of all tokens that keep() stores from now on.
+  // The lifetime of all tokens that keep() stores from now on. Never waits for a job that uses the vault.
   virtual void set_lifetime(std::chrono::seconds lifetime) = 0;
   // Makes all stored tokens outlive the process, if this vault can do so. To be called before a client or program gets
   // the tokens. Waits without blocking the loop; the vault must outlive the task. Errors: exhausted, internal: tokens
@@ -56,14 +57,14 @@ class MemoryVault : public PiiVault {
  public:
   using Time = std::chrono::sys_seconds;          // retention time (supervisor/base/elapsed_clock.h)
   explicit MemoryVault(VaultLimits limits = {});  // with a random key
-  MemoryVault(const Key& key, VaultLimits limits) : limits_(limits), key_(key) {}
+  MemoryVault(const Key& key, VaultLimits limits) : lifetime_(limits.lifetime), limits_(limits), key_(key) {}
   ~MemoryVault() override;  // wipes the key and the texts
   MemoryVault(const MemoryVault&) = delete;
   MemoryVault& operator=(const MemoryVault&) = delete;
   const Key& key() const override { return key_; }
   std::optional<std::string> find(std::string_view token) override;
   Result<bool> keep(const std::string& token, std::string_view text) override;
-  void set_lifetime(std::chrono::seconds lifetime) override;
+  void set_lifetime(std::chrono::seconds lifetime) override { lifetime_ = lifetime; }
   size_t size() const { return entries_.size(); }
   void forget_all();
   void pass_time_for_test(std::chrono::seconds by) { passed_ += by; }
@@ -81,10 +82,11 @@ class MemoryVault : public PiiVault {
   Result<bool> keep_locked(const std::string& token, std::string_view text);
   void forget_expired();
   const Entries& entries() const { return entries_; }
-  std::chrono::seconds lifetime() const { return limits_.lifetime; }
+  std::chrono::seconds lifetime() const { return lifetime_; }
   std::mutex& mutex() { return mutex_; }
 
  private:
+  std::atomic<std::chrono::seconds> lifetime_;
   std::mutex mutex_;  // of all that follows, but the key
   VaultLimits limits_;
   Key key_{};

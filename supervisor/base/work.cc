@@ -242,6 +242,7 @@ Task<> Work::work_on(Lanes::iterator lane, std::shared_ptr<Job> job) {
 void Work::release(Lanes::iterator lane) {
   if (lane->is_long) {
     long_--;
+    lane->thread->end_unwatched();
     lanes_.erase(lane);
   } else {
     lane->job = nullptr;

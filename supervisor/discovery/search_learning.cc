@@ -214,6 +214,7 @@ Task<> SearchLearning::read_thesaurus(Loop& loop, std::chrono::milliseconds afte
     return {};
   };
   auto done = co_await worker->run(job);
+  worker->end_unwatched();
   // A missing WordNet is no error: the search works without it.
   if (!done && done.error().code == Code::not_found) {
     log_info("searches: without WordNet's synonyms; Debian's package wordnet-base has them");
