@@ -98,6 +98,8 @@ class Attack:
 
     def run(self, daemon, results, begun, enough):
         """The main function of the attacking process."""
+        os.setsid()
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
         ends = collections.Counter()
         with connect_as(daemon, ATTACKER) as client:
             client.socket.settimeout(PATIENCE)
@@ -203,6 +205,21 @@ class Quiet:
 
 
 @contextlib.contextmanager
+def favoured():
+    """While entered, this process gets a processor at once: its own waits are no part of the daemon's answer times."""
+    autogroup = pathlib.Path("/proc/self/autogroup")
+    os.setpriority(os.PRIO_PROCESS, 0, -10)
+    if autogroup.exists():
+        autogroup.write_text("-10")
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
+        if autogroup.exists():
+            autogroup.write_text("0")
+
+
+@contextlib.contextmanager
 def attacking(attack, daemon, ends):
     """While entered, another process attacks the daemon. Afterwards `ends` has the number of answers of each kind."""
     results, begun, enough = multiprocessing.SimpleQueue(), multiprocessing.Event(), multiprocessing.Event()
@@ -227,7 +244,7 @@ def measure(name, attack, options):
         for entry in (folder, *folder.rglob("*")):
             entry.chmod(0o755 if entry.is_dir() else 0o644)
         with Daemon(options.warderd, policies=policies, arguments=["--config", config]) as daemon:
-            with connect_as(daemon, QUIET) as pinging, connect_as(daemon, QUIET) as writing:
+            with favoured(), connect_as(daemon, QUIET) as pinging, connect_as(daemon, QUIET) as writing:
                 quiet, ends = Quiet(pinging, writing), collections.Counter()
                 if attack.pages:  # until the tools of the server are known
                     writing.call("call_tool", {"name": "hostile__none", "arguments": {}})
