@@ -174,6 +174,8 @@ Task<Error> no_such_tool(CallEnvironment& environment, const CallContext& who, c
   Work::Owner owner = owner_of(who);
   auto remedy = co_await environment.work.run(std::move(owner), 0, std::move(job));
   if (!remedy) co_return std::move(remedy).error();
+  const auto own = environment.upstream.own_tools(who.tenant->name(), target.server);
+  if (!own.empty()) remedy = printable(fmt::format("on your files it has: {}", fmt::join(own, ", ")), 1000);
   co_return Error{Code::not_found,
                   0,
                   fmt::format("server '{}' has no tool '{}'", target.server, printable(target.tool, 128)),

@@ -47,6 +47,17 @@ std::shared_ptr<const KnownTool> UpstreamServers::known_tool(std::string_view te
   return one == known->definitions.tools.end() ? nullptr : one->second;
 }
 
+std::vector<std::string> UpstreamServers::own_tools(std::string_view tenant, std::string_view server) const {
+  constexpr size_t kMaxNames = 20;
+  const ServerPtr found = find(server);
+  const DefinitionsOfServer* own = found && !found->known ? found->known_for(tenant) : nullptr;
+  std::vector<std::string> names;
+  if (!own) return names;
+  for (const auto& [name, tool] : own->definitions.tools)
+    if (names.size() < kMaxNames) names.push_back(name);
+  return names;
+}
+
 std::shared_ptr<ObservedResults> UpstreamServers::observed_results(std::string_view server,
                                                                    const KnownTool& tool) const {
   const ServerPtr found = find(server);

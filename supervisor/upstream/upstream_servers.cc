@@ -254,12 +254,12 @@ ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& c
     observer.counts = &server.counts;
     // Definitions may depend on a tenant's files. Other tenants must not see them.
     const bool is_tenants = server.config.tenants_folder && &who != &settings_.nobody;
-    observer.learned = [this, &server, is_tenants, tenant = who.tenant](Json tools) {
-      return is_tenants ? learned_for(server, tenant, std::move(tools)) : learned(server, std::move(tools));
-    };
-    observer.problem = [&server](const std::string& problem) { server.problem = problem; };
     Work::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
     if (who.policy) owner.bytes_per_second = who.policy->limits.standard.json_bytes_per_second;
+    observer.learned = [this, &server, is_tenants, owner](Json tools) {
+      return is_tenants ? learned_for(server, owner, std::move(tools)) : learned(server, std::move(tools));
+    };
+    observer.problem = [&server](const std::string& problem) { server.problem = problem; };
     auto share = host_.shares.of(owner.name);
     connection =
         std::make_unique<ServerConnection>(host_.loop, Client::Reading{host_.work, std::move(owner), std::move(share)},
@@ -322,6 +322,7 @@ Task<Result<>> UpstreamServers::learned(Server& server, Json tools) {
   CO_TRY(LearnedDefinitions now, co_await host_.work.run(std::move(owner), 0, std::move(job)));
   if (!now.is_new) co_return Result<>{};
   host_.work.free_elsewhere(std::exchange(server.known, std::move(now.known)));
+  host_.work.free_elsewhere(std::exchange(server.known_of, {}));
   if (find(server.config.name).get() != &server) co_return Result<>{};
   if (!now.stored)
     log_warning("upstream server {}: its tool definitions are not stored: {}", server.config.name,
@@ -331,7 +332,7 @@ Task<Result<>> UpstreamServers::learned(Server& server, Json tools) {
   co_return Result<>{};
 }
 
-Task<Result<>> UpstreamServers::learned_for(Server& server, std::string tenant, Json tools) {
+Task<Result<>> UpstreamServers::learned_for(Server& server, Work::Owner tenant, Json tools) {
   if (server.known || !tools.is_array()) {
     host_.work.free_elsewhere(std::move(tools));
     co_return Result<>{};
@@ -339,13 +340,15 @@ Task<Result<>> UpstreamServers::learned_for(Server& server, std::string tenant, 
   std::function<Result<KnownDefinitions>(WorkMeter&)> job =
       [list = std::make_shared<Json>(std::move(tools))](WorkMeter& meter) -> Result<KnownDefinitions> {
     if (rough_length(*list, kMaxBytesOfTenant) >= kMaxBytesOfTenant)
-      return fail(Code::exhausted, "the definitions of tools are longer than 1 MiB", "let the server list fewer tools");
+      return fail(Code::unavailable, "the definitions of tools are longer than 1 MiB",
+                  "let the server list fewer tools");
     auto known = std::make_shared<DefinitionsOfServer>();
     TRY(known->definitions, Definitions::read(std::move(*list), meter));
     return KnownDefinitions(std::move(known));
   };
-  Work::Owner owner{tenant};
-  CO_TRY(server.known_of[tenant], co_await host_.work.run(std::move(owner), 0, std::move(job)));
+  std::string name = tenant.name;
+  CO_TRY(KnownDefinitions known, co_await host_.work.run(std::move(tenant), 0, std::move(job)));
+  if (!server.known) server.known_of[std::move(name)] = std::move(known);
   co_return Result<>{};
 }
 
@@ -398,7 +401,7 @@ std::vector<std::string> UpstreamServers::unlearned() const {
 Task<Result<>> UpstreamServers::make_known(const Caller& caller, std::string name) {
   const ServerPtr held = find(name);
   if (!held) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
-  if (held->known_for(caller.tenant)) co_return Result<>{};
+  if (held->known) co_return Result<>{};  // a tenant may have changed the files behind its own definitions
   const auto begun = Monotonic::now();
   CO_CHECKED(make_room_for(*held, caller));
   ServerConnection& connection = connection_of(*held, caller);

@@ -99,6 +99,8 @@ class UpstreamServers {
   // runs on the tenant's files and its tools are unknown without them.
   std::shared_ptr<const KnownTool> known_tool(std::string_view tenant, std::string_view server,
                                               std::string_view tool) const;
+  // The names of the tools that only this tenant has, at most 20 of them.
+  std::vector<std::string> own_tools(std::string_view tenant, std::string_view server) const;
   // Where the results of that tool are noted, for the types that stubs show; nullptr: they are not.
   std::shared_ptr<ObservedResults> observed_results(std::string_view server, const KnownTool& tool) const;
   // Whether calls to this server may change files of the tenant's workspace.
@@ -145,7 +147,8 @@ class UpstreamServers {
     ServerConfig config;
     std::shared_ptr<const DefinitionsOfServer> known;  // nullptr: its tools are unknown
     std::map<std::string, std::unique_ptr<ServerConnection>, std::less<>> connections;  // by tenant
-    // By tenant, while `known` is nullptr: what a server said that ran on the tenant's files. Only the tenant sees it.
+    // By tenant, while `known` is nullptr: what a server said that ran on the tenant's files. Only this tenant can call
+    // these tools, and no search or stub has them.
     std::map<std::string, std::shared_ptr<const DefinitionsOfServer>, std::less<>> known_of;
     // nullptr: unknown
     const DefinitionsOfServer* known_for(std::string_view tenant) const;
@@ -168,7 +171,7 @@ class UpstreamServers {
   void learn();
   // Takes a list of tools that the server sent.
   Task<Result<>> learned(Server& server, Json tools);
-  Task<Result<>> learned_for(Server& server, std::string tenant, Json tools);
+  Task<Result<>> learned_for(Server& server, Work::Owner tenant, Json tools);
   Task<> store_results(ServerPtr server);
   Task<Result<std::unique_ptr<Transport>>> start(const Server& server, Caller caller, Variables secrets);
   Task<Result<std::unique_ptr<ServerProcess>>> start_process(const Server& server, Caller caller, Variables secrets);

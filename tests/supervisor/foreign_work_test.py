@@ -136,8 +136,8 @@ class ForeignWork(ForeignWorkTest):
         """The configured program is a file in the tenant's workspace: the tenant writes each answer."""
         choices = [f"choice {number}" for number in range(20_000)]
         tools = [*(expressions(number) for number in range(10)), alternatives(2000), doublings(30),
-                 {"name": "described", "description": "word " * 200_000, "inputSchema": {
-                     "type": "object", "properties": {"value": {"description": "word " * 200_000, "enum": choices}}}}]
+                 {"name": "described", "description": "word " * 30_000, "inputSchema": {
+                     "type": "object", "properties": {"value": {"description": "word " * 30_000, "enum": choices}}}}]
         own = {"command": "/usr/bin/python3", "args": ["/workspace/server.py", "/workspace/pages", "10"],
                "folder": "workspace"}
         with self.daemon({"own": own, "slow": self.slow(FREE)}) as daemon:

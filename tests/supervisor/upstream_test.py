@@ -426,8 +426,12 @@ class Jailed(SharedUpstreamTest):
         seen = self.answer_of("files__where")
         self.assertIn("upstream_server.py", seen.get("result", {}).get("files", ""), seen)
         self.assertIn("mine", self.client.execute("result = list_files()")["result"])
-        if not ROOT: return
-        # The tenant's own file decides what the server says of its tools, so no other tenant sees it.
+
+    @unittest.skipUnless(ROOT, "only root can be two users")
+    def test_the_tenants_workspace_defines_no_tools_for_others(self):
+        self.client.write_file("upstream_server.py", (self.folder / "upstream_server.py").read_text())
+        self.assertIn("result", self.answer_of("files__where"))
+        self.assertIn("on your files it has: ", self.answer_of("files__nothing")["remedy"])
         with as_user(OTHER_TENANT, lambda: Client(self.shared.socket)) as other:
             for client in (other, self.client):
                 found = structured(client.call("search_tools", {"query": "where", "server": "files"}))
