@@ -231,14 +231,16 @@ Task<Result<>> Logins::revoke(std::shared_ptr<LoginBook> book, TokenTarget targe
 }
 
 Task<> Logins::forget(std::shared_ptr<LoginBook> book, LoginName name, std::optional<TokenTarget> target) {
+  const bool is_known = book->find(name) != nullptr;
   Tokens former;
   if (const Tokens* tokens = book->find(name)) former = *tokens;
   const std::string server = name.first;
   const auto removed = co_await book->remove(std::move(name));
   if (!removed) log_warning("a login of a removed tenant is not deleted: {}", removed.error().what);
   if (!removed || !*removed) co_return;
-  Result<> revoked = fail(Code::unavailable, "the server is not configured any more");
-  if (target) revoked = co_await revoke(book, *std::move(target), std::move(former));
+  Result<> revoked = fail(Code::unavailable, is_known ? "the server is not configured any more"
+                                                      : "the file of the login could not be read");
+  if (target && is_known) revoked = co_await revoke(book, *std::move(target), std::move(former));
   if (!revoked)
     log_warning("upstream server {}: the tokens of a removed tenant are not revoked: {}", server, revoked.error().what);
 }
@@ -246,15 +248,20 @@ Task<> Logins::forget(std::shared_ptr<LoginBook> book, LoginName name, std::opti
 void Logins::forget_owner(const std::string& owner, const std::vector<TokenTarget>& targets) {
   std::erase_if(pending_, [&owner](const auto& one) { return one.second->owner == owner; });
   std::erase_if(sources_, [&owner](const auto& one) { return one.first.second == owner; });
-  std::vector<LoginName> names = book_->of_owner(owner);
+  tasks_.spawn(forget_all(book_, owner, targets));
+}
+
+Task<> Logins::forget_all(std::shared_ptr<LoginBook> book, std::string owner, std::vector<TokenTarget> targets) {
+  co_await book->ready();
+  std::vector<LoginName> names = book->of_owner(owner);
   for (const TokenTarget& target : targets) {  // also the files that could not be read
     LoginName name(target.server, owner);
-    if (!book_->find(name)) names.push_back(std::move(name));
+    if (!book->find(name)) names.push_back(std::move(name));
   }
   for (auto& name : names) {
     const auto target = std::find_if(targets.begin(), targets.end(),
                                      [&name](const TokenTarget& one) { return one.server == name.first; });
-    tasks_.spawn(forget(book_, std::move(name), target == targets.end() ? std::nullopt : std::optional(*target)));
+    tasks_.spawn(forget(book, std::move(name), target == targets.end() ? std::nullopt : std::optional(*target)));
   }
 }
 

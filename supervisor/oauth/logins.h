@@ -46,14 +46,16 @@ class Logins {
   Task<Result<>> finish(std::string id, LoginName name, std::string redirected);
   // Deletes the tokens here, and then revokes them at the authorization server, if that can be done within 5 s.
   Task<Result<Logout>> log_out(TokenTarget target, std::string owner);
-  // The tenant is removed: its logins, too. The tokens for one of `targets`, the servers that are configured, are also
-  // revoked at the authorization server, if that can be done within 5 s.
+  // The tenant is removed: its logins, too, also those at `targets` whose files cannot be read. The tokens for one of
+  // `targets`, the servers that are configured, are also revoked at the authorization server, if that can be done
+  // within 5 s.
   void forget_owner(const std::string& owner, const std::vector<TokenTarget>& targets);
 
  private:
   struct Pending;
   // Revokes the tokens of a deleted login.
   static Task<Result<>> revoke(std::shared_ptr<LoginBook> book, TokenTarget target, Tokens tokens);
+  Task<> forget_all(std::shared_ptr<LoginBook> book, std::string owner, std::vector<TokenTarget> targets);
   static Task<> forget(std::shared_ptr<LoginBook> book, LoginName name, std::optional<TokenTarget> target);
   Result<> take_place(const std::string& id, std::shared_ptr<Pending> pending);
   Task<Result<std::string>> prepare(std::shared_ptr<Pending> pending, std::vector<std::string> scopes);
