@@ -165,11 +165,15 @@ Result<std::string> ServerDropIns::remove(const std::string& name) {
                             document_.file_of("servers." + name)),
                 "remove it from that file, then: systemctl reload warder");
   }
-  // A file with a mistake may hold the entry of a second server.
-  if (auto parsed = parse_json_file(*text); !parsed) {
-    parsed.error().code = Code::internal;  // the file is wrong, not the command line
-    return tl::unexpected<Error>(std::move(parsed).error().within(file));
-  }
+  // The file may have more than this server.
+  const auto parsed = parse_json_file(*text);
+  const std::string by_hand = "correct the file, or delete it: rm " + file + ", then: systemctl reload warder";
+  if (!parsed) return fail(Code::internal, file + ": " + parsed.error().what, by_hand);
+  const auto servers = parsed->is_object() ? parsed->find("servers") : parsed->end();
+  if (servers != parsed->end() && servers->is_object())
+    for (const auto& [other, entry] : servers->items())
+      if (other != name)
+        return fail(Code::denied, fmt::format("{} also has the server '{}'", file, printable(other, 64)), by_hand);
   if (::unlink(file.c_str()) < 0) return fail_errno(errno, "remove " + file, Code::denied);
   return text;
 }

@@ -35,7 +35,7 @@ class ServerDropIns {
   // former text of the file, for restore().
   Result<std::optional<std::string>> write(const std::string& name, const Json& entry);
   // Removes the file. Returns its text. Errors: not_found, naming the file that sets the server; internal: the file is
-  // not JSON, or has a key twice.
+  // not JSON, or has a key twice; denied: it has further servers.
   Result<std::string> remove(const std::string& name);
   // Undoes write() or remove(), after a reload that failed.
   Result<> restore(const std::string& name, const std::optional<std::string>& text);
