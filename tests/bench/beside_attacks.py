@@ -197,8 +197,9 @@ class Quiet:
                 due += PING_EVERY
                 self.read_notifications(due)
                 self.pinging.socket.sendall(PING)
-                while b'"result"' not in self.pinging.lines.readline():
-                    pass
+                while b'"result"' not in (line := self.pinging.lines.readline()):
+                    if not line:
+                        raise RuntimeError("the daemon has ended")
                 pings.append(1000 * (time.perf_counter() - due))
             writes.append(self.write())
         return pings, writes
@@ -207,16 +208,15 @@ class Quiet:
 @contextlib.contextmanager
 def favoured():
     """While entered, this process gets a processor at once: its own waits are no part of the daemon's answer times."""
-    autogroup = pathlib.Path("/proc/self/autogroup")
-    os.setpriority(os.PRIO_PROCESS, 0, -10)
-    if autogroup.exists():
-        autogroup.write_text("-10")
+    def set_nice(value):
+        with contextlib.suppress(OSError):  # a container; a kernel without autogroups
+            os.setpriority(os.PRIO_PROCESS, 0, value)
+            pathlib.Path("/proc/self/autogroup").write_text(str(value))
+    set_nice(-10)
     try:
         yield
     finally:
-        os.setpriority(os.PRIO_PROCESS, 0, 0)
-        if autogroup.exists():
-            autogroup.write_text("0")
+        set_nice(0)
 
 
 @contextlib.contextmanager

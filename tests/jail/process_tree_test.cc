@@ -207,7 +207,11 @@ TEST_CASE("a child of a second thread is counted, and what computes is told from
     });
     for (;;) ::sched_yield();
   });
-  const auto usage = jail::read_process_tree(family.init);
+  auto usage = jail::read_process_tree(family.init);
+  for (int looks = 1; looks < 1000 && usage.running != 1; looks++) {  // the others are about to wait
+    ::sched_yield();
+    usage = jail::read_process_tree(family.init);
+  }
   CHECK(usage.is_read);
   CHECK(usage.processes.size() == 4);
   CHECK(usage.tasks == 5);

@@ -91,6 +91,18 @@ Census take_census(JailFixture& fixture) {
   return census;
 }
 
+// Threads start with their first job, and have a descriptor each.
+void start_threads(JailFixture& fixture) {
+  auto read_tree = [](jail::Host& host) -> Task<> { (void)co_await host.trees.read(::getpid()); };
+  auto work = [](jail::Host& host, std::string owner) -> Task<> {
+    Work::Owner who{std::move(owner)};
+    std::function<Result<bool>()> job = [] { return Result<bool>(true); };
+    (void)co_await host.work.run(std::move(who), 0, std::move(job));
+  };
+  fixture.loop().spawn(read_tree(fixture.host()));
+  for (const char* owner : {"first", "second"}) fixture.loop().spawn(work(fixture.host(), owner));
+}
+
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Census& census) {
@@ -99,6 +111,7 @@ std::ostream& operator<<(std::ostream& out, const Census& census) {
 }
 
 Census census_at_rest(JailFixture& fixture) {
+  start_threads(fixture);
   run_until(fixture.loop(), [&] {
     auto census = take_census(fixture);
     return census.tasks == 0 && census.processes == 0;

@@ -32,16 +32,16 @@ TEST_CASE("threads wake the loop, and no wake is lost", "[wake]") {
 TEST_CASE("a sender may outlive what it wakes, which may end while it is woken", "[wake]") {
   Loop loop;
   std::unique_ptr<LoopWake> wake;
-  bool is_woken = false;
+  int woken = 0;
   auto opened = LoopWake::open(loop, [&] {
-    is_woken = true;
+    woken++;
     wake.reset();
   });
   REQUIRE(opened);
   wake = *std::move(opened);
   const LoopWake::Sender sender = wake->sender();
   sender.send();
-  loop.run_until([&] { return is_woken; });
+  loop.run_until([&] { return woken == 1; });
   CHECK_FALSE(wake);
   sender.send();
   bool is_over = false;
@@ -50,4 +50,5 @@ TEST_CASE("a sender may outlive what it wakes, which may end while it is woken",
     over = true;
   }(loop, is_over));
   loop.run_until([&] { return is_over; });
+  CHECK(woken == 1);
 }
