@@ -13,7 +13,8 @@
 
 class LoopWake final : private EpollSet::Entry {
  public:
-  // Sender: one for each thread; it may outlive the LoopWake. Call send() without a mutex that the loop also takes.
+  // Sender: for any number of threads; it may outlive the LoopWake. Call send() without a mutex that the loop also
+  // takes.
   class Sender {
    public:
     void send() const;  // without effect after the end of the LoopWake

@@ -41,7 +41,7 @@ class Work {
   // `time_a_second`: less in tests. The loop must outlive this object.
   explicit Work(Loop& loop, std::chrono::milliseconds time_a_second = kTimeASecond);
   // Cancels the running jobs, and waits for them at most kEnd. Threads with jobs that have not ended then are left
-  // alone (WorkerThread::end_within()). Waiting jobs are dropped, and the tasks that await them are never resumed.
+  // alone (WorkerThread::end_by()). Waiting jobs are dropped, and the tasks that await them are never resumed.
   ~Work();
   Work(const Work&) = delete;
 

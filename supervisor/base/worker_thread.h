@@ -15,10 +15,10 @@ class WorkerThread {
  public:
   using Job = std::function<Result<>()>;
 
-  // The loop must outlive the thread. Errors: internal, if the thread or its handle cannot be made.
+  // The loop must outlive the thread. Errors: internal, if the thread or its descriptor cannot be made.
   static Result<std::unique_ptr<WorkerThread>> start(Loop& loop);
-  // Waits for the running job, unless end_by() was called. Jobs behind it are dropped, and the tasks that await them
-  // are never resumed.
+  // Waits for the running job, unless end_by() or end_unwatched() was called. Jobs behind it are dropped, and the tasks
+  // that await them are never resumed.
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
 

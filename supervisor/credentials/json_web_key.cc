@@ -10,6 +10,7 @@
 #include <set>
 
 #include "supervisor/base/fd.h"
+#include "supervisor/base/json.h"
 #include "supervisor/base/json_file.h"
 #include "supervisor/base/json_members.h"
 #include "supervisor/base/json_value.h"
@@ -187,7 +188,7 @@ Result<std::string> from_base64url(std::string_view text) {
 }
 
 Result<JsonWebKeys> read_jwks(std::string_view text) {
-  TRY(const Json document, parse_json_file(text, 8));
+  TRY(const Json document, parse_json_file(repaired_json(text), 8));
   const auto list = document.is_object() ? document.find("keys") : document.end();
   if (list == document.end() || !list->is_array() || list->size() > kMaxKeys)
     return fail(Code::invalid, fmt::format("keys: not a list of at most {} keys", kMaxKeys));

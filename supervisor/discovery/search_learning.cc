@@ -96,7 +96,8 @@ SearchLearning::Memory& SearchLearning::memory(const std::string& name) {
   if (!text && text.error().code == Code::not_found) return known->second;
   if (!text) {
     known->second.is_unread = text.error().err != 0 && text.error().err != ENOTDIR;
-    log_warning("searches: the learning cannot be read: {}", text.error().what);
+    log_warning("searches: the learning cannot be read{}: {}",
+                known->second.is_unread ? ", and is not stored before the next start" : "", text.error().what);
   } else if (auto learned = catalog::Learning::restored(*text, retention_seconds())) {
     known->second.own() = *std::move(learned);
   } else {

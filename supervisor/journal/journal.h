@@ -17,7 +17,8 @@
 // kMaxWaitingEach are only counted, and the count is written when the disk works again. So no tenant fills the queue
 // that all tenants share.
 //
-// Errors: those of the file system. A damaged or foreign file is renamed, and a new one is made.
+// Errors: those of the file system. A damaged or foreign file is renamed, and a new one is made; one with bytes
+// that the disk cannot read is an error.
 #pragma once
 #include <chrono>
 #include <functional>

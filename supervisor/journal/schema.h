@@ -1,7 +1,7 @@
 // Schema: the tables of the journal, in parts that belong to different owners. Each part counts its own versions.
 // Missing steps of all parts are applied in one transaction at the start.
-// A file that is foreign, damaged or of a later version is renamed. It is never written to, and never keeps the daemon
-// from starting. Used by: journal.cc.
+// A file that is foreign, damaged or of a later version is renamed. It is never written to, and does not keep the
+// daemon from starting. A file that the disk cannot read does, and stays. Used by: journal.cc.
 #pragma once
 #include <optional>
 #include <string>

@@ -32,7 +32,7 @@ constexpr size_t kMaxRefusals = 16;
 
 class NatsHandover {
  public:
-  // `woken` is called on the loop after changes. Errors: internal, no handle can be made.
+  // `woken` is called on the loop after changes. Errors: internal, no descriptor can be made.
   static Result<std::shared_ptr<NatsHandover>> open(Loop& loop, std::function<void()> woken);
   ~NatsHandover() = default;  // on any thread, after close()
   NatsHandover(const NatsHandover&) = delete;
