@@ -6,9 +6,11 @@ import os
 import pathlib
 import random
 import select
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -36,6 +38,18 @@ def answers():
             return False
 
 
+def state_folder(cleanup):
+    """Below var/, unless a closed folder, as root's home is, keeps out the daemon's user: then below /var/tmp."""
+    closed = [str(folder) for folder in VAR.parents if not folder.stat().st_mode & 0o001]
+    if os.geteuid() != 0 or not closed:
+        return VAR / "state"
+    folder = tempfile.mkdtemp(prefix="warder-demo-", dir="/var/tmp")
+    os.chmod(folder, 0o711)
+    cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
+    print(f"The daemon's state is in {folder}: its user cannot enter {closed[-1]}")
+    return pathlib.Path(folder) / "state"
+
+
 @contextlib.contextmanager
 def daemon(keep):
     """warderd on var/mcp.sock, ready. One that runs already is used, and left running."""
@@ -47,7 +61,8 @@ def daemon(keep):
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     name = f"warder-demo-{os.getpid()}"
     notify.bind(f"\0{name}")  # no file: the daemon, no longer root, might not reach it
-    command = [BUILD / "supervisor/warderd", "--socket", SOCKET, "--state", VAR / "state", "--policies",
+    cleanup = contextlib.ExitStack()
+    command = [BUILD / "supervisor/warderd", "--socket", SOCKET, "--state", state_folder(cleanup), "--policies",
                TOP / "policies", "--bus", "off"]
     with open(log, "wb") as output:
         process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=output,
@@ -72,6 +87,7 @@ def daemon(keep):
         if not keep or sys.exc_info()[0]:
             process.terminate()
             process.wait(30)
+            cleanup.close()
 
 
 def make_dataset():
