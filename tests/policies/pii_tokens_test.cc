@@ -1,5 +1,6 @@
 #include "policies/pii/tokens.h"
 
+#include <mutex>
 #include <random>
 
 #include "tests/catch.h"
@@ -38,6 +39,14 @@ TEST_CASE("personal data becomes tokens, and tokens become personal data", "[pii
   CHECK(sanitized.tokens.size() == 4);
   CHECK(sanitized.types == std::vector<std::string>{"email", "ip_address", "phone"});  // whole names
   CHECK(restored(sanitized.text, vault) == text);
+}
+
+TEST_CASE("the lifetime is set while a job uses the vault", "[pii]") {
+  struct OpenVault : policies::MemoryVault {
+    using MemoryVault::mutex;
+  } vault;
+  const std::lock_guard job(vault.mutex());  // set_lifetime() would wait for ever, if it took the mutex
+  vault.set_lifetime(std::chrono::seconds(5));
 }
 
 TEST_CASE("a token says nothing to those without the key", "[pii]") {

@@ -141,6 +141,16 @@ class ServerCommands(ServerCommandTest):
         self.assertIn(says, self.add("near", "/usr/bin/true", flags=["--replace", "--no-test"], status=2).stderr)
         self.assertEqual(file.read_text(), text)
 
+    def test_a_file_with_a_second_server_is_not_removed(self):
+        self.config.write_text(json.dumps({"policies": [os.fspath(self.policies)], "state": str(self.folder / "none")}))
+        self.drop_ins.mkdir()
+        file = self.drop_ins / "50-server-near.json"
+        file.write_text(json.dumps({"servers": {name: {"command": "/usr/bin/true"} for name in ("near", "far")}}))
+        refused = self.warder("remove", "near", status=1).stderr
+        self.assertIn(f"{file} also has the server 'far'", refused)
+        self.assertIn(f"rm {file}", refused)
+        self.assertTrue(file.exists())
+
     def test_a_server_that_does_not_start_says_why_and_what_helps(self):
         self.daemon()
         done = self.add("far", "/usr/bin/python3", str(self.folder / "server.py"), status=1)
