@@ -16,7 +16,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BUILD, VAR = TOP / "build/release", TOP / "var"
 SOCKET = VAR / "mcp.sock"
-WARDER = BUILD / "supervisor/cli/warder"
+WARDER = BUILD / "supervisor/programs/cli/warder"
 PROGRAM = """\
 data = json.loads(read_file("large_dataset.json"))
 filtered = [d for d in data if d["status"] == "active"]

@@ -6,9 +6,9 @@
 #include "catalog/packed.h"
 #include "catalog/searched.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_text.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_text.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace catalog {

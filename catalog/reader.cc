@@ -6,8 +6,8 @@
 
 #include "catalog/searched.h"
 #include "catalog/visible.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace catalog {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "catalog/tool.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace catalog {

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_file.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_file.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace catalog {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 
 namespace catalog {
 

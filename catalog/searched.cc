@@ -1,7 +1,7 @@
 #include "catalog/searched.h"
 
 #include "catalog/reader.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace catalog {
 namespace {

@@ -2,7 +2,7 @@
 // (reader.h), or two definitions of one tool that were merged (catalog_builder.cc).
 #pragma once
 #include "catalog/tool.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 
 namespace catalog {
 

@@ -5,8 +5,8 @@
 
 #include "catalog/python_names.h"
 #include "catalog/schema.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace catalog {
 namespace {

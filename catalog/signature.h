@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 
 namespace catalog {
 

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "catalog/signature.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_text.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_text.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace catalog {
 namespace {

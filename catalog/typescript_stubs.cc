@@ -4,8 +4,8 @@
 
 #include "catalog/doc_comment.h"
 #include "catalog/stubs.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace catalog {
 namespace {

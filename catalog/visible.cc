@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace catalog {
 namespace {

@@ -1,6 +1,6 @@
 // Advice: one sentence about a usual cause of a failure and its remedy, found by words in the program's own output and
 // code. The program chose these words: advice helps the program's author, and is never evidence.
-// Used by: jail/conclusion.cc. Pure; no errors: tests/jail/advice_test.cc is a table.
+// Used by: jail/execution/conclusion.cc. Pure; no errors: tests/jail/advice_test.cc is a table.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // Applied: the isolation that was really applied to one jail while it was built, for its receipt (receipt.h). Waiting
 // jails record it ahead of time.
 // Source: jail-init's report (its namespace numbers are compared with the daemon's own), and the host's facts. Used by:
-// jail/jail.h, jail/receipt.h, jail/self_test.cc, supervisor/daemon/self_examination.cc. No errors.
+// jail/jail.h, jail/execution/receipt.h, jail/execution/self_test.cc, supervisor/daemon/self_examination.cc. No errors.
 #pragma once
 #include <array>
 #include <cstdint>

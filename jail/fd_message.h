@@ -1,5 +1,6 @@
 // One SOCK_SEQPACKET message with descriptors (unix(7), SCM_RIGHTS), sent and received whole or not at all.
-// Used by: jail/jailer/jailer.cc, jail/jailer/setup.cc, jail/jailer_client.cc, jail/jailer_start.cc.
+// Used by: jail/jailer/jailer.cc, jail/jailer/setup.cc, jail/jailer_client/jailer_client.cc,
+// jail/jailer_client/jailer_start.cc.
 #pragma once
 #include <cstddef>
 #include <vector>

@@ -1,6 +1,6 @@
 // HeldFiles: the files without a name that the processes of one jail hold, and the bytes that these have written. No
 // name shows these files (O_TMPFILE, or unlinked while open), but they take space until they are closed and unmapped.
-// Source: jail/jailer/file_count.h. Used by: jail/jailer_client.h, jail/disk_users.h.
+// Source: jail/jailer/file_count.h. Used by: jail/jailer_client/jailer_client.h, jail/usage/disk_users.h.
 #pragma once
 #include <cstdint>
 

@@ -1,17 +1,17 @@
-// Host: what this machine and this daemon offer to jails, found once at start-up (jail/self_test.h).
+// Host: what this machine and this daemon offer to jails, found once at start-up (jail/execution/self_test.h).
 // Source: supervisor/daemon/. Used by: every file of jail/ that builds or runs jails. Its members outlive every jail.
 #pragma once
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "jail/cgroup.h"
-#include "jail/disk_users.h"
 #include "jail/id_range.h"
-#include "jail/jailer_client.h"
-#include "jail/replies.h"
+#include "jail/jailer_client/jailer_client.h"
 #include "jail/runner_ids.h"
-#include "jail/tree_reader.h"
+#include "jail/talk/replies.h"
+#include "jail/usage/cgroup.h"
+#include "jail/usage/disk_users.h"
+#include "jail/usage/tree_reader.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/loop_shares.h"
 #include "supervisor/base/work.h"

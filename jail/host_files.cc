@@ -53,7 +53,7 @@ constexpr std::string_view kCopiedNames[] = {
 };
 
 // Files that a package needs in /etc, and has below /usr, too: where the host does not have the package, a layer of the
-// jail may (supervisor/layers). Without the layer the link leads to no file, as if it were not there.
+// jail may (supervisor/tenants/layers). Without the layer the link leads to no file, as if it were not there.
 struct LinkedName {
   std::string_view name;
   const char* target;

@@ -1,8 +1,8 @@
 // IdRange: the host ids (uids, and gids with the same numbers) of jails, if the daemon was started by root. The first
 // id is init's in every jail. The last is the daemon's, if the daemon's user does not exist (supervisor/privileges.h).
 // All ids between are for runners, one for each living jail.
-// Source: "id_range" of the daemon's configuration, read by supervisor/configuration/reader.cc. Used by:
-// jail/jailer_start.h, jail/host.h.
+// Source: "id_range" of the daemon's configuration, read by supervisor/daemon/configuration/reader.cc. Used by:
+// jail/jailer_client/jailer_start.h, jail/host.h.
 #pragma once
 #include <cstdint>
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "supervisor/base/json_members.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_members.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace jail {
 namespace {

@@ -1,11 +1,11 @@
 // GuestImage: a picture that a program returned.
-// Source: the guest's result message, which may hold any value. Used by: jail/guest_message.cc.
+// Source: the guest's result message, which may hold any value. Used by: jail/talk/guest_message.cc.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 
 namespace jail {
 

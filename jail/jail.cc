@@ -13,7 +13,7 @@
 #include "jail/zygote.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/fd_pair.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace jail {
@@ -127,7 +127,7 @@ Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Language language, Monotonic::ti
   co_return Result<>{};
 }
 
-// The first report of init, without the one that carries the socket: that is kept.
+// The first report of init, without the descriptor of the socket, which the jail owns.
 Task<std::optional<InitReport>> Jail::report_after_network() {
   co_await control_.readable();
   InitReport report{};

@@ -1,7 +1,7 @@
 // Jail: one single-use set of namespaces with an interpreter in it, from its first order to its last process. Used
 // once, never reset.
-// Source: Jail::build, build_home and fork. Used by: jail/execution.cc, jail/running_execution.h,
-// jail/pool.h, jail/session.cc, jail/zygote.h.
+// Source: Jail::build, build_home and fork. Used by: jail/execution/execution.cc, jail/execution/running_execution.h,
+// jail/pool/pool.h, jail/execution/session.cc, jail/zygote.h.
 // Errors: build() and attach() name the step that failed (unavailable), or the wall that this host lacks (denied).
 // The destructor ends the jail: it is killed, reaped and its cgroup removed while the caller continues.
 #pragma once
@@ -16,16 +16,16 @@
 #include <vector>
 
 #include "jail/applied.h"
-#include "jail/code_priority.h"
-#include "jail/guest_channel.h"
 #include "jail/host.h"
 #include "jail/language.h"
 #include "jail/plan.h"
-#include "jail/process_tree.h"
+#include "jail/talk/guest_channel.h"
+#include "jail/usage/code_priority.h"
+#include "jail/usage/process_tree.h"
 #include "jail/workspace_mount.h"
 #include "policies/policy.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 
 namespace jail {
 
@@ -173,7 +173,7 @@ class Jail {
   Host& host_;
   std::shared_ptr<Zygote> zygote_;
   std::shared_ptr<OverlayFolder> staging_;
-  policies::PackageLayers layers_;  // kept, so that their files stay on disk while the jail lives
+  policies::PackageLayers layers_;  // owned, so that their files stay on disk while the jail lives
   JailerClient::Ids ids_;
   RunnerIds::Lease runner_id_;
   bool map_ids_ = false;

@@ -1,6 +1,6 @@
 // JailerStart and JailerFolder: what the daemon tells the jailer when it starts it. Plain data with descriptors, as
-// orders (jail/orders.h), and on the same socket. Afterwards only orders come. Source: jail/jailer_start.cc. Used by:
-// jail/jailer/main.cc.
+// orders (jail/orders.h), and on the same socket. Afterwards only orders come. Source:
+// jail/jailer_client/jailer_start.cc. Used by: jail/jailer/main.cc.
 #pragma once
 #include <cstdint>
 #include <type_traits>

@@ -1,6 +1,6 @@
 // Language: a programming language that jails run, with its interpreter, command line, environment and process limits.
 // The environment is built from scratch; HOME is a private tmpfs, never the workspace.
-// Used by: jail/sealed_plan.cc, jail/pool.cc, jail/zygote.cc. No errors.
+// Used by: jail/sealed_plan.cc, jail/pool/pool.cc, jail/zygote.cc. No errors.
 #pragma once
 #include <map>
 #include <optional>

@@ -2,7 +2,7 @@
 // the interface lo alone.
 // Source: a socket that a jail's init opened in that namespace. The holder of the socket may read, and change nothing:
 // changes need CAP_NET_ADMIN over the namespace.
-// Used by: jail/self_test.cc. Errors: unavailable, naming the list that the kernel does not give.
+// Used by: jail/execution/self_test.cc. Errors: unavailable, naming the list that the kernel does not give.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // Order and JailerAnswer: what the daemon asks of the jailer and of zygotes, and their answers. Both are messages of
 // fixed size on a SOCK_SEQPACKET pair, with descriptors (SCM_RIGHTS). They hold no paths, no strings, and no bytes that
 // an agent wrote.
-// Source: jail/jailer_client.cc. Used by: jail/jailer/jailer.cc,
+// Source: jail/jailer_client/jailer_client.cc. Used by: jail/jailer/jailer.cc,
 // jail/zygote/fork.cc.
 #pragma once
 #include <cstddef>

@@ -5,7 +5,7 @@
 // Memory, with a cgroup: it counts the pages where they are first written, that is for the session. Without one, no
 // process shows pages that it has unmapped: the size is at most the room that the session's limit leaves, and a session
 // that keeps the descriptor is found by is_held() and ended.
-// Source: supervisor/runs/fan_out.cc. Used by: jail/execution_talk.cc, jail/process_tree.h.
+// Source: supervisor/executions/runs/fan_out.cc. Used by: jail/execution/execution_talk.cc, jail/usage/process_tree.h.
 #pragma once
 #include <sys/types.h>
 

@@ -2,7 +2,7 @@
 // short slice that wakes runs before one with a longer slice, where otherwise it waits for the next tick of the clock
 // (1 to 10 ms, for each wake on the way of a call). So daemon, jailer, inits and zygotes have a short slice, and code
 // has the usual one: jail/init gives it back. Source: sched(7), sched_setattr(2): sched_runtime of a usual policy.
-// Processes and threads inherit it. Used by: jail/jailer_start.cc, jail/init/confine.cc,
+// Processes and threads inherit it. Used by: jail/jailer_client/jailer_start.cc, jail/init/confine.cc,
 // supervisor/upstream/host_process.cc.
 #pragma once
 #include <sched.h>

@@ -2,8 +2,8 @@
 //   direct     programs change its files
 //   read_only  programs read its files
 //   staged     programs see its files through an overlay; their changes are in a staging folder of the jail's own
-// Used by: jail/execution.h, jail/pool.h, jail/jail.h. The staging folders come from the caller that asks for
-// executions.
+// Used by: jail/execution/execution.h, jail/pool/pool.h, jail/jail.h. The staging folders come from the caller that
+// asks for executions.
 #pragma once
 #include <memory>
 #include <string>

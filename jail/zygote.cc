@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "jail/guest_message.h"
 #include "jail/sealed_plan.h"
-#include "supervisor/base/json_value.h"
+#include "jail/talk/guest_message.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace jail {
 namespace {

@@ -1,12 +1,12 @@
 // Zygote: one warm interpreter of one tenant, from which that tenant's single-use jails are forked (jail/zygote/). It
 // never runs a tenant's code, nor that of packages of layers, and reads only fork orders. Its forks have the same
-// address layout and hash seed, so two tenants never share a zygote. Source: Zygote::start. Used by: jail/pool.cc,
+// address layout and hash seed, so two tenants never share a zygote. Source: Zygote::start. Used by: jail/pool/pool.cc,
 // Jail::fork. It ends with its last owner; its jails are owners.
 #pragma once
 #include <memory>
 
 #include "jail/jail.h"
-#include "jail/jailer_client.h"
+#include "jail/jailer_client/jailer_client.h"
 
 namespace jail {
 
@@ -15,9 +15,9 @@ class Zygote {
   // True if the language has zygotes.
   static bool exists_for(Language language) { return language != Language::shell; }
   // `spec`: the spec of its jails; the zygote has the same environment and filter. `modules`: Python modules to load,
-  // if installed in the host's /usr; empty for a spec with layers (jail/pool.cc). Node's zygotes have proved by then
-  // that a copy runs a program correctly. Errors: unavailable, naming the step, or that the interpreter ended before it
-  // was ready, or what the copy did wrong.
+  // if installed in the host's /usr; empty for a spec with layers (jail/pool/pool.cc). Node's zygotes have proved by
+  // then that a copy runs a program correctly. Errors: unavailable, naming the step, or that the interpreter ended
+  // before it was ready, or what the copy did wrong.
   static Task<Result<std::shared_ptr<Zygote>>> start(Host& host, Spec spec, std::vector<std::string> modules);
 
   JailerClient& orders() { return *orders_; }

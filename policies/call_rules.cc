@@ -7,7 +7,7 @@
 #include "policies/checked.h"
 #include "policies/policy.h"
 #include "policies/schema/json_schema.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace policies {

@@ -1,6 +1,6 @@
 // CallRules: which tools of upstream servers a tenant's code and agents may call, with which arguments, and how often.
-// Source: the "calls" object of policies/*.json. Applied by supervisor/calls/upstream_call.cc, to calls from jails and
-// to direct calls alike. Errors: problems that name the key, "calls.rules[2].when: ...".
+// Source: the "calls" object of policies/*.json. Applied by supervisor/upstream/calls/upstream_call.cc, to calls from
+// jails and to direct calls alike. Errors: problems that name the key, "calls.rules[2].when: ...".
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/work_meter.h"
 
@@ -17,7 +17,7 @@ namespace policies {
 
 class JsonSchema;  // policies/schema/json_schema.h
 
-// ask: a person decides (supervisor/calls/approvals.h).
+// ask: a person decides (supervisor/upstream/calls/approvals.h).
 enum class Verdict { allow, deny, ask };
 
 // ApprovalRules: the people that decide about calls with the verdict `ask`, and the time for it.

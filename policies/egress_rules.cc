@@ -9,8 +9,8 @@
 #include "policies/checked.h"
 #include "policies/host_name.h"
 #include "policies/policy.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace policies {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "policies/call_rules.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
@@ -29,7 +29,7 @@ struct EgressRule {
   std::vector<std::string> methods;  // empty: all
   std::vector<std::string> paths;    // patterns, '*' stands for any characters; empty: all
   std::optional<EgressSecret> secret;
-  // Addresses that the host may have beside public ones (supervisor/http/addresses.h).
+  // Addresses that the host may have beside public ones (supervisor/protocol/http/addresses.h).
   bool is_private = false;   // of private networks
   bool is_loopback = false;  // of this machine
   Verdict verdict = Verdict::allow;

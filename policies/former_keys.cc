@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace policies {
 namespace {

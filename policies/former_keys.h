@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "policies/policy.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 
 namespace policies {
 

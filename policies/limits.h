@@ -1,5 +1,5 @@
 // Limits: the resources that one execution may use. Complete and checked: no default is filled in later.
-// Source: "limits" of a policy and the request of an agent, joined by resolve(). Applied by jail/cgroup.cc, by
+// Source: "limits" of a policy and the request of an agent, joined by resolve(). Applied by jail/usage/cgroup.cc, by
 // jail-init (rlimits, tmpfs sizes) and by the daemon (clocks, output). No errors: resolve() clamps values that are out
 // of range.
 #pragma once

@@ -1,6 +1,6 @@
 // PackageLayer: a read-only tree of packages that a policy adds to /usr of its jails.
-// Source: supervisor/layers/, from the store of layers on disk, when the policies are read. Used by: Policy::layers,
-// and jail/ which mounts it by its hash.
+// Source: supervisor/tenants/layers/, from the store of layers on disk, when the policies are read. Used by:
+// Policy::layers, and jail/ which mounts it by its hash.
 #pragma once
 #include <functional>
 #include <memory>

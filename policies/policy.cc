@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "policies/checked.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/tool_name.h"
 
@@ -241,7 +241,7 @@ void read_tools(const Json& value, Policy& policy, Checked& in) {
   }
 }
 
-// Names alone: whether these layers exist is known where the policies are used (supervisor/layers/).
+// Names alone: whether these layers exist is known where the policies are used (supervisor/tenants/layers/).
 void read_layers(Policy& policy, Checked& in) {
   policy.layer_names = in.strings_or("layers", {});
   if (policy.layer_names.size() > kMaxLayers) in.wrong("layers", fmt::format("more than {} layers", kMaxLayers));

@@ -17,7 +17,7 @@
 #include "policies/package_layer.h"
 #include "policies/pii/rules.h"
 #include "policies/seccomp.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
@@ -88,7 +88,7 @@ struct StagingRules {
   bool offers() const { return mode == WorkspaceMode::staged || (mode == WorkspaceMode::direct && choose); }
 };
 
-// WorkflowRules: the workflows of jailed code, whose finished steps are kept, so that a later run skips them. Of one
+// WorkflowRules: the workflows of jailed code, whose finished steps are saved, so that a later run skips them. Of one
 // tenant or named workspace.
 struct WorkflowRules {
   uint32_t max = 0;              // 0: none, as in a policy without `workflows`

@@ -12,7 +12,7 @@
 
 #include "policies/checked.h"
 #include "policies/forbidden_calls.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace policies {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "policies/call_tree.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {

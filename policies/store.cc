@@ -14,9 +14,9 @@
 #include "policies/former_keys.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/folder.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_file.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_file.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/sha256.h"
 

@@ -6,7 +6,7 @@
 
 #include "policies/checked.h"
 #include "policies/policy.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/user_lookup.h"
 
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kUidMark = "{uid}", kTokenMark = "{token}", kClaimMark = "{claim}";
 constexpr char kTokenTenant[] = "token-{token}";
-constexpr size_t kMaxClaim = 32, kMaxSubject = 128;  // supervisor/credentials/json_web_token.cc
-constexpr size_t kMaxTokenName = 48;                 // supervisor/credentials/stored_token.cc
+constexpr size_t kMaxClaim = 32, kMaxSubject = 128;  // supervisor/protocol/credentials/json_web_token.cc
+constexpr size_t kMaxTokenName = 48;                 // supervisor/protocol/credentials/stored_token.cc
 constexpr size_t kMaxTenantRules = 1000;
 constexpr size_t kMaxUnit = 255;  // systemd.unit(5)
 

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {

@@ -1,7 +1,7 @@
 // Uncounted memory: memory that belongs to no process, so that only a cgroup counts it. Where there is no cgroup, calls
 // that create this memory are refused, whether or not a profile allows them.
 // Other memory is bounded without a cgroup: files of the jail's temporary folders by a size limit, the memory of each
-// process and the number of sockets by what /proc shows (jail/process_tree.h).
+// process and the number of sockets by what /proc shows (jail/usage/process_tree.h).
 #pragma once
 #include <linux/filter.h>
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "skills/name.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 
 namespace skills {
 namespace {

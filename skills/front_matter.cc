@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/trimmed.h"
 
 namespace skills {

@@ -5,7 +5,7 @@
 #pragma once
 #include <string_view>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
 
 namespace skills {

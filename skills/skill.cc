@@ -8,8 +8,8 @@
 #include "skills/front_matter.h"
 #include "skills/name.h"
 #include "supervisor/base/folder.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_members.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_members.h"
 #include "supervisor/base/path.h"
 
 namespace skills {

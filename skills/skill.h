@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
 
 namespace skills {

@@ -9,7 +9,7 @@
 #include "skills/name.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/folder.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
 
 namespace skills {

@@ -8,8 +8,8 @@
 
 #include "supervisor/base/loopback.h"
 #include "supervisor/base/version.h"
-#include "supervisor/configuration/reader.h"
-#include "supervisor/traces/collector.h"
+#include "supervisor/daemon/configuration/reader.h"
+#include "supervisor/records/traces/collector.h"
 
 namespace {
 

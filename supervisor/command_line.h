@@ -2,7 +2,7 @@
 // Errors: invalid, one sentence naming the flag and the remedy.
 #pragma once
 #include "supervisor/base/result.h"
-#include "supervisor/configuration/invocation.h"
+#include "supervisor/daemon/configuration/invocation.h"
 
 struct CommandLine {
   enum class Action { serve, check, reload, nothing };  // nothing: --help or --version was printed

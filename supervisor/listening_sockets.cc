@@ -9,8 +9,8 @@
 #include "supervisor/base/loopback.h"
 #include "supervisor/base/tcp_address.h"
 #include "supervisor/base/user_lookup.h"
-#include "supervisor/configuration/trial.h"
-#include "supervisor/mcp/listener.h"
+#include "supervisor/daemon/configuration/trial.h"
+#include "supervisor/protocol/mcp/listener.h"
 
 namespace {
 

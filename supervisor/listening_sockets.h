@@ -5,7 +5,7 @@
 #pragma once
 #include <optional>
 
-#include "supervisor/configuration/start_view.h"
+#include "supervisor/daemon/configuration/start_view.h"
 #include "supervisor/daemon/prepared.h"
 
 configuration::HeldSockets held_by(const ServiceManager::Passed& passed);

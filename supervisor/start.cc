@@ -1,7 +1,7 @@
 #include "supervisor/start.h"
 
-#include "supervisor/configuration/last_good.h"
-#include "supervisor/configuration/trial.h"
+#include "supervisor/daemon/configuration/last_good.h"
+#include "supervisor/daemon/configuration/trial.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 // privileges are dropped. Errors: what no other configuration would change: the flags, the environment, the limit of
 // open files.
 #pragma once
-#include "supervisor/configuration/in_force.h"
-#include "supervisor/configuration/start_view.h"
+#include "supervisor/daemon/configuration/in_force.h"
+#include "supervisor/daemon/configuration/start_view.h"
 #include "supervisor/privileges.h"
 
 struct ChosenConfiguration {

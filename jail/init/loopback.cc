@@ -13,8 +13,8 @@ namespace jail::init {
 namespace {
 
 // Without a cgroup, the memory of sockets is estimated as their number times the most that each can hold
-// (jail/process_tree.h). So TCP buffers may not grow beyond the default of other sockets. These files belong to the
-// jail's network namespace.
+// (jail/usage/process_tree.h). So TCP buffers may not grow beyond the default of other sockets. These files belong to
+// the jail's network namespace.
 int limit_tcp_buffers() {
   constexpr const char* kFiles[] = {"mount/proc/sys/net/ipv4/tcp_wmem", "mount/proc/sys/net/ipv4/tcp_rmem"};
   constexpr char kSizes[] = "4096 65536 212992";  // min, initial, max
@@ -31,7 +31,7 @@ int limit_tcp_buffers() {
 // Sends the daemon a socket that lists what this namespace holds: links, addresses, routes, neighbours and rules. The
 // socket is opened here because it belongs to the namespace of the process that opens it, and nobody outside needs a
 // capability for that. It is closed before the runner is forked. A socket that cannot be opened is no failure of the
-// jail: the report says why there is none.
+// jail: the report has the reason.
 int show_network() {
   InitReport shown{};
   shown.event = InitEvent::network;

@@ -1,4 +1,4 @@
-// warder-jailer: the program of the jailer. warderd starts it (jail/jailer_start.h).
+// warder-jailer: the program of the jailer. warderd starts it (jail/jailer_client/jailer_start.h).
 #include <fcntl.h>
 #include <sys/prctl.h>
 

@@ -1,4 +1,4 @@
-// JailerSetup: what the daemon told the jailer before it gave its privileges up.
+// JailerSetup: the message of the daemon to the jailer before the daemon drops its privileges.
 // Source: JailerStart and JailerFolder (jail/jailer_message.h). Used by: jail/jailer/main.cc, jail/jailer/jailer.h.
 #pragma once
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace jail {
 
-struct JailerSetup {  // the fields are those of JailerConfig (jail/jailer_start.h)
+struct JailerSetup {  // the fields are those of JailerConfig (jail/jailer_client/jailer_start.h)
   Fd template_dir, init;
   Fd jails_cgroup;  // empty: no cgroups
   std::vector<Fd> workspace_parents, single_folders;

@@ -121,7 +121,8 @@ int map_ids(int pid, Identity identity) {
 void fork_runner() {
   init::take(Step::read_plan, init::read_plan);
   if (init::plan->role != Role::forked) init::give_up(Step::read_plan, EINVAL);
-  if (::signal(SIGCHLD, SIG_DFL) == SIG_ERR) init::give_up(Step::fork_runner, errno);  // else no exit status is kept
+  if (::signal(SIGCHLD, SIG_DFL) == SIG_ERR)
+    init::give_up(Step::fork_runner, errno);  // else the kernel drops the exit status
   // For the exec, because the bounding set is empty by then.
   if (int error = init::make_capabilities_inheritable()) init::give_up(Step::runner_bounding_set, error);
   init::take(Step::runner_bounding_set, init::drop_bounding_set);  // once for both: each call makes new credentials

@@ -1,7 +1,7 @@
 #include "policies/pii/rules.h"
 
 #include "policies/checked.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace policies {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "policies/pii/detect.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {

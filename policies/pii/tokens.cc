@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "supervisor/base/elapsed_clock.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace policies {
 namespace {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "policies/pii/detect.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 #include "supervisor/base/work_meter.h"

@@ -3,9 +3,9 @@
 #include <map>
 #include <string_view>
 
-#include "supervisor/base/exact_number.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/exact_number.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace policies {
 

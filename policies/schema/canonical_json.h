@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 
 namespace policies {
 

@@ -12,9 +12,9 @@
 #include "policies/schema/canonical_json.h"
 #include "policies/schema/expressions.h"
 #include "policies/schema/json_schema_parts.h"
-#include "supervisor/base/exact_number.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_beginning.h"
+#include "supervisor/base/json/exact_number.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_beginning.h"
 #include "supervisor/base/log.h"
 
 namespace policies {

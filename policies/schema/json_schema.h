@@ -10,7 +10,7 @@
 #pragma once
 #include <memory>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/work_meter.h"
 

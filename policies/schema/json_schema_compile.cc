@@ -7,10 +7,10 @@
 #include "policies/schema/expressions.h"
 #include "policies/schema/json_schema_parts.h"
 #include "supervisor/base/ascii.h"
-#include "supervisor/base/exact_number.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/exact_number.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/value_bytes.h"
 #include "supervisor/base/log.h"
-#include "supervisor/base/value_bytes.h"
 
 namespace policies {
 namespace {

@@ -1,7 +1,7 @@
 // BusyTime: the longest turn of the event loop in the last ten minutes, and the kind of work that took most of that
 // turn. One loop serves all clients, so no other client gets an answer while a turn runs.
 // Source: each libuv callback begins with a NamedWork, and so does each piece of work that may take long. A NamedWork
-// names the kind of work and its tenant or user. Used by: supervisor/metrics, supervisor/doctor.
+// names the kind of work and its tenant or user. Used by: supervisor/operations/metrics, supervisor/operations/doctor.
 #pragma once
 #include <array>
 #include <chrono>

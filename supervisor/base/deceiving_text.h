@@ -1,6 +1,6 @@
 // Deceiving text: characters that drive a terminal, are invisible, or change the direction of writing. With them, a
 // person reads another text than the file has. In text from outside, these characters are replaced or made visible
-// before a person sees the text. Used by: supervisor/cli/terminal.cc, supervisor/upstream/question.cc.
+// before a person sees the text. Used by: supervisor/programs/cli/terminal.cc, supervisor/upstream/question.cc.
 #pragma once
 #include <cstddef>
 #include <string_view>

@@ -11,7 +11,7 @@
 // (the machine had no power, for at most kMaxUnpoweredMs), or when it has not jumped for kSettledMs. So a clock
 // that was set by mistake deletes no data, and a machine without a time server removes data again after a day.
 //
-// Source: read_clocks(), and the record that the journal stores. Used by: supervisor/journal, which owns the
+// Source: read_clocks(), and the record that the journal stores. Used by: supervisor/records/journal, which owns the
 // ElapsedClock of the daemon. retention_now_ms() and rights_now_ms() are for all code that removes data or ends rights.
 // No errors.
 #pragma once

@@ -58,7 +58,7 @@ Result<> EpollSet::add(Entry& entry, int fd) {
 void EpollSet::remove(Entry& entry) {
   if (entry.set_ != this) return;
   entry.keep_loop_running(false);
-  // The kernel forgets a descriptor at its close. It must be told if another process has the same open file.
+  // The kernel forgets a descriptor at its close. It needs epoll_ctl(2) if another process has the same open file.
   if (entry.armed_ != 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry.fd_, nullptr);
   const uint32_t slot = slot_of(entry.token_);
   slots_[slot].entry = nullptr;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
 
 Result<FolderReader> FolderReader::of(Fd folder, std::string name) {

@@ -1,6 +1,6 @@
 #include "supervisor/base/large_value.h"
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 Task<Result<std::string>> dump_beside(Work& work, Work::Owner owner, Json value) {
   auto whole = std::make_shared<Json>(std::move(value));

@@ -1,12 +1,12 @@
 // LargeValue: helpers for JSON values that may be large. Large values are read, written, checked and freed on the
 // threads of Work (work.h), not on the loop.
-// Used by: supervisor/mcp, supervisor/tools, supervisor/upstream, jail.
+// Used by: supervisor/protocol/mcp, supervisor/tools, supervisor/upstream, jail.
 #pragma once
 #include <string>
 #include <utility>
 
-#include "supervisor/base/json_value.h"
-#include "supervisor/base/value_bytes.h"
+#include "supervisor/base/json/json_value.h"
+#include "supervisor/base/json/value_bytes.h"
 #include "supervisor/base/work.h"
 
 // The text of `value` as dump_json() writes it, made on a thread of Work. The value is freed there. No budget is

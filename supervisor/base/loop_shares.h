@@ -6,8 +6,8 @@
 // message is interrupted. While other owners want the loop, an owner may use this part of all time: 1/3; or where
 // several owners keep the loop busy, 1/4 each for two, 1/12 each for ten. An owner that has used its part waits; the
 // others do not. An owner that is alone may use all the time.
-// Used by: supervisor/mcp (connections), jail (messages of programs), supervisor/upstream (messages of upstream
-// servers).
+// Used by: supervisor/protocol/mcp (connections), jail (messages of programs), supervisor/upstream (messages of
+// upstream servers).
 #pragma once
 #include <chrono>
 #include <deque>

@@ -1,6 +1,6 @@
 // Loopback addresses: TCP sockets that only this machine reaches, 127.0.0.0/8 and ::1.
-// Source: --metrics, and sockets that systemd passes. Used by: configuration/reader.cc, main.cc, supervisor/systemd/,
-// supervisor/daemon/metrics_sockets.cc. Errors: invalid, naming the address and the remedy.
+// Source: --metrics, and sockets that systemd passes. Used by: configuration/reader.cc, main.cc,
+// supervisor/daemon/systemd/, supervisor/daemon/metrics_sockets.cc. Errors: invalid, naming the address and the remedy.
 #pragma once
 #include <cstdint>
 #include <optional>

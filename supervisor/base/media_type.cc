@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 std::string_view image_type(std::string_view bytes) {
   using namespace std::string_view_literals;

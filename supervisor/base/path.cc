@@ -9,7 +9,7 @@
 
 #include "supervisor/base/disk_faults.h"
 #include "supervisor/base/folder.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // and prjquota, xfs with pquota; quotactl_fd(2), Linux 5.14).
 // The limits do not apply to processes with CAP_SYS_RESOURCE in the initial user namespace: no jail has it. The
 // functions take descriptors, not paths. An O_PATH descriptor suffices, unless a comment below says otherwise. Used by:
-// the jailer, supervisor/tenants, supervisor/doctor.
+// the jailer, supervisor/tenants, supervisor/operations/doctor.
 // Errors: unavailable where the file system or the kernel has no project quotas; or the kernel's error.
 #pragma once
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Result<T>: a value, or the Error why there is no value. The whole daemon has one error type.
 // Source: the function that could not do its work. Handled by: the owner of the request, which logs it once. A Result
 // is for "this could not be done". The end of a jailed program (exit 1, killed for memory, timed out) is not an error:
-// see jail/outcome.h.
+// see jail/execution/outcome.h.
 #pragma once
 #include <cerrno>
 #include <string>

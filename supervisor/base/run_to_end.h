@@ -1,6 +1,6 @@
-// run_to_end(): work that goes on when the task that waits for it is cancelled, for example because a client leaves:
+// run_to_end(): work that continues when the task that waits for it is cancelled, for example because a client leaves:
 // what the work changed on the disk must reach the tables of the daemon. Errors: those of the work; `otherwise`, if the
-// scope ends first. Used by: supervisor/proposals, supervisor/moves.
+// scope ends first. Used by: supervisor/tenants/proposals, supervisor/cluster/moves.
 #pragma once
 #include <utility>
 

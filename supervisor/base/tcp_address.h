@@ -1,5 +1,6 @@
 // TcpAddress: an address and a port that a server listens on, as numbers: "127.0.0.1:9470", "[::]:9470".
-// Source: configuration. Used by: supervisor/configuration, main.cc. Errors: invalid, naming the text and the remedy.
+// Source: configuration. Used by: supervisor/daemon/configuration, main.cc. Errors: invalid, naming the text and the
+// remedy.
 #pragma once
 #include <sys/socket.h>
 

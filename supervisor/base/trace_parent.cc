@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/trimmed.h"
 
 namespace {

@@ -1,11 +1,11 @@
 // TraceParent, TraceContext: the position of a request in its caller's trace (https://www.w3.org/TR/trace-context/).
 // Source: `_meta.traceparent` and `_meta.tracestate` of an MCP request, untrusted texts. Used for: log fields,
-// receipts, a program's environment, `_meta` of the program's calls, spans (../traces/).
+// receipts, a program's environment, `_meta` of the program's calls, spans (../records/traces/).
 #pragma once
 #include <string>
 #include <string_view>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 
 struct TraceParent {
   std::string text;  // "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"; empty: no trace

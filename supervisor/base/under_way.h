@@ -1,6 +1,6 @@
 // UnderWay: counts the jobs of each owner: those that run beside the loop, or requests of another node. While an owner
 // has jobs beside the loop, its later work that must not overtake them runs there, too: the jobs of one owner stay in
-// order there (work.h). Used by: supervisor/cluster, supervisor/mcp, supervisor/tools, supervisor/upstream.
+// order there (work.h). Used by: supervisor/cluster, supervisor/protocol/mcp, supervisor/tools, supervisor/upstream.
 #pragma once
 #include <cstddef>
 #include <map>

@@ -5,8 +5,8 @@
 // of processor time gives its thread's place to another thread, and its own thread continues at the lowest priority, so
 // that short jobs do not wait behind long ones. A job that gets a WorkMeter ends after WorkMeter::kMaxTime of processor
 // time, or soon after its caller was cancelled. Other jobs are linear in their input. The threads start with the first
-// job. They run at a lower priority than the loop (nice 5). Used by: supervisor/mcp, supervisor/upstream,
-// supervisor/calls, jail.
+// job. They run at a lower priority than the loop (nice 5). Used by: supervisor/protocol/mcp, supervisor/upstream,
+// supervisor/upstream/calls, jail.
 #pragma once
 #include <deque>
 #include <functional>
@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/base/json/value_bytes.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
-#include "supervisor/base/value_bytes.h"
 #include "supervisor/base/work_meter.h"
 #include "supervisor/base/worker_thread.h"
 

@@ -2,7 +2,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/message_ids.h"
-#include "supervisor/journal/audit_heads.h"
+#include "supervisor/records/journal/audit_heads.h"
 
 void log_audit_head(const journal::AuditHead& head) {
   log_fields(LogLevel::notice, kAuditHeadId, journal::head_text(head),

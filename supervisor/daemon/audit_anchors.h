@@ -3,7 +3,7 @@
 // at the end). No errors: a head that cannot be read is logged as a warning.
 #pragma once
 #include "supervisor/base/loop.h"
-#include "supervisor/journal/journal.h"
+#include "supervisor/records/journal/journal.h"
 
 void log_audit_head(const journal::AuditHead& head);
 // Reads the head and logs it. The journal must outlive the task.

@@ -5,9 +5,9 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/tcp_address.h"
-#include "supervisor/configuration/trial.h"
-#include "supervisor/mcp/task_calls.h"
-#include "supervisor/systemd/peer_unit.h"
+#include "supervisor/daemon/configuration/trial.h"
+#include "supervisor/daemon/systemd/peer_unit.h"
+#include "supervisor/protocol/mcp/task_calls.h"
 #include "supervisor/tenants/requester.h"
 
 namespace {

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/bus/members.h"
 #include "supervisor/daemon/expected_jails.h"
 #include "supervisor/daemon/prepared.h"
-#include "supervisor/doctor/doctor.h"
-#include "supervisor/mcp/listener.h"
-#include "supervisor/metrics/fleet.h"
-#include "supervisor/streamable_http/endpoint.h"
-#include "supervisor/streamable_http/listener.h"
-#include "supervisor/systemd/fd_store.h"
+#include "supervisor/daemon/systemd/fd_store.h"
+#include "supervisor/operations/bus/members.h"
+#include "supervisor/operations/doctor/doctor.h"
+#include "supervisor/operations/metrics/fleet.h"
+#include "supervisor/protocol/mcp/listener.h"
+#include "supervisor/protocol/streamable_http/endpoint.h"
+#include "supervisor/protocol/streamable_http/listener.h"
 #include "supervisor/tenants/tenant.h"
 
 class ClientDoors {

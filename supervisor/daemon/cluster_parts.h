@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "supervisor/bus/bus_objects.h"
 #include "supervisor/cluster/link/membership.h"
+#include "supervisor/cluster/moves/moves.h"
 #include "supervisor/daemon/client_doors.h"
 #include "supervisor/daemon/cluster_queries.h"
 #include "supervisor/daemon/daemon_controls.h"
@@ -17,8 +17,8 @@
 #include "supervisor/daemon/tenant_data.h"
 #include "supervisor/executions/admission.h"
 #include "supervisor/executions/sessions.h"
-#include "supervisor/metrics/cluster.h"
-#include "supervisor/moves/moves.h"
+#include "supervisor/operations/bus/bus_objects.h"
+#include "supervisor/operations/metrics/cluster.h"
 
 class ClusterParts {
  public:

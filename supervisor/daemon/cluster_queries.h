@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "policies/store.h"
-#include "supervisor/bus/bus_objects.h"
-#include "supervisor/bus/members.h"
 #include "supervisor/cluster/link/node_link.h"
 #include "supervisor/cluster/link/node_listener.h"
-#include "supervisor/doctor/doctor.h"
 #include "supervisor/executions/execution_registry.h"
+#include "supervisor/operations/bus/bus_objects.h"
+#include "supervisor/operations/bus/members.h"
+#include "supervisor/operations/doctor/doctor.h"
 
 class ClusterQueries {
  public:

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "supervisor/configuration/reload_exchange.h"
-#include "supervisor/configuration/trial.h"
+#include "supervisor/daemon/configuration/reload_exchange.h"
+#include "supervisor/daemon/configuration/trial.h"
 #include "supervisor/daemon/open_files.h"
 
 Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration(WorkerThread& thread,

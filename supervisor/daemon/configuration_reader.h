@@ -5,8 +5,8 @@
 #pragma once
 #include "supervisor/base/task.h"
 #include "supervisor/base/worker_thread.h"
-#include "supervisor/configuration/in_force.h"
-#include "supervisor/configuration/start_view.h"
+#include "supervisor/daemon/configuration/in_force.h"
+#include "supervisor/daemon/configuration/start_view.h"
 
 struct ReadConfiguration {
   configuration::LoadedConfiguration loaded;

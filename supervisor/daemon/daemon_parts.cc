@@ -10,8 +10,8 @@
 #include "supervisor/daemon/audit_anchors.h"
 #include "supervisor/daemon/message_ids.h"
 #include "supervisor/daemon/workspace_quotas.h"
-#include "supervisor/proposals/interrupted_commits.h"
-#include "supervisor/runs/named_execution.h"
+#include "supervisor/executions/runs/named_execution.h"
+#include "supervisor/tenants/proposals/interrupted_commits.h"
 
 namespace {
 

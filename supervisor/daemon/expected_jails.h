@@ -2,9 +2,9 @@
 // Source: the policies of connected clients. Used by: the daemon's parts. No errors: an execution without a waiting
 // jail builds one.
 #pragma once
-#include "jail/pool.h"
+#include "jail/pool/pool.h"
 #include "policies/policy.h"
-#include "supervisor/bus/members.h"
+#include "supervisor/operations/bus/members.h"
 
 class ExpectedJails {
  public:

@@ -6,12 +6,12 @@
 
 #include <array>
 
-#include "supervisor/base/json.h"
+#include "policies/tenant_id.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
-#include "supervisor/runs/background.h"
-#include "supervisor/runs/execute_answer.h"
-#include "supervisor/runs/resumed_execution.h"
-#include "supervisor/tenants/tenant_id.h"
+#include "supervisor/executions/runs/background.h"
+#include "supervisor/executions/runs/execute_answer.h"
+#include "supervisor/executions/runs/resumed_execution.h"
 
 // The id under which an execution goes on is the same at each start: a daemon that ended before the row of its run had
 // the new id may have answered with it already.

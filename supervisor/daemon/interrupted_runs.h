@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "supervisor/daemon/cluster_parts.h"
+#include "supervisor/executions/runs/execute.h"
 #include "supervisor/privileges.h"
-#include "supervisor/runs/execute.h"
-#include "supervisor/streamable_http/authenticator.h"
+#include "supervisor/protocol/streamable_http/authenticator.h"
 
 class InterruptedRuns {
  public:
@@ -35,7 +35,7 @@ class InterruptedRuns {
   void cancel() { tasks_.cancel_all(); }
 
  private:
-  // An execution, and the id under which it goes on.
+  // An execution, and the id under which it continues.
   struct InterruptedRun {
     std::string before, now;
   };

@@ -1,6 +1,6 @@
 #include "supervisor/daemon/jail_host.h"
 
-#include "jail/self_test.h"
+#include "jail/execution/self_test.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/project_quota.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "jail/host.h"
-#include "jail/jailer_client.h"
+#include "jail/jailer_client/jailer_client.h"
 #include "supervisor/daemon/prepared.h"
 
 class JailHost {

@@ -7,9 +7,9 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/loopback.h"
-#include "supervisor/configuration/trial.h"
-#include "supervisor/mcp/listener.h"
-#include "supervisor/metrics/exposition.h"
+#include "supervisor/daemon/configuration/trial.h"
+#include "supervisor/operations/metrics/exposition.h"
+#include "supervisor/protocol/mcp/listener.h"
 
 namespace {
 

@@ -6,19 +6,19 @@
 #include <memory>
 #include <vector>
 
-#include "jail/pool.h"
-#include "supervisor/bus/members.h"
-#include "supervisor/calls/approvals.h"
+#include "jail/pool/pool.h"
 #include "supervisor/daemon/client_doors.h"
 #include "supervisor/daemon/cluster_parts.h"
 #include "supervisor/daemon/prepared.h"
 #include "supervisor/daemon/state_disk.h"
 #include "supervisor/egress/egress_link.h"
-#include "supervisor/http/endpoint.h"
-#include "supervisor/journal/journal.h"
-#include "supervisor/metrics/busiest_tenants.h"
-#include "supervisor/metrics/fleet.h"
-#include "supervisor/traces/queue.h"
+#include "supervisor/operations/bus/members.h"
+#include "supervisor/operations/metrics/busiest_tenants.h"
+#include "supervisor/operations/metrics/fleet.h"
+#include "supervisor/protocol/http/endpoint.h"
+#include "supervisor/records/journal/journal.h"
+#include "supervisor/records/traces/queue.h"
+#include "supervisor/upstream/calls/approvals.h"
 #include "supervisor/upstream/upstream_servers.h"
 
 class MetricsSockets {

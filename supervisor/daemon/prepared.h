@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "jail/cgroup.h"
 #include "jail/host.h"
+#include "jail/usage/cgroup.h"
 #include "policies/store.h"
 #include "skills/library.h"
 #include "supervisor/base/fd.h"
-#include "supervisor/configuration/in_force.h"
-#include "supervisor/configuration/start_view.h"
-#include "supervisor/credentials/token_table.h"
+#include "supervisor/daemon/configuration/in_force.h"
+#include "supervisor/daemon/configuration/start_view.h"
+#include "supervisor/daemon/systemd/service_manager.h"
 #include "supervisor/privileges.h"
-#include "supervisor/systemd/service_manager.h"
+#include "supervisor/protocol/credentials/token_table.h"
 #include "supervisor/tenants/master_key.h"
 
 struct Prepared {

@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-#include "jail/execution.h"
+#include "jail/execution/execution.h"
 #include "supervisor/base/only_loopback.h"
 #include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/executions/jail_spec.h"

@@ -7,15 +7,15 @@
 #include <optional>
 
 #include "jail/host.h"
-#include "jail/pool.h"
+#include "jail/pool/pool.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/daemon/prepared.h"
 #include "supervisor/daemon/state_disk.h"
-#include "supervisor/doctor/doctor.h"
 #include "supervisor/egress/egress_link.h"
-#include "supervisor/journal/journal.h"
+#include "supervisor/operations/doctor/doctor.h"
+#include "supervisor/records/journal/journal.h"
+#include "supervisor/records/traces/exporter.h"
 #include "supervisor/tenants/index/workspace_index.h"
-#include "supervisor/traces/exporter.h"
 
 class SelfExamination {
  public:

@@ -3,7 +3,7 @@
 // Used by: DaemonParts, for UpstreamServers. Errors: unavailable.
 #pragma once
 #include "supervisor/egress/egress_access.h"
-#include "supervisor/journal/journal.h"
+#include "supervisor/records/journal/journal.h"
 #include "supervisor/upstream/process.h"
 
 class EgressOfServers final : public upstream::ServerNetwork {

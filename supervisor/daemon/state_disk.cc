@@ -12,7 +12,7 @@
 #include "supervisor/base/fd.h"
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/message_ids.h"
-#include "supervisor/journal/reserve.h"
+#include "supervisor/records/journal/reserve.h"
 
 namespace {
 

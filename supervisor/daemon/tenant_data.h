@@ -6,17 +6,17 @@
 
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/daemon/expected_jails.h"
-#include "supervisor/discovery/search_learning.h"
 #include "supervisor/executions/recent_code.h"
-#include "supervisor/metrics/busiest_tenants.h"
-#include "supervisor/privacy/pii_vaults.h"
-#include "supervisor/proposals/proposal_stores.h"
-#include "supervisor/skill_stores/tenant_skills.h"
-#include "supervisor/tasks/task_store.h"
+#include "supervisor/executions/skill_stores/tenant_skills.h"
+#include "supervisor/operations/metrics/busiest_tenants.h"
+#include "supervisor/protocol/tasks/task_store.h"
+#include "supervisor/records/workflows/workflow_store.h"
 #include "supervisor/tenants/master_key.h"
+#include "supervisor/tenants/privacy/pii_vaults.h"
+#include "supervisor/tenants/proposals/proposal_stores.h"
 #include "supervisor/tenants/tenant.h"
+#include "supervisor/upstream/discovery/search_learning.h"
 #include "supervisor/upstream/upstream_servers.h"
-#include "supervisor/workflows/workflow_store.h"
 
 class TenantData {
  public:

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "policies/policy.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tenants/named_workspaces.h"
 

@@ -16,7 +16,7 @@
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/sessions.h"
-#include "supervisor/journal/journal.h"
+#include "supervisor/records/journal/journal.h"
 #include "supervisor/tenants/removed_tenants.h"
 #include "supervisor/tenants/tenant.h"
 

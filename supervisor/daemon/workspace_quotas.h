@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "jail/jailer_client.h"
+#include "jail/jailer_client/jailer_client.h"
 #include "supervisor/tenants/tenant.h"
 
 // Sets the kernel's limits of the tenant's workspace. Does nothing if the workspace has no project, or if the limits

@@ -8,14 +8,14 @@
 #include <cerrno>
 
 #include "policies/host_name.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/egress/client_hello.h"
 #include "supervisor/egress/dial.h"
-#include "supervisor/http/addresses.h"
-#include "supervisor/http/resolver.h"
-#include "supervisor/http/send_reply.h"
+#include "supervisor/protocol/http/addresses.h"
+#include "supervisor/protocol/http/resolver.h"
+#include "supervisor/protocol/http/send_reply.h"
 
 namespace egress {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "supervisor/egress/forward.h"
 #include "supervisor/egress/jail_proxy.h"
-#include "supervisor/http/request_parser.h"
+#include "supervisor/protocol/http/request_parser.h"
 
 namespace egress {
 

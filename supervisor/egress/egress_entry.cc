@@ -1,7 +1,7 @@
 #include "supervisor/egress/egress_entry.h"
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace egress {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace egress {

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/trimmed.h"

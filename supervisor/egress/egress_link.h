@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "policies/egress_rules.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/worker_thread.h"

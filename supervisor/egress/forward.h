@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "supervisor/egress/jail_proxy.h"
-#include "supervisor/http/client.h"
-#include "supervisor/http/request_parser.h"
+#include "supervisor/protocol/http/client.h"
+#include "supervisor/protocol/http/request_parser.h"
 
 namespace egress {
 
@@ -47,7 +47,7 @@ class RequestForwarder {
   const JailSettings& settings_;
   AsyncFd& client_;
   ByteBudget& down_;
-  std::unique_ptr<http::HttpClient> host_;  // one kept connection, to the host of the last request
+  std::unique_ptr<http::HttpClient> host_;  // one open connection, to the host of the last request
   std::string place_;                       // that host and its port
 };
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/http/client.h"
+#include "supervisor/protocol/http/client.h"
 
 namespace egress {
 

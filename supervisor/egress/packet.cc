@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 namespace egress {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "supervisor/base/fd.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/result.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "supervisor/base/base64.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/egress/secret_length.h"
 
 namespace egress {

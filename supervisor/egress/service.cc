@@ -7,7 +7,7 @@
 #include <deque>
 #include <map>
 
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/egress/packet.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/trimmed.h"
 
 namespace executions {

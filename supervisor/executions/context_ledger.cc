@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "supervisor/journal/tokens.h"
+#include "supervisor/records/journal/tokens.h"
 
 namespace executions {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "catalog/catalog.h"
-#include "supervisor/mcp/content.h"
+#include "supervisor/protocol/mcp/content.h"
 #include "supervisor/tenants/workspace.h"
 
 namespace executions {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "supervisor/executions/execution_log.h"
-#include "supervisor/journal/tokens.h"
+#include "supervisor/records/journal/tokens.h"
 
 namespace executions {
 namespace {

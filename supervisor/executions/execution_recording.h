@@ -5,11 +5,11 @@
 #pragma once
 #include <optional>
 
-#include "jail/execution.h"
+#include "jail/execution/execution.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/execution_span.h"
 #include "supervisor/executions/recent_code.h"
-#include "supervisor/journal/journal.h"
+#include "supervisor/records/journal/journal.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace executions {

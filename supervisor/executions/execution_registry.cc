@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "supervisor/executions/execution_log.h"
-#include "supervisor/journal/journal.h"
+#include "supervisor/records/journal/journal.h"
 
 namespace executions {
 namespace {

@@ -1,7 +1,7 @@
 // ExecutionRegistry: a record of each execution that waits, runs, or ended lately (in the last 60 s, at most 100), and
 // sums over all executions since the daemon started. All data is in memory: an entry costs some microseconds.
-// Source: execution_recording.cc, one entry for each call. Used by: supervisor/bus (reads, cancels),
-// supervisor/metrics. Errors: only cancel() can fail. An execution that is not known any more is nullptr.
+// Source: execution_recording.cc, one entry for each call. Used by: supervisor/operations/bus (reads, cancels),
+// supervisor/operations/metrics. Errors: only cancel() can fail. An execution that is not known any more is nullptr.
 #pragma once
 #include <array>
 #include <chrono>
@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "jail/execution.h"
-#include "jail/handle.h"
+#include "jail/execution/execution.h"
+#include "jail/execution/handle.h"
 #include "policies/policy.h"
+#include "policies/tenant_id.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/observer_list.h"
-#include "supervisor/journal/executions.h"
-#include "supervisor/tenants/tenant_id.h"
+#include "supervisor/records/journal/executions.h"
 
 namespace executions {
 
@@ -33,7 +33,7 @@ struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   std::string workspace;  // direct, read_only, staged; empty: refused before it was known
   tenants::TenantId tenant;
   std::shared_ptr<const policies::Policy> policy;
-  bool background = false;  // it goes on without its client
+  bool background = false;  // it continues without its client
   std::string principal;    // of the client: "uid:1000", "token:ci"
   uint32_t uid = 0;         // of the client; -1: it is no process of this machine
   int32_t pid = 0;          // of the client's process when it connected; -1

@@ -1,6 +1,6 @@
 #include "supervisor/executions/execution_span.h"
 
-#include "supervisor/calls/audited_call.h"
+#include "supervisor/upstream/calls/audited_call.h"
 
 namespace executions {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "supervisor/executions/execution_registry.h"
-#include "supervisor/traces/open_span.h"
+#include "supervisor/records/traces/open_span.h"
 
 namespace executions {
 

@@ -1,7 +1,7 @@
 // make_spec(): the jail that a policy gives to its executions. Used by: execute_request.cc, compile_check.cc,
 // supervisor/daemon/self_examination.cc. No errors.
 #pragma once
-#include "jail/execution.h"
+#include "jail/execution/execution.h"
 #include "policies/policy.h"
 
 namespace executions {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "policies/tenant_id.h"
 #include "supervisor/base/sha256.h"
-#include "supervisor/tenants/tenant_id.h"
 
 namespace executions {
 namespace {

@@ -4,8 +4,8 @@
 // Bounds: RecentCodeLimits. When a tenant has too many programs, the oldest that ran once goes first, so that many
 // different programs do not push out one that is repeated. Without room for all texts, the longest unused text goes,
 // and its counts stay.
-// Source: ExecutionRecording, load_skill. Used by: the resource exec:///<id>/code, supervisor/bus (counts, no text).
-// No errors.
+// Source: ExecutionRecording, load_skill. Used by: the resource exec:///<id>/code, supervisor/operations/bus (counts,
+// no text). No errors.
 #pragma once
 #include <cstdint>
 #include <deque>

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "supervisor/base/ascii.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/trimmed.h"
 #include "supervisor/executions/code_fences.h"
 #include "supervisor/executions/code_language.h"

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "policies/tenant_id.h"
 #include "supervisor/base/log.h"
 #include "supervisor/executions/session_entry.h"
 #include "supervisor/executions/session_log.h"
-#include "supervisor/tenants/tenant_id.h"
 
 namespace executions {
 namespace {

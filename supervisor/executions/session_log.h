@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "jail/execution.h"
+#include "jail/execution/execution.h"
 #include "supervisor/tenants/index/changes.h"
 #include "supervisor/tenants/tenant.h"
 

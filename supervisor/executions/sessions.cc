@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/executions/session_entry.h"
 #include "supervisor/executions/session_log.h"

@@ -19,13 +19,13 @@
 #include <optional>
 #include <string>
 
-#include "jail/session.h"
+#include "jail/execution/session.h"
 #include "policies/policy.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/executions/session_staging.h"
-#include "supervisor/mcp/connection_user.h"
-#include "supervisor/proposals/proposal_stores.h"
+#include "supervisor/protocol/mcp/connection_user.h"
+#include "supervisor/tenants/proposals/proposal_stores.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace executions {

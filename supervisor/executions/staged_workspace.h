@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "jail/execution.h"
+#include "jail/execution/execution.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/proposals/proposal_store.h"
+#include "supervisor/tenants/proposals/proposal_store.h"
 
 namespace executions {
 

@@ -1,12 +1,12 @@
 // Statistics: numbers about the whole daemon for administrators, read from memory in some microseconds.
-// Source: ExecutionRegistry, jail::Pool. Used by: supervisor/bus/bus_objects.cc, supervisor/metrics/exposition.cc. No
-// errors.
+// Source: ExecutionRegistry, jail::Pool. Used by: supervisor/operations/bus/bus_objects.cc,
+// supervisor/operations/metrics/exposition.cc. No errors.
 #pragma once
 #include <map>
 #include <string>
 #include <vector>
 
-#include "jail/pool.h"
+#include "jail/pool/pool.h"
 #include "supervisor/executions/execution_registry.h"
 
 namespace executions {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "jail/outcome.h"
+#include "jail/execution/outcome.h"
 
 namespace executions {
 namespace {

@@ -1,8 +1,8 @@
 // Timeline: what the daemon did in each second of the last hour and in each minute of the last day, for administrators
 // who look after an incident. Its memory is bounded: kTimelineBytes, about 1 MB, touched as the hour fills.
-// Source: timeline_recorder.cc. Used by: supervisor/bus/read_timeline.cc. Times are seconds of one monotonic clock;
-// read() turns them into seconds since 1970. Pure: tests/supervisor/executions/timeline_test.cc.
-// Errors: invalid: a step that the timeline does not have.
+// Source: timeline_recorder.cc. Used by: supervisor/operations/bus/read_timeline.cc. Times are seconds of one monotonic
+// clock; read() turns them into seconds since 1970. Pure: tests/supervisor/executions/timeline_test.cc. Errors:
+// invalid: a step that the timeline does not have.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ size_t answer_class(std::chrono::microseconds answered);
 // The duration, in microseconds, that `percent` of the counted durations do not exceed; kUnknown without a duration.
 uint64_t quantile_of(const AnswerHistogram<uint64_t>& answers, double percent);
 
-// The outcomes of jail/outcome.h, in their order, and "other".
+// The outcomes of jail/execution/outcome.h, in their order, and "other".
 inline constexpr size_t kOutcomeKinds = 16;
 std::string_view outcome_kind(size_t index);
 

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "supervisor/journal/journal.h"
+#include "supervisor/records/journal/journal.h"
 
 namespace executions {
 namespace {

@@ -1,9 +1,9 @@
 // TimelineRecorder: fills the Timeline. An execution's end adds one to a count; once a second the recorder reads the
 // registry and the pool from memory.
-// Source: ExecutionRegistry, jail::Pool. Used by: supervisor/daemon (owner), supervisor/bus. Errors: those of
-// Timeline::read.
+// Source: ExecutionRegistry, jail::Pool. Used by: supervisor/daemon (owner), supervisor/operations/bus. Errors: those
+// of Timeline::read.
 #pragma once
-#include "jail/pool.h"
+#include "jail/pool/pool.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/executions/execution_registry.h"

@@ -15,7 +15,7 @@
 #include <memory>
 #include <optional>
 
-#include "jail/execution.h"
+#include "jail/execution/execution.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/executions/session_staging.h"
 #include "supervisor/executions/staged_workspace.h"

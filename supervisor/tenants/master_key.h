@@ -1,6 +1,6 @@
 // MasterKey: the daemon's one secret. Every tenant's keys are derived from it, and the sealed files in the state folder
 // cannot be read without it.
-// Used by: the vaults (vault.h), the logins at upstream servers (supervisor/oauth/).
+// Used by: the vaults (vault.h), the logins at upstream servers (supervisor/upstream/oauth/).
 // Source: the systemd credential "warder.key" if it exists, else <state>/master.key (0600, owned by the daemon's user
 // or root), made at the first start. Either file holds 64 hexadecimal digits. The key is wiped when destroyed.
 // Errors: invalid, the file holds no key, or other users can use master.key.

@@ -14,9 +14,9 @@ namespace tenants {
 
 // Puts the directories into one project and returns it: kFirstProject + the inode of `workspace`, so that no two
 // workspaces of a file system share a project. Files move between them: renames need one project. `unfinished` must be
-// empty. `staging` has the staging folders of executions (supervisor/proposals). The directories may be in this project
-// since an earlier start. nullopt: the file system has no project quotas, or the workspace or `staging` has another
-// project, or it has no project and is not empty.
+// empty. `staging` has the staging folders of executions (supervisor/tenants/proposals). The directories may be in this
+// project since an earlier start. nullopt: the file system has no project quotas, or the workspace or `staging` has
+// another project, or it has no project and is not empty.
 Result<std::optional<uint32_t>> join_project(int workspace, int unfinished, int staging);
 
 // The kernel's limits for an account: the most disk space that files within the account's limits can take. A small file

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "supervisor/mcp/context.h"
+#include "supervisor/protocol/mcp/context.h"
 
 namespace tenants {
 

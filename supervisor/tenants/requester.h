@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "supervisor/base/trace_parent.h"
-#include "supervisor/mcp/principal.h"
+#include "supervisor/protocol/mcp/principal.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace mcp {

@@ -1,5 +1,5 @@
 // URIs of the resources of a tenant: files of its workspace, kept output of its executions, logs of its sessions.
-// Used by: supervisor/runs/, supervisor/tools/. Errors: invalid, not_found.
+// Used by: supervisor/executions/runs/, supervisor/tools/. Errors: invalid, not_found.
 #pragma once
 #include <optional>
 #include <string>

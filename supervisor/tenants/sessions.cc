@@ -6,9 +6,9 @@
 #include <set>
 
 #include "supervisor/base/folder.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_members.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_members.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/tenants/retention_stamp.h"
 
 namespace tenants {

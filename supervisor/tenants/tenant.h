@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "policies/store.h"
-#include "supervisor/mcp/connection_user.h"
-#include "supervisor/mcp/principal.h"
+#include "policies/tenant_id.h"
+#include "supervisor/protocol/mcp/connection_user.h"
+#include "supervisor/protocol/mcp/principal.h"
 #include "supervisor/tenants/executions.h"
 #include "supervisor/tenants/sessions.h"
-#include "supervisor/tenants/tenant_id.h"
 #include "supervisor/tenants/workspace.h"
 
 namespace mcp {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "supervisor/base/folder.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/tenants/new_file.h"
 
 namespace tenants {

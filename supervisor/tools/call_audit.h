@@ -2,8 +2,8 @@
 // the shape of the arguments. It counts, for each connection, the bytes of upstream tools' definitions in the answers.
 // Source: tools/call of agents. Used by: supervisor/daemon/.
 #pragma once
-#include "supervisor/journal/journal.h"
-#include "supervisor/mcp/registry.h"
+#include "supervisor/protocol/mcp/registry.h"
+#include "supervisor/records/journal/journal.h"
 
 namespace tools {
 

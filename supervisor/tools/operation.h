@@ -6,10 +6,10 @@
 #include <functional>
 #include <string>
 
-#include "supervisor/base/json_value.h"
-#include "supervisor/calls/guest_calls.h"
-#include "supervisor/mcp/server.h"
+#include "supervisor/base/json/json_value.h"
+#include "supervisor/protocol/mcp/server.h"
 #include "supervisor/tenants/requester.h"
+#include "supervisor/upstream/calls/guest_calls.h"
 
 namespace tools {
 

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_members.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_members.h"
+#include "supervisor/base/json/value_bytes.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/base/value_bytes.h"
 #include "supervisor/base/version.h"
-#include "supervisor/mcp/jsonrpc.h"
+#include "supervisor/protocol/mcp/jsonrpc.h"
 
 namespace upstream {
 namespace {

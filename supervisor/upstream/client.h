@@ -12,12 +12,12 @@
 #include <memory>
 #include <string>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/loop_shares.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/work.h"
-#include "supervisor/mcp/protocol.h"
+#include "supervisor/protocol/mcp/protocol.h"
 #include "supervisor/upstream/message_reading.h"
 #include "supervisor/upstream/request_clock.h"
 #include "supervisor/upstream/secrets.h"

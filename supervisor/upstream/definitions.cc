@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/value_bytes.h"
 #include "supervisor/base/path.h"
-#include "supervisor/base/value_bytes.h"
 #include "supervisor/upstream/wrapped_result.h"
 
 namespace upstream {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "catalog/reader.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/work_meter.h"
 #include "supervisor/upstream/known_tool.h"

@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "jail/code_priority.h"
 #include "jail/slice.h"
+#include "jail/usage/code_priority.h"
 #include "supervisor/base/fd_pair.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/process.h"

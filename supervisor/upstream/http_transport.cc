@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "supervisor/base/base64.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/mcp/jsonrpc.h"
-#include "supervisor/oauth/challenge.h"
+#include "supervisor/protocol/mcp/jsonrpc.h"
 #include "supervisor/upstream/http_post.h"
+#include "supervisor/upstream/oauth/challenge.h"
 
 namespace upstream {
 namespace {

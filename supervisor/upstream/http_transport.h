@@ -11,9 +11,9 @@
 #include <map>
 #include <memory>
 
-#include "supervisor/http/client.h"
-#include "supervisor/http/event_stream.h"
-#include "supervisor/oauth/token_source.h"
+#include "supervisor/protocol/http/client.h"
+#include "supervisor/protocol/http/event_stream.h"
+#include "supervisor/upstream/oauth/token_source.h"
 #include "supervisor/upstream/resumption.h"
 #include "supervisor/upstream/secrets.h"
 #include "supervisor/upstream/transport.h"

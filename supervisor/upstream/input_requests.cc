@@ -2,7 +2,7 @@
 // are asked, and the call is sent again with the answers.
 #include <fmt/format.h>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/client.h"
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "jail/jail.h"
-#include "jail/process_tree.h"
 #include "jail/proxy_environment.h"
+#include "jail/usage/process_tree.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/process.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 namespace upstream {
 namespace {

@@ -1,7 +1,7 @@
 // KnownTool: one tool of an upstream server, as the server defined it. Its input schema is compiled at the first call,
 // because a server may list thousands of tools with large schemas, of which few are ever called.
 // Source: tools/list of the server, which is not trusted. Used by: definitions.h, upstream_servers.cc,
-// supervisor/calls. Errors: invalid.
+// supervisor/upstream/calls. Errors: invalid.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "policies/schema/json_schema.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/work_meter.h"
 #include "supervisor/upstream/mirrored.h"

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/mcp/framing.h"
-#include "supervisor/mcp/outbox.h"
+#include "supervisor/protocol/mcp/framing.h"
+#include "supervisor/protocol/mcp/outbox.h"
 #include "supervisor/upstream/transport.h"
 
 namespace upstream {

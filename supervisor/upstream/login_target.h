@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/oauth/discovery.h"
-#include "supervisor/tenants/tenant_id.h"
+#include "policies/tenant_id.h"
+#include "supervisor/upstream/oauth/discovery.h"
 #include "supervisor/upstream/server_config.h"
 
 namespace upstream {

@@ -4,9 +4,9 @@
 
 #include <charconv>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/value_bytes.h"
 #include "supervisor/base/log.h"
-#include "supervisor/base/value_bytes.h"
 
 namespace upstream {
 namespace {

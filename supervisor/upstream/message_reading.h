@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/base/envelope_scan.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/envelope_scan.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/upstream/secrets.h"
 
 namespace upstream {

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "supervisor/base/ascii.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
-#include "supervisor/http/client.h"
+#include "supervisor/protocol/http/client.h"
 #include "supervisor/upstream/http_transport.h"
 
 namespace upstream {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/upstream/transport.h"
 

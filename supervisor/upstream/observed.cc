@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "supervisor/base/exact_number.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/exact_number.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace upstream {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace upstream {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "jail/disk_users.h"
 #include "jail/host.h"
+#include "jail/usage/disk_users.h"
 #include "policies/policy.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/upstream/secrets.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "supervisor/base/deceiving_text.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
 
 namespace upstream {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "policies/schema/json_schema.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 #include "supervisor/base/work.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/value_bytes.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/value_bytes.h"
 #include "supervisor/upstream/wrapped_result.h"
 
 namespace upstream {

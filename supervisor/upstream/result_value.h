@@ -1,13 +1,13 @@
 // ToolValue: the answer of a tool as a value for code. It is structuredContent if the answer has it; else the text,
 // parsed if it is JSON; else a list of the content blocks, where other blocks than texts stay objects: {"type":
 // "image", "mimeType", "data"}. A failure becomes {code, message, data?}.
-// Source: ServerAnswer (client.h). Used by: supervisor/calls/upstream_call.cc.
+// Source: ServerAnswer (client.h). Used by: supervisor/upstream/calls/upstream_call.cc.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/upstream/client.h"
 
 namespace upstream {

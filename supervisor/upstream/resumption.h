@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "supervisor/http/event_stream.h"
+#include "supervisor/protocol/http/event_stream.h"
 
 namespace upstream {
 

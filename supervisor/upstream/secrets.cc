@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "supervisor/base/ascii.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
 
 namespace upstream {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/work_meter.h"
 

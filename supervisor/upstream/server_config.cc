@@ -7,14 +7,14 @@
 #include <cstdlib>
 #include <set>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_file.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_file.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
-#include "supervisor/http/client.h"
-#include "supervisor/oauth/urls.h"
+#include "supervisor/protocol/http/client.h"
+#include "supervisor/upstream/oauth/urls.h"
 
 namespace upstream {
 namespace {

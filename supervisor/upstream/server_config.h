@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "policies/egress_rules.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
-#include "supervisor/oauth/settings.h"
+#include "supervisor/upstream/oauth/settings.h"
 
 namespace upstream {
 

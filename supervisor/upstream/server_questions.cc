@@ -1,6 +1,6 @@
 #include "supervisor/upstream/server_questions.h"
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 namespace upstream {
 namespace {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/upstream/question.h"
 #include "supervisor/upstream/request_clock.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 #include "supervisor/upstream/secrets.h"

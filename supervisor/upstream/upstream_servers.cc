@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "supervisor/base/json.h"
+#include "policies/tenant_id.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/value_bytes.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
-#include "supervisor/base/value_bytes.h"
-#include "supervisor/tenants/tenant_id.h"
 #include "supervisor/upstream/http_transport.h"
 #include "supervisor/upstream/login_target.h"
 #include "supervisor/upstream/stdio_transport.h"

@@ -1,7 +1,7 @@
 // UpstreamServers: all upstream servers (MCP servers with tools that the daemon calls), and the calls to them. It does
-// not check a tenant's rules: supervisor/calls/upstream_call.h decides which calls are allowed.
-// Source: the daemon's configuration. Used by: supervisor/calls. Errors: not_found (unknown server), unavailable,
-// exhausted (too many tenants or questions).
+// not check a tenant's rules: supervisor/upstream/calls/upstream_call.h decides which calls are allowed.
+// Source: the daemon's configuration. Used by: supervisor/upstream/calls. Errors: not_found (unknown server),
+// unavailable, exhausted (too many tenants or questions).
 #pragma once
 #include <functional>
 #include <map>
@@ -13,9 +13,9 @@
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/trace_parent.h"
-#include "supervisor/http/client.h"
-#include "supervisor/oauth/logins.h"
+#include "supervisor/protocol/http/client.h"
 #include "supervisor/upstream/definitions.h"
+#include "supervisor/upstream/oauth/logins.h"
 #include "supervisor/upstream/process.h"
 #include "supervisor/upstream/server_connection.h"
 #include "supervisor/upstream/server_status.h"

@@ -7,7 +7,7 @@
 #pragma once
 #include <string_view>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace upstream {
 

@@ -106,7 +106,7 @@ def direct(daemon, turns):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--warderd", default=TOP / "build/release/supervisor/warderd")
-    parser.add_argument("--agent", default=TOP / "build/release/supervisor/cli/warder-agent")
+    parser.add_argument("--agent", default=TOP / "build/release/supervisor/programs/cli/warder-agent")
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()

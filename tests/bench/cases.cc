@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "jail/plan.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace bench {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <cstring>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/bench/process.h"
 
 namespace bench {

@@ -7,7 +7,7 @@
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/fd.h"
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace bench {

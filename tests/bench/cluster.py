@@ -236,7 +236,7 @@ def main():
     parser.add_argument("--fault", default="", help="only faults whose name has this text")
     options = parser.parse_args()
     build = pathlib.Path(options.build).absolute()
-    os.environ.update(WARDERD=str(build / "supervisor/warderd"), WARDER=str(build / "supervisor/cli/warder"),
+    os.environ.update(WARDERD=str(build / "supervisor/warderd"), WARDER=str(build / "supervisor/programs/cli/warder"),
                       WARDER_NODE=str(build / "supervisor/cluster/node/warder-node"))
     from cluster_rig import NATS_SERVER, Rig
     from harness import Client, Daemon, Policies

@@ -227,7 +227,7 @@ def main():
     parser.add_argument("--files", type=int, default=100_000)
     options = parser.parse_args()
     build = pathlib.Path(options.build).absolute()
-    os.environ.update(WARDERD=str(build / "supervisor/warderd"), WARDER=str(build / "supervisor/cli/warder"),
+    os.environ.update(WARDERD=str(build / "supervisor/warderd"), WARDER=str(build / "supervisor/programs/cli/warder"),
                       WARDER_NODE=str(build / "supervisor/cluster/node/warder-node"))
     from bus_harness import Bus
     from cluster_rig import NATS_SERVER, Rig

@@ -13,7 +13,7 @@
 #include <functional>
 
 #include "supervisor/base/path.h"
-#include "supervisor/proposals/proposal_folder.h"
+#include "supervisor/tenants/proposals/proposal_folder.h"
 #include "tests/judge.h"
 #include "tests/temp_directory.h"
 

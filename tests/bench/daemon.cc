@@ -13,7 +13,7 @@
 #include <iterator>
 
 #include "supervisor/base/clock.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace bench {
 namespace {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What package layers cost an execution, beside the same execution without layers in the same run. As root.
 
-    python3 tests/bench/layers.py --warderd build/release/supervisor/warderd --warder build/release/supervisor/cli/warder
+    python3 tests/bench/layers.py --warderd build/release/supervisor/warderd --warder build/release/supervisor/programs/cli/warder
                                   [--rounds 60]
 
 Two daemons, one with three layers of a thousand files each, one without: `pass` in a cold jail and in a waiting jail,

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/bench/client.h"
 #include "tests/bench/daemon.h"
 #include "tests/bench/statistics.h"

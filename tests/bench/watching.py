@@ -177,7 +177,7 @@ def main():
     options = parser.parse_args()
     if options.smoke:
         options.blocks, options.executions = 1, 5
-    warder = options.warder or pathlib.Path(options.warderd).parent / "cli/warder"
+    warder = options.warder or pathlib.Path(options.warderd).parent / "programs/cli/warder"
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     alone, watched, rates = [], [], []
     with Bus() as bus, Policies(pool=POOL) as policies:

@@ -13,7 +13,7 @@
 #include "catalog/catalog.h"
 #include "catalog/signature.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/judge.h"
 #include "tests/temp_directory.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace crowd {
 

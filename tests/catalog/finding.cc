@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catalog/crowd.h"
 
 namespace finding {

@@ -4,7 +4,7 @@
 
 #include "catalog/signature.h"
 #include "catalog/visible.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "tests/catalog/library.h"
 
 namespace fs = std::filesystem;

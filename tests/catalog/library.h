@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catalog/catalog.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"
 

@@ -1,7 +1,7 @@
 #include "catalog/signature.h"
 
 #include "catalog/schema.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace usage {
 namespace {

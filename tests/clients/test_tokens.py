@@ -41,7 +41,7 @@ class Tokens(unittest.TestCase):
         self.assertEqual(tokens_of("hello world", "", "hello world hello world", "two\nlines"), [2, 0, 4, 3])
 
     def test_the_ledgers_samples_have_the_tokens_that_they_are_said_to_have(self):
-        samples = json.loads((TOP / "tests/supervisor/journal/token_samples.json").read_text())
+        samples = json.loads((TOP / "tests/supervisor/records/journal/token_samples.json").read_text())
         counted = tokens_of(*(sample["text"] for sample in samples.values()))
         self.assertEqual(dict(zip(samples, counted)), {kind: sample["tokens"] for kind, sample in samples.items()})
 

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "jail/cgroup.h"
+#include "jail/usage/cgroup.h"
 #include "tests/catch.h"
 #include "tests/failing_reads/failing_folder.h"
 #include "tests/temp_directory.h"

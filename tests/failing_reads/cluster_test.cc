@@ -7,10 +7,10 @@
 
 #include "supervisor/base/path.h"
 #include "supervisor/cluster/link/rule_files.h"
+#include "supervisor/cluster/moves/move_files.h"
 #include "supervisor/cluster/node/rule_keeper.h"
 #include "supervisor/cluster/snapshot/snapshot.h"
 #include "supervisor/cluster/trust/private_file.h"
-#include "supervisor/moves/move_files.h"
 #include "tests/catch.h"
 #include "tests/failing_reads/failing_folder.h"
 #include "tests/supervisor/cluster/memory_bus.h"

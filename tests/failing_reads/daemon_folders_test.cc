@@ -9,10 +9,10 @@
 #include "skills/library.h"
 #include "skills/store.h"
 #include "supervisor/base/path.h"
-#include "supervisor/configuration/last_good.h"
-#include "supervisor/oauth/login_files.h"
+#include "supervisor/daemon/configuration/last_good.h"
+#include "supervisor/upstream/oauth/login_files.h"
 #include "tests/failing_reads/failing_folder.h"
-#include "tests/supervisor/configuration/scene.h"
+#include "tests/supervisor/daemon/configuration/scene.h"
 
 namespace fs = std::filesystem;
 

@@ -4,7 +4,7 @@
 
 #include "jail/host_files.h"
 #include "jail/template.h"
-#include "supervisor/discovery/stub_tree.h"
+#include "supervisor/upstream/discovery/stub_tree.h"
 #include "tests/catalog/library.h"
 #include "tests/failing_reads/failing_folder.h"
 #include "tests/supervisor/tenants/scene.h"

@@ -5,10 +5,8 @@
 #include <fstream>
 
 #include "policies/store.h"
-#include "supervisor/configuration/last_good.h"
-#include "supervisor/credentials/stored_token.h"
-#include "supervisor/discovery/search_learning.h"
-#include "supervisor/oauth/logins.h"
+#include "supervisor/daemon/configuration/last_good.h"
+#include "supervisor/protocol/credentials/stored_token.h"
 #include "supervisor/tenants/index/index_state.h"
 #include "supervisor/tenants/master_key.h"
 #include "supervisor/tenants/sessions.h"
@@ -16,11 +14,13 @@
 #include "supervisor/tenants/vault.h"
 #include "supervisor/tools/workspace/file_watches.h"
 #include "supervisor/upstream/definitions.h"
+#include "supervisor/upstream/discovery/search_learning.h"
+#include "supervisor/upstream/oauth/logins.h"
 #include "tests/catalog/library.h"
 #include "tests/failing_reads/failing_folder.h"
 #include "tests/fresh_meter.h"
 #include "tests/jail/await.h"
-#include "tests/supervisor/configuration/scene.h"
+#include "tests/supervisor/daemon/configuration/scene.h"
 #include "tests/supervisor/tenants/scene.h"
 
 namespace fs = std::filesystem;

@@ -2,11 +2,11 @@
 // was acknowledged is taken for missing.
 #include <filesystem>
 
-#include "supervisor/journal/audit.h"
-#include "supervisor/journal/history.h"
-#include "supervisor/journal/task_rows.h"
+#include "supervisor/records/journal/audit.h"
+#include "supervisor/records/journal/history.h"
+#include "supervisor/records/journal/task_rows.h"
 #include "tests/failing_reads/failing_folder.h"
-#include "tests/supervisor/journal/scene.h"
+#include "tests/supervisor/records/journal/scene.h"
 
 namespace fs = std::filesystem;
 

@@ -3,12 +3,12 @@
 
 #include <fstream>
 
-#include "supervisor/proposals/interrupted_commits.h"
-#include "supervisor/proposals/tree_access.h"
 #include "supervisor/tenants/index/index_state.h"
 #include "supervisor/tenants/kept_stream.h"
 #include "supervisor/tenants/named_workspaces.h"
 #include "supervisor/tenants/new_file.h"
+#include "supervisor/tenants/proposals/interrupted_commits.h"
+#include "supervisor/tenants/proposals/tree_access.h"
 #include "supervisor/tenants/removed_tenants.h"
 #include "supervisor/tenants/sessions.h"
 #include "supervisor/tenants/tenant.h"

@@ -8,8 +8,8 @@
 #include "catalog/catalog.h"
 #include "catalog/signature.h"
 #include "catalog/stubs.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace {
 

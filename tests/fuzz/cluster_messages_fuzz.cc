@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/link/node_numbers.h"
 #include "supervisor/cluster/link/query_messages.h"

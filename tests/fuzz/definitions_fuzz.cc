@@ -15,7 +15,7 @@
 
 #include "catalog/reader.h"
 #include "supervisor/base/fd.h"
-#include "supervisor/http/client.h"
+#include "supervisor/protocol/http/client.h"
 #include "supervisor/upstream/definitions.h"
 #include "tests/fuzz/metered_jobs.h"
 #include "tests/temp_directory.h"

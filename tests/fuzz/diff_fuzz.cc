@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "supervisor/base/fd.h"
-#include "supervisor/proposals/line_diff.h"
-#include "supervisor/proposals/text_diff.h"
+#include "supervisor/tenants/proposals/line_diff.h"
+#include "supervisor/tenants/proposals/text_diff.h"
 #include "tests/fuzz/metered_jobs.h"
 #include "tests/temp_directory.h"
 

@@ -7,7 +7,7 @@
 
 #include "policies/egress_rules.h"
 #include "policies/host_name.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/egress/connection.h"
 
 namespace {

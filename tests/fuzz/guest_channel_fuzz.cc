@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "jail/guest_channel.h"
-#include "jail/guest_message.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "jail/talk/guest_channel.h"
+#include "jail/talk/guest_message.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace {

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/mcp/parked_calls.h"
-#include "supervisor/streamable_http/endpoint.h"
+#include "supervisor/protocol/mcp/parked_calls.h"
+#include "supervisor/protocol/streamable_http/endpoint.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/http/request_parser.h"
+#include "supervisor/protocol/http/request_parser.h"
 
 namespace {
 

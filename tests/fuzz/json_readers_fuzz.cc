@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "supervisor/base/exact_number.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
-#include "supervisor/base/strict_json.h"
+#include "supervisor/base/json/exact_number.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
+#include "supervisor/base/json/strict_json.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/credentials/json_web_token.h"
+#include "supervisor/protocol/credentials/json_web_token.h"
 
 namespace {
 

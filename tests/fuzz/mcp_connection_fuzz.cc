@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/mcp/connection.h"
+#include "supervisor/protocol/mcp/connection.h"
 
 namespace {
 

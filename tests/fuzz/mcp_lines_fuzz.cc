@@ -3,12 +3,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
-#include "supervisor/mcp/arguments.h"
-#include "supervisor/mcp/framing.h"
-#include "supervisor/mcp/jsonrpc.h"
-#include "supervisor/mcp/protocol.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
+#include "supervisor/protocol/mcp/arguments.h"
+#include "supervisor/protocol/mcp/framing.h"
+#include "supervisor/protocol/mcp/jsonrpc.h"
+#include "supervisor/protocol/mcp/protocol.h"
 
 namespace {
 

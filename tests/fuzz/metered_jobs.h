@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/fresh_meter.h"
 
 namespace fuzz {

@@ -14,14 +14,14 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/path.h"
-#include "supervisor/moves/move_files.h"
-#include "supervisor/moves/move_records.h"
-#include "supervisor/moves/move_stream.h"
+#include "supervisor/cluster/moves/move_files.h"
+#include "supervisor/cluster/moves/move_records.h"
+#include "supervisor/cluster/moves/move_stream.h"
 #include "supervisor/tenants/vault_log.h"
-#include "tests/supervisor/moves/memory_workflows.h"
+#include "tests/supervisor/cluster/moves/memory_workflows.h"
 #include "tests/temp_directory.h"
 
 namespace {

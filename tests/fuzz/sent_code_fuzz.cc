@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/executions/code_lines.h"
 #include "supervisor/executions/sent_code.h"
 

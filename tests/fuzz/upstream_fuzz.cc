@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
-#include "supervisor/http/event_stream.h"
-#include "supervisor/mcp/framing.h"
+#include "supervisor/protocol/http/event_stream.h"
+#include "supervisor/protocol/mcp/framing.h"
 #include "supervisor/upstream/client.h"
 #include "supervisor/upstream/result_value.h"
 #include "supervisor/upstream/selection.h"

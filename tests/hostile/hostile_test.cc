@@ -4,8 +4,8 @@
 #include <set>
 #include <sstream>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/jail/shared_jails.h"
 

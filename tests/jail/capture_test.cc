@@ -1,4 +1,4 @@
-#include "jail/capture.h"
+#include "jail/talk/capture.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Files and texts, on an ordinary directory; real cgroups are the system suite's.
-#include "jail/cgroup.h"
+#include "jail/usage/cgroup.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // The daemon's own side: code with the daemon's host id. With ids of their own: tests/supervisor/code_priority_test.py.
-#include "jail/code_priority.h"
+#include "jail/usage/code_priority.h"
 
 #include <sched.h>
 #include <signal.h>

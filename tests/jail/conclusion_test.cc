@@ -1,5 +1,5 @@
 // The last part of a report: outcome, sentence, status, and the processes that a program left.
-#include "jail/conclusion.h"
+#include "jail/execution/conclusion.h"
 
 #include <csignal>
 #include <string>

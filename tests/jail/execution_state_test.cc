@@ -1,5 +1,5 @@
 // The states of an execution: a table of every state and every event, and what the states mean.
-#include "jail/execution_state.h"
+#include "jail/execution/execution_state.h"
 
 #include <string>
 

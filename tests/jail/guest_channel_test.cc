@@ -1,4 +1,4 @@
-#include "jail/guest_channel.h"
+#include "jail/talk/guest_channel.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "jail/fd_message.h"
-#include "jail/guest_message.h"
-#include "supervisor/base/json_value.h"
+#include "jail/talk/guest_message.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
 #include "tests/jail/descriptors.h"

@@ -10,10 +10,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "jail/jailer_start.h"
-#include "jail/self_test.h"
+#include "jail/execution/self_test.h"
+#include "jail/jailer_client/jailer_start.h"
 #include "jail/template.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
 #include "supervisor/privileges.h"
 

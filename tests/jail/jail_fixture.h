@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "jail/execution.h"
+#include "jail/execution/execution.h"
 #include "jail/host.h"
 
 class JailFixture {

@@ -1,5 +1,5 @@
 // The test plays the jailer: it reads orders and answers them, or ends, while somebody waits.
-#include "jail/jailer_client.h"
+#include "jail/jailer_client/jailer_client.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

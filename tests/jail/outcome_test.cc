@@ -1,4 +1,4 @@
-#include "jail/outcome.h"
+#include "jail/execution/outcome.h"
 
 #include <cerrno>
 #include <csignal>

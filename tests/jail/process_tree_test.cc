@@ -1,4 +1,4 @@
-#include "jail/process_tree.h"
+#include "jail/usage/process_tree.h"
 
 #include <sched.h>
 #include <signal.h>

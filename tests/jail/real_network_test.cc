@@ -11,8 +11,8 @@
 
 #include <thread>
 
+#include "jail/execution/self_test.h"
 #include "jail/jail.h"
-#include "jail/self_test.h"
 #include "supervisor/privileges.h"
 #include "tests/catch.h"
 #include "tests/jail/planted_network.h"

@@ -1,6 +1,6 @@
 // What was applied is told; what cannot be applied is refused.
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/jail/shared_jails.h"
 

@@ -1,6 +1,6 @@
 // The text of a receipt, byte for byte: clients read it, and its keys keep their order.
-#include "jail/receipt.h"
-#include "supervisor/base/json_value.h"
+#include "jail/execution/receipt.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 using jail::Receipt;

@@ -1,4 +1,4 @@
-#include "jail/replies.h"
+#include "jail/talk/replies.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <ostream>
 
-#include "jail/process_tree.h"
+#include "jail/usage/process_tree.h"
 #include "tests/jail/descriptors.h"
 
 namespace {

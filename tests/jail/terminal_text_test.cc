@@ -1,5 +1,5 @@
 // Terminal text: what a person would see of a program's output, and that hostile output costs no more than its bytes.
-#include "jail/terminal_text.h"
+#include "jail/talk/terminal_text.h"
 
 #include <chrono>
 

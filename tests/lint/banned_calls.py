@@ -34,10 +34,10 @@ ALLOWED = {  # file: what it may use, and why
     "policies/schema/expressions.cc": {"re2::RE2::PartialMatch"},  # bounds text and program
     "supervisor/base/work_meter.cc": {"bounded_work"},  # its definition
     "supervisor/base/work_meter.h": {"bounded_work"},
-    "supervisor/cli/admin/policies/policy_questions.cc": {"bounded_work"},  # a command of the administrator
-    "supervisor/cli/servers/call_advice.cc": {"bounded_work"},  # a command of the administrator
+    "supervisor/programs/cli/admin/policies/policy_questions.cc": {"bounded_work"},  # a command of the administrator
+    "supervisor/programs/cli/servers/call_advice.cc": {"bounded_work"},  # a command of the administrator
     "supervisor/tools/workspace/read_workspace_file.cc": {"bounded_work"},  # in tests without Work
-    "supervisor/runs/ignored_files.cc": {"re2::RE2::FullMatch"},  # a job; paths and time are bounded
+    "supervisor/executions/runs/ignored_files.cc": {"re2::RE2::FullMatch"},  # a job; paths and time are bounded
     "jail/zygote/threads.cc": {"pthread_create"},  # stands in for node's
     "supervisor/base/worker_thread.cc": {"std::thread"},  # for disks and long work; clones nothing
     "supervisor/base/durable.cc": {"::fsync", "::fdatasync", "::syncfs"},  # counts those on the loop
@@ -45,7 +45,7 @@ ALLOWED = {  # file: what it may use, and why
     "supervisor/base/journal_log.cc": {"std::thread"},  # waits for journald, so that the loop does not; clones nothing
     "supervisor/base/user_lookup.cc": {"::getpwnam_r", "::getpwuid_r", "::getgrnam_r"},  # the only reader; looks at the error
     "supervisor/cluster/bus/nats_sender.cc": {"std::thread"},  # waits for NATS servers; of warder-node, which clones nothing
-    "supervisor/journal/writer.cc": {"std::thread"},  # waits for the disk, so that the loop does not; clones nothing
+    "supervisor/records/journal/writer.cc": {"std::thread"},  # waits for the disk, so that the loop does not; clones nothing
 }
 CALLS_ONLY = {"system", "popen", "gets", "sync"}  # also ordinary words: only with an opening bracket
 
@@ -72,9 +72,9 @@ PLANTS = [
     lint.Plant("threads", {"jail/a.cc": "std::thread worker(run);\nauto f = std::async(run);\nuv_thread_create(&t, f, 0);\n"},
                ["std::thread", "std::async", "uv_thread_create"]),
     lint.Plant("the one thread that is allowed, elsewhere and of another kind", {
-        "supervisor/journal/writer.cc": "std::thread thread(run);\npthread_create(&t, 0, f, 0);\n",
-        "supervisor/journal/reader.cc": "std::thread thread(run);\n"},
-               ["supervisor/journal/reader.cc:1: std::thread", "supervisor/journal/writer.cc:2: pthread_create"]),
+        "supervisor/records/journal/writer.cc": "std::thread thread(run);\npthread_create(&t, 0, f, 0);\n",
+        "supervisor/records/journal/reader.cc": "std::thread thread(run);\n"},
+               ["supervisor/records/journal/reader.cc:1: std::thread", "supervisor/records/journal/writer.cc:2: pthread_create"]),
     lint.Plant("unbounded text", {"jail/a.cc": "  strcpy(to, from);\n  ::sprintf(to, \"%s\", from);\n"}, ["strcpy", "sprintf"]),
     lint.Plant("a shell", {"policies/a.cc": "int r = system(\"ls\");\nFILE* f = ::popen(\"ls\", \"r\");\n"},
                ["system", "popen"]),
@@ -85,11 +85,11 @@ PLANTS = [
                 "supervisor/base/durable.cc:2: sync_file_range"]),
     lint.Plant("a regular expression", {"policies/a.h": "std::regex pattern{\"(a+)+\"};\n"}, ["std::regex"]),
     lint.Plant("foreign data outside of a job", {
-        "supervisor/calls/a.cc": "WorkMeter meter = bounded_work();\nif (RE2::PartialMatch(text, *pattern)) return;\n",
+        "supervisor/upstream/calls/a.cc": "WorkMeter meter = bounded_work();\nif (RE2::PartialMatch(text, *pattern)) return;\n",
         "policies/pii/detect.cc": "if (custom.expression->Match(text, 0, 9, RE2::UNANCHORED, nullptr, 0)) return;\n",
         "policies/call_rules.cc": "WorkMeter meter = bounded_work();\nif (set.Match(text, nullptr)) return;\n"},
-               ["policies/call_rules.cc:2: Match", "supervisor/calls/a.cc:1: bounded_work",
-                "supervisor/calls/a.cc:2: RE2::PartialMatch"]),
+               ["policies/call_rules.cc:2: Match", "supervisor/upstream/calls/a.cc:1: bounded_work",
+                "supervisor/upstream/calls/a.cc:2: RE2::PartialMatch"]),
     lint.Plant("times by fmt", {"jail/a.cc": "fmt::format(\"{:%F}\", fmt::gmtime(now));\n"}, ["jail/a.cc:1: fmt::gmtime"]),
     lint.Plant("folders whose errors are not seen", {
         "skills/a.cc": "while (auto* e = ::readdir(dir)) {}\nDIR* d = opendir(path);\nfs::directory_iterator all(path);\n"

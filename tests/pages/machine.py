@@ -82,7 +82,7 @@ def set_lo_up():
 
 def install(build):
     """What the package installs, from a build tree."""
-    for file, place in {"supervisor/warderd": "sbin", "supervisor/cli/warder": "bin", "supervisor/cli/warder-admin": "lib/warder",
+    for file, place in {"supervisor/warderd": "sbin", "supervisor/programs/cli/warder": "bin", "supervisor/programs/cli/warder-admin": "lib/warder",
                         "supervisor/egress/warder-egress": "lib/warder", "supervisor/cluster/node/warder-node": "lib/warder",
                         "jail/init/warder-jail-init": "lib/warder", "jail/jailer/warder-jailer": "lib/warder"}.items():
         target = pathlib.Path("/usr", place)
@@ -99,7 +99,7 @@ def install(build):
     system = json.loads((lib / "policies/system.json").read_text())
     system.setdefault("isolation", {})["cgroups"] = "preferred"  # a machine for tests may have none
     (lib / "policies/system.json").write_text(json.dumps(system))
-    shutil.copy(TOP / "supervisor/configuration/warderd.schema.json", lib / "policies")
+    shutil.copy(TOP / "supervisor/daemon/configuration/warderd.schema.json", lib / "policies")
     shutil.copytree(TOP / "policies/seccomp", lib / "policies/seccomp")
     for path in [lib, *lib.rglob("*")]:
         path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) and path.suffix != ".json" else 0o644)

@@ -11,9 +11,9 @@ from daemon import META, Connection
 from scenes import DROP_INS, POLICIES, SOCKET, Setting, TOP, scene
 
 
-# supervisor/cli/administration.md
+# supervisor/programs/cli/administration.md
 
-ADMINISTRATION = "supervisor/cli/administration.md"
+ADMINISTRATION = "supervisor/programs/cli/administration.md"
 
 
 def standard(self, **configuration):

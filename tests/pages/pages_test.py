@@ -12,7 +12,7 @@ import machine
 import patterns
 from blocks import blocks_of
 
-PAGES = ("README.md", "supervisor/tools/guide.md", "units/first-hour.md", "supervisor/cli/administration.md", "units/layers.md",
+PAGES = ("README.md", "supervisor/tools/guide.md", "units/first-hour.md", "supervisor/programs/cli/administration.md", "units/layers.md",
          "units/egress.md", "units/cluster.md", ".github/CONTRIBUTING.md")
 TOP = machine.TOP
 BEGUN = time.monotonic()

@@ -1,6 +1,6 @@
 #include "policies/call_rules.h"
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/fresh_meter.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "policies/store.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/fresh_meter.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "policies/schema/json_schema.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/fresh_meter.h"
 

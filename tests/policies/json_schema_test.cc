@@ -1,8 +1,8 @@
 // JSON Schema 2020-12: rows of schema, value and whether it fits, in the manner of the public test suite.
 #include "policies/schema/json_schema.h"
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/fresh_meter.h"
 

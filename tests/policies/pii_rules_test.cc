@@ -1,7 +1,7 @@
 // The "pii" key of a policy: read whole or refused with the key that is wrong.
 #include "policies/pii/rules.h"
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 using policies::PiiRules;

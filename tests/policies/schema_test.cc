@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "policies/policy.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;

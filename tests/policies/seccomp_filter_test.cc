@@ -21,7 +21,7 @@
 #include <set>
 
 #include "policies/seccomp.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/policies/bpf_evaluator.h"
 

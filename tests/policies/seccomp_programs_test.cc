@@ -13,7 +13,7 @@
 
 #include "policies/seccomp.h"
 #include "supervisor/base/fd.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;

@@ -2,7 +2,7 @@
 #include "skills/bundle.h"
 
 #include "skills/library.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "tests/catch.h"
 #include "tests/skills/scene.h"
 

@@ -121,7 +121,7 @@ class Documents(unittest.TestCase):
             if isinstance(schema.get("additionalProperties"), dict):
                 yield from paths(schema["additionalProperties"], whole, prefix + "NAME.")
 
-        for page, file in (("warderd.json.5", "supervisor/configuration/warderd.schema.json"),
+        for page, file in (("warderd.json.5", "supervisor/daemon/configuration/warderd.schema.json"),
                            ("warder-policy.5", "policies/policy.schema.json")):
             schema = json.loads((TOP / file).read_text())
             text = manual(page)

@@ -1,5 +1,5 @@
 """MCP over HTTP, as warderd serves it: on the Unix socket beside JSON lines, and on TCP, where nobody is let in without
-a token. The protocol's cases are in tests/supervisor/streamable_http; here programs run, end, and survive."""
+a token. The protocol's cases are in tests/supervisor/protocol/streamable_http; here programs run, end, and survive."""
 import http.client
 import json
 import os

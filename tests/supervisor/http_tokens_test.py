@@ -1,5 +1,5 @@
 """Tokens over TCP: made, shown once, used, removed and expired by the real commands and the real daemon; and what one
-token's client can do to another's. The rules for the field itself are in tests/supervisor/streamable_http/."""
+token's client can do to another's. The rules for the field itself are in tests/supervisor/protocol/streamable_http/."""
 import base64
 import contextlib
 import http.client

@@ -5,7 +5,7 @@ import unittest
 from harness import HOLD, Client, Daemon, Policies, body_of, eventually, let_go
 from pool_test import receipt_of
 
-MOST_FORKS = 2000  # of one zygote, and when its successor is due, as in jail/pool.cc
+MOST_FORKS = 2000  # of one zygote, and when its successor is due, as in jail/pool/pool.cc
 SUCCESSOR_DUE = MOST_FORKS * 9 // 10
 HOLDS = min((os.cpu_count() or 1) + 2, 50)
 AT_ONCE = 4

@@ -1,6 +1,7 @@
 // warder-jail-probe: a program that runs in a jail in place of an interpreter, and tries actions that jailed code must
 // not be able to do. Its result message lists the guarantees that do not hold (empty: all hold).
-// Used by: jail/self_test.cc, at start-up and on reload; if the jails do not hold, the daemon refuses to serve.
+// Used by: jail/execution/self_test.cc, at start-up and on reload; if the jails do not hold, the daemon refuses to
+// serve.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/netlink.h>

@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_text.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_text.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace guest {
 

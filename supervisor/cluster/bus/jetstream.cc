@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_members.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/bus/subjects.h"
 

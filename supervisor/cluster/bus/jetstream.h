@@ -3,7 +3,7 @@
 // Source of the answers: the server, which is checked as all input from the network. Used by: JetStreamBucket,
 // JetStreamWatch. Errors: unavailable (no answer, no leader, refused), internal (the answer is not JSON).
 #pragma once
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/cluster/bus/nats_core.h"
 
 namespace cluster {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "supervisor/base/base64.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_members.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_members.h"
 #include "supervisor/cluster/bus/jetstream.h"
 #include "supervisor/cluster/bus/jetstream_watch.h"
 #include "supervisor/cluster/bus/subjects.h"

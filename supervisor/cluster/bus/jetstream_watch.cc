@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "supervisor/base/clock.h"
-#include "supervisor/base/json_members.h"
+#include "supervisor/base/json/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/bus/jetstream.h"
 #include "supervisor/cluster/bus/kv_changes.h"

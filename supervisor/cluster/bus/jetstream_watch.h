@@ -1,5 +1,5 @@
 // JetStreamWatch: the watch of a bucket, by a consumer that sends the last message of each key, then new ones. The
-// server numbers what it sends. After a gap, a silence or a reconnect, a new consumer goes on with the last message
+// server numbers what it sends. After a gap, a silence or a reconnect, a new consumer continues with the last message
 // that came. If the server does not have this message any more, a consumer sends all keys again, and the watch returns
 // what differs: so neither a dropped message nor a lost bucket leaves a wrong value behind. A bucket that the server
 // lost is made again. Used by: JetStreamBucket. Errors: see bus.h.

@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/cluster/link/line_reader.h"
 
 namespace cluster {

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "supervisor/base/json.h"
-#include "supervisor/mcp/content.h"
-#include "supervisor/mcp/written_result.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/protocol/mcp/content.h"
+#include "supervisor/protocol/mcp/written_result.h"
 
 namespace cluster {
 namespace {

@@ -2,10 +2,10 @@
 #pragma once
 #include <string>
 
-#include "supervisor/base/json_value.h"
-#include "supervisor/mcp/answers.h"
-#include "supervisor/mcp/method.h"
-#include "supervisor/mcp/protocol.h"
+#include "supervisor/base/json/json_value.h"
+#include "supervisor/protocol/mcp/answers.h"
+#include "supervisor/protocol/mcp/method.h"
+#include "supervisor/protocol/mcp/protocol.h"
 
 namespace cluster {
 

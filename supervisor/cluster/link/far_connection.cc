@@ -18,7 +18,7 @@ constexpr auto kTurn = 100ms;
 constexpr auto kAskEvery = 300ms;
 constexpr auto kAskLimit = 3s;  // a later answer is no sign of life
 // Turns without a byte: from the first number on, another connection is opened beside the silent one; at the second one
-// the silent one is given up, and so a failure is told within 2.5 s.
+// the silent one is given up, and the caller gets the failure within 2.5 s.
 constexpr int kDoubtfulTurns = 18, kSilentTurns = 22;
 // A request after a silence waits no longer for another connection.
 constexpr auto kOpenAfterSilence = 200ms;

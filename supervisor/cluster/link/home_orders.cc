@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "supervisor/base/base64.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace cluster {
 namespace {

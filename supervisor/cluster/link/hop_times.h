@@ -1,5 +1,5 @@
 // HopTimes: how long the way to another node and back takes: a histogram of the signs of life of connections to other
-// nodes. Used by: request_router.h, supervisor/metrics/. No errors.
+// nodes. Used by: request_router.h, supervisor/operations/metrics/. No errors.
 #pragma once
 #include <array>
 #include <chrono>

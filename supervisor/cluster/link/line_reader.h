@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/mcp/framing.h"
+#include "supervisor/protocol/mcp/framing.h"
 
 namespace cluster {
 

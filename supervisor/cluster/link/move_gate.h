@@ -8,8 +8,8 @@
 #include <map>
 #include <memory>
 
+#include "policies/tenant_id.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/tenants/tenant_id.h"
 
 namespace cluster {
 

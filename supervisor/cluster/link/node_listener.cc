@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/link/first_line.h"
 #include "supervisor/cluster/link/node_messages.h"

@@ -15,7 +15,7 @@
 #include "supervisor/base/under_way.h"
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/link/query_messages.h"
-#include "supervisor/mcp/listener.h"
+#include "supervisor/protocol/mcp/listener.h"
 
 namespace cluster {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "policies/policy.h"
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/base/log.h"
 
 namespace cluster {

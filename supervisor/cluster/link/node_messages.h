@@ -37,9 +37,9 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/base/json_value.h"
+#include "policies/tenant_id.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/result.h"
-#include "supervisor/tenants/tenant_id.h"
 
 namespace cluster {
 

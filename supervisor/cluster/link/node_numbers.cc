@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/base/log.h"
 
 namespace cluster {

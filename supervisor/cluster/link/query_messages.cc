@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "policies/policy.h"
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/cluster/link/node_messages.h"
 
 namespace cluster {

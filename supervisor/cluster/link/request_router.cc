@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/random.h"
-#include "supervisor/mcp/elicitation.h"
+#include "supervisor/protocol/mcp/elicitation.h"
 #include "supervisor/tenants/requester.h"
 
 namespace cluster {

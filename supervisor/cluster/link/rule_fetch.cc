@@ -2,8 +2,8 @@
 
 #include <sys/socket.h>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/unix_socket.h"
 #include "supervisor/cluster/link/first_line.h"
 #include "supervisor/cluster/link/node_messages.h"

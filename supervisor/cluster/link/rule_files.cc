@@ -7,8 +7,8 @@
 #include "policies/policy.h"
 #include "skills/bundle.h"
 #include "supervisor/base/folder.h"
-#include "supervisor/base/json_file.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_file.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/cluster/trust/private_file.h"
 
 namespace cluster {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "policies/policy.h"
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 
 namespace cluster {
 namespace {

@@ -8,8 +8,8 @@
 //   warder-node  {"forgotten": {"id", "homes", "more"}}          `more`: ask again; or {"failed": {"id", "why",
 //   "remedy"}}
 // and tells it how much it has to do: {"load": {"running", "waiting", "slots", "drained"}}.
-// Each message has at most kMaxLine bytes. Used by: node_link.h, warder-node, supervisor/bus/. Errors: invalid, naming
-// the field.
+// Each message has at most kMaxLine bytes. Used by: node_link.h, warder-node, supervisor/operations/bus/. Errors:
+// invalid, naming the field.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -7,10 +7,10 @@
 #include <chrono>
 #include <utility>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_members.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_members.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/base/sha256.h"

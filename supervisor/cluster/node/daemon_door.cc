@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/link/first_line.h"
 #include "supervisor/cluster/link/line_reader.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/link/view_messages.h"

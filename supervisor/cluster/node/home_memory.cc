@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "supervisor/base/clock.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/bus/subjects.h"
 #include "supervisor/cluster/link/node_messages.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace cluster {

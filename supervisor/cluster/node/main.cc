@@ -15,7 +15,7 @@
 #include "supervisor/cluster/bus/nats_bus.h"
 #include "supervisor/cluster/node/node_flags.h"
 #include "supervisor/cluster/node/node_service.h"
-#include "supervisor/mcp/listener.h"
+#include "supervisor/protocol/mcp/listener.h"
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/cluster/placement/place.h"
@@ -83,7 +83,7 @@ void NodeDirectory::trust_changed() {
   following_.spawn(follow_descriptions());
 }
 
-// A drain is told at once. All else waits for the next sign: 1,000 nodes hear each one.
+// A drain is published at once. All else waits for the next sign: 1,000 nodes hear each one.
 void NodeDirectory::set_load(std::optional<NodeLoad> load) {
   const bool was_drained = load_ && load_->is_drained;
   load_ = load;

@@ -1,5 +1,5 @@
 // NodeFlags: the flags of warder-node. Declared once, for its main(), which reads them, and for the manual page
-// (supervisor/docgen/). No function here fails.
+// (supervisor/programs/docgen/). No function here fails.
 #pragma once
 #include <string>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/cluster/node/home_directory.h"
 #include "supervisor/cluster/node/node_directory.h"

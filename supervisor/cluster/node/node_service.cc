@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/cluster/bus/nats_bus.h"

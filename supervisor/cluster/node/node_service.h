@@ -26,7 +26,7 @@ namespace cluster {
 class NodeService : private DaemonDoor::Service {
  public:
   // Reads keys and the trust record, connects to the bus, and serves `socket`. `ended` is called, with no task on the
-  // stack, when the bus has closed for ever: the process must end, and its next start connects anew. The loop must
+  // stack, when the bus has closed for ever: the process must end, and its next start connects again. The loop must
   // outlive the service.
   static Task<Result<std::unique_ptr<NodeService>>> open(Loop& loop, NodeSettings settings, Fd socket,
                                                          std::set<uid_t> users, std::function<void(Error)> ended);

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json_file.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json_file.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/path.h"
 #include "supervisor/cluster/link/node_messages.h"
 #include "supervisor/cluster/link/view_messages.h"

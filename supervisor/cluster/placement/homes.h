@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "policies/tenant_id.h"
 #include "supervisor/cluster/placement/lease.h"
-#include "supervisor/tenants/tenant_id.h"
 
 namespace cluster {
 

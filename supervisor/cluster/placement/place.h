@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/tenant_id.h"
 #include "supervisor/base/result.h"
 #include "supervisor/cluster/placement/node_table.h"
-#include "supervisor/tenants/tenant_id.h"
 
 namespace cluster {
 

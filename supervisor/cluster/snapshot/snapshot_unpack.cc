@@ -7,9 +7,9 @@
 #include <set>
 
 #include "supervisor/base/fd.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/cluster/snapshot/packed_file.h"

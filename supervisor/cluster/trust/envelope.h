@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "policies/tenant_id.h"
 #include "supervisor/cluster/trust/node_key.h"
-#include "supervisor/tenants/tenant_id.h"
 
 namespace cluster {
 

@@ -1,9 +1,9 @@
 #include "supervisor/cluster/trust/join_request.h"
 
 #include "supervisor/base/base64.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/cluster/trust/nkey.h"
 #include "supervisor/cluster/trust/signed_text.h"
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "policies/policy.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/sha256.h"
 #include "supervisor/cluster/trust/signed_text.h"
 

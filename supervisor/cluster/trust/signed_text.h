@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/base/json_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
 #include "supervisor/cluster/trust/node_key.h"
 
 namespace cluster {

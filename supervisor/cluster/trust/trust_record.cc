@@ -6,9 +6,9 @@
 #include <set>
 
 #include "policies/policy.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/cluster/trust/nkey.h"
 #include "supervisor/cluster/trust/signed_text.h"
 

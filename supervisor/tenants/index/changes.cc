@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/tenants/index/interpreter_files.h"
 
 namespace tenants {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
 
 namespace tenants {

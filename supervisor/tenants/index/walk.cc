@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/busy_time.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 namespace tenants {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/upstream/selection.h"
 

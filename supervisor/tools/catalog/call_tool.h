@@ -4,8 +4,8 @@
 // Used by: supervisor/daemon/.
 // Errors: those of call_upstream(), and exhausted: too many calls of one execution, or too large a result.
 #pragma once
-#include "supervisor/calls/upstream_call.h"
 #include "supervisor/tools/operation.h"
+#include "supervisor/upstream/calls/upstream_call.h"
 
 namespace tools {
 

@@ -6,8 +6,8 @@
 
 #include "catalog/stubs.h"
 #include "catalog/visible.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_text.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_text.h"
 
 namespace tools {
 namespace {

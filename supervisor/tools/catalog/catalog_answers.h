@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "catalog/catalog.h"
-#include "supervisor/base/json_value.h"
-#include "supervisor/mcp/registry.h"
+#include "supervisor/base/json/json_value.h"
+#include "supervisor/protocol/mcp/registry.h"
 
 namespace tools {
 

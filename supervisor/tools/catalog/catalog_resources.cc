@@ -5,9 +5,9 @@
 #include <set>
 
 #include "jail/language.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/percent.h"
-#include "supervisor/calls/call_context.h"
+#include "supervisor/upstream/calls/call_context.h"
 
 namespace tools {
 namespace {

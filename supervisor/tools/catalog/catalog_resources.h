@@ -4,7 +4,7 @@
 // search_tools finds tools, and a list of thousands would fill every client's context. Used by: supervisor/daemon/.
 #pragma once
 #include "supervisor/base/work.h"
-#include "supervisor/mcp/server.h"
+#include "supervisor/protocol/mcp/server.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 
 namespace tools {

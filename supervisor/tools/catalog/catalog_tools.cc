@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "supervisor/calls/call_context.h"
+#include "supervisor/upstream/calls/call_context.h"
 
 namespace tools {
 namespace {

@@ -8,13 +8,13 @@
 
 #include "catalog/catalog.h"
 #include "skills/library.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/work.h"
-#include "supervisor/discovery/catalog_watch.h"
-#include "supervisor/discovery/search_learning.h"
-#include "supervisor/discovery/stub_tree.h"
-#include "supervisor/mcp/registry.h"
+#include "supervisor/protocol/mcp/registry.h"
 #include "supervisor/tools/operation.h"
+#include "supervisor/upstream/discovery/catalog_watch.h"
+#include "supervisor/upstream/discovery/search_learning.h"
+#include "supervisor/upstream/discovery/stub_tree.h"
 
 namespace tools {
 

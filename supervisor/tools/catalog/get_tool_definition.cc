@@ -2,7 +2,7 @@
 
 #include "catalog/did_you_mean.h"
 #include "catalog/stubs.h"
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/catalog/catalog_tools.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "catalog/did_you_mean.h"
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 

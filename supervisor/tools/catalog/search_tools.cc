@@ -4,8 +4,8 @@
 #include "catalog/did_you_mean.h"
 #include "skills/search.h"
 #include "supervisor/base/busy_time.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 

@@ -1,6 +1,6 @@
-#include "supervisor/base/fields.h"
-#include "supervisor/calls/call_context.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
+#include "supervisor/upstream/calls/call_context.h"
 
 namespace tools {
 namespace {

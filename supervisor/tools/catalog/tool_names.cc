@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "catalog/did_you_mean.h"
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 

@@ -1,7 +1,7 @@
 #include "supervisor/tools/execution/execute_code.h"
 
-#include "supervisor/base/json.h"
-#include "supervisor/runs/execute.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/executions/runs/execute.h"
 
 namespace tools {
 namespace {

@@ -1,9 +1,9 @@
 // The tool execute_code: runs an agent's program in its own jail and answers with its result. This file has its
-// definition; supervisor/runs/ runs it.
+// definition; supervisor/executions/runs/ runs it.
 // Source: MCP tools/call. Used by: supervisor/daemon/. A cancelled call kills the jail.
 #pragma once
-#include "supervisor/mcp/server.h"
-#include "supervisor/runs/execute_environment.h"
+#include "supervisor/executions/runs/execute_environment.h"
+#include "supervisor/protocol/mcp/server.h"
 
 namespace tools {
 

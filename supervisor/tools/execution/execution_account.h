@@ -4,8 +4,8 @@
 #pragma once
 #include <string>
 
-#include "supervisor/base/json_value.h"
-#include "supervisor/journal/journal.h"
+#include "supervisor/base/json/json_value.h"
+#include "supervisor/records/journal/journal.h"
 
 namespace tools {
 

@@ -1,6 +1,6 @@
 #include "supervisor/tools/execution/execution_code.h"
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/tenants/executions.h"
 
 namespace tools {

@@ -1,6 +1,6 @@
 #include "supervisor/tools/execution/get_execution_stats.h"
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/execution/execution_account.h"
 

@@ -1,9 +1,9 @@
 // The tool get_execution_stats: counts and times of a tenant's executions, and the bytes that stayed out of its
 // clients' context. Source: journal, workspace, catalogue, sessions and skills. Used by: supervisor/daemon/.
 #pragma once
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/executions/sessions.h"
-#include "supervisor/journal/journal.h"
+#include "supervisor/records/journal/journal.h"
 #include "supervisor/tenants/named_workspaces.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 

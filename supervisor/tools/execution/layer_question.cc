@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 
 namespace tools {
 namespace {

@@ -1,8 +1,8 @@
 #include "supervisor/tools/execution/session_calls.h"
 
 #include "supervisor/base/clock.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 
 namespace tools {
 namespace {

@@ -1,7 +1,7 @@
 // Session calls: the calls of jailed code about session logs. Source: the guest protocol's `call`. Used by:
 // supervisor/daemon/. Errors: invalid, and those of tenants/sessions.h.
 #pragma once
-#include "supervisor/calls/guest_calls.h"
+#include "supervisor/upstream/calls/guest_calls.h"
 
 namespace tools {
 

@@ -1,7 +1,7 @@
 #include "supervisor/tools/execution/shown_limits.h"
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 
 namespace tools {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "policies/policy.h"
-#include "supervisor/mcp/registry.h"
+#include "supervisor/protocol/mcp/registry.h"
 
 namespace tools {
 

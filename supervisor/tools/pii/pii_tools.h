@@ -4,10 +4,10 @@
 #pragma once
 #include "policies/pii/rules.h"
 #include "policies/pii/tokens.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/work.h"
-#include "supervisor/mcp/registry.h"
-#include "supervisor/privacy/pii_vaults.h"
+#include "supervisor/protocol/mcp/registry.h"
+#include "supervisor/tenants/privacy/pii_vaults.h"
 #include "supervisor/tools/operation.h"
 
 namespace tools {

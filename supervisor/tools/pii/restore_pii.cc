@@ -1,5 +1,5 @@
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/tools/pii/pii_tools.h"
 
 namespace tools {

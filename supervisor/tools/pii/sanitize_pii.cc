@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/pii/pii_tools.h"
 

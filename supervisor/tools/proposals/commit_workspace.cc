@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/calls/audited_call.h"
-#include "supervisor/calls/call_approval.h"
-#include "supervisor/proposals/proposal_json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/tenants/proposals/proposal_json.h"
+#include "supervisor/upstream/calls/audited_call.h"
+#include "supervisor/upstream/calls/call_approval.h"
 
 namespace tools {
 namespace {

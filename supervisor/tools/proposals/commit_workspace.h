@@ -3,9 +3,9 @@
 // differences. What becomes of a proposal without this tool: runs/proposal_conclusion.h. Used by: supervisor/daemon/.
 // Errors: those of ProposalStore, and denied, with the rule workspace.commit.
 #pragma once
-#include "supervisor/calls/upstream_call.h"
-#include "supervisor/proposals/proposal_stores.h"
+#include "supervisor/tenants/proposals/proposal_stores.h"
 #include "supervisor/tools/operation.h"
+#include "supervisor/upstream/calls/upstream_call.h"
 
 namespace tools {
 

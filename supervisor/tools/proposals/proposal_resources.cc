@@ -1,7 +1,7 @@
 #include "supervisor/tools/proposals/proposal_resources.h"
 
-#include "supervisor/base/json.h"
-#include "supervisor/proposals/proposal_json.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/tenants/proposals/proposal_json.h"
 
 namespace tools {
 namespace {

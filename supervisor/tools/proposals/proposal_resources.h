@@ -1,8 +1,8 @@
 // The resources proposal:///<id> (a proposal as JSON, with all its files) and proposal:///<id>/diff (its unified diff),
 // for the caller's own workspace. Used by: supervisor/daemon/. Errors: not_found, and those of ProposalStore.
 #pragma once
-#include "supervisor/mcp/registry.h"
-#include "supervisor/proposals/proposal_stores.h"
+#include "supervisor/protocol/mcp/registry.h"
+#include "supervisor/tenants/proposals/proposal_stores.h"
 #include "supervisor/tenants/requester.h"
 
 namespace tools {

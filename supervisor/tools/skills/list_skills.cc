@@ -1,8 +1,8 @@
 #include "skills/search.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/calls/call_context.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/skills/skill_tools.h"
+#include "supervisor/upstream/calls/call_context.h"
 
 namespace tools {
 namespace {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/executions/sent_code.h"
 #include "supervisor/tools/skills/skill_tools.h"
 

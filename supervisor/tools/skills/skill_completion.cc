@@ -1,7 +1,7 @@
 #include <set>
 
-#include "supervisor/calls/call_context.h"
 #include "supervisor/tools/skills/skill_resources.h"
+#include "supervisor/upstream/calls/call_context.h"
 
 namespace tools {
 namespace {

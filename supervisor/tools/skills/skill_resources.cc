@@ -6,7 +6,7 @@
 
 #include "skills/front_matter.h"
 #include "skills/name.h"
-#include "supervisor/base/fields.h"
+#include "supervisor/base/json/fields.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/media_type.h"
 #include "supervisor/tenants/resource_uris.h"

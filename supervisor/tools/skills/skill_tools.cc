@@ -1,6 +1,6 @@
 #include "supervisor/tools/skills/skill_tools.h"
 
-#include "supervisor/journal/journal.h"
+#include "supervisor/records/journal/journal.h"
 
 namespace tools {
 namespace {

@@ -1,13 +1,13 @@
 // The skill tools: four operations for agents and for jailed code, under the same names. Each has its own file, with
 // its definition and its work.
-// Source: the stores of supervisor/skill_stores. Used by: supervisor/daemon/.
+// Source: the stores of supervisor/executions/skill_stores. Used by: supervisor/daemon/.
 // Errors: denied (rules "skills.save", "skills.shared", "languages"), invalid (also: the code does not compile),
 // exhausted (rules "skills.bytes", "skills.count", "skills.code"), not_found.
 #pragma once
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/work.h"
 #include "supervisor/executions/recent_code.h"
-#include "supervisor/skill_stores/tenant_skills.h"
+#include "supervisor/executions/skill_stores/tenant_skills.h"
 #include "supervisor/tools/operation.h"
 
 namespace tools {

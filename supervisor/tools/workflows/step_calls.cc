@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
 
 namespace tools {

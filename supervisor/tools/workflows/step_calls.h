@@ -2,8 +2,8 @@
 // guest's Python and JavaScript. Used by: supervisor/daemon/. Errors: those of workflows/workflow_store.h and of the
 // workspace's quota; denied, in an execution with a staged workspace.
 #pragma once
-#include "supervisor/calls/guest_calls.h"
-#include "supervisor/workflows/workflow_store.h"
+#include "supervisor/records/workflows/workflow_store.h"
+#include "supervisor/upstream/calls/guest_calls.h"
 
 namespace tools {
 

@@ -6,7 +6,7 @@
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/elapsed_clock.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 namespace tools {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/mcp/registry.h"
+#include "supervisor/protocol/mcp/registry.h"
+#include "supervisor/records/workflows/workflow_store.h"
 #include "supervisor/tenants/requester.h"
-#include "supervisor/workflows/workflow_store.h"
 
 namespace tools {
 

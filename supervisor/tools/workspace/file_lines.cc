@@ -7,7 +7,7 @@
 
 #include "policies/schema/expressions.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 namespace tools {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/mcp/subscriptions.h"
+#include "supervisor/protocol/mcp/subscriptions.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace tools {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 

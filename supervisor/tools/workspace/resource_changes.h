@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "supervisor/mcp/server.h"
+#include "supervisor/protocol/mcp/server.h"
 #include "supervisor/tenants/index/changes.h"
 #include "supervisor/tools/workspace/file_watches.h"
 

@@ -1,4 +1,4 @@
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/tenants/resource_uris.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 

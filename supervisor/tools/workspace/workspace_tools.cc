@@ -2,10 +2,10 @@
 
 #include <charconv>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/media_type.h"
 #include "supervisor/base/percent.h"
-#include "supervisor/runs/background.h"
+#include "supervisor/executions/runs/background.h"
 #include "supervisor/tenants/resource_uris.h"
 #include "supervisor/tools/execution/execution_account.h"
 #include "supervisor/tools/execution/execution_code.h"

@@ -4,16 +4,16 @@
 #pragma once
 #include <functional>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/recent_code.h"
-#include "supervisor/journal/journal.h"
-#include "supervisor/mcp/registry.h"
-#include "supervisor/mcp/server.h"
-#include "supervisor/runs/named_execution.h"
+#include "supervisor/executions/runs/named_execution.h"
+#include "supervisor/protocol/mcp/registry.h"
+#include "supervisor/protocol/mcp/server.h"
+#include "supervisor/records/journal/journal.h"
+#include "supervisor/records/workflows/workflow_store.h"
 #include "supervisor/tenants/requester.h"
 #include "supervisor/tools/operation.h"
-#include "supervisor/workflows/workflow_store.h"
 
 namespace tools {
 

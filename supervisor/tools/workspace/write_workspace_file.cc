@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "supervisor/base/base64.h"
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"

@@ -1,4 +1,4 @@
-#include "supervisor/base/envelope_scan.h"
+#include "supervisor/base/json/envelope_scan.h"
 
 #include "tests/catch.h"
 

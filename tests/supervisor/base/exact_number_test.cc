@@ -1,10 +1,10 @@
-#include "supervisor/base/exact_number.h"
+#include "supervisor/base/json/exact_number.h"
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/indented_json.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_text.h"
-#include "supervisor/base/value_bytes.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_text.h"
+#include "supervisor/base/json/value_bytes.h"
+#include "supervisor/programs/cli/indented_json.h"
 #include "tests/catch.h"
 
 namespace {

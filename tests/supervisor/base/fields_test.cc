@@ -1,7 +1,7 @@
 
-#include "supervisor/base/fields.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/fields.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 TEST_CASE("Fields reads each kind of field", "[fields]") {

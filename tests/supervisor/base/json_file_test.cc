@@ -1,8 +1,8 @@
-#include "supervisor/base/json_file.h"
+#include "supervisor/base/json/json_file.h"
 
 #include <string>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // Members of JSON that another program wrote: a missing member and one of another type read alike.
-#include "supervisor/base/json_members.h"
+#include "supervisor/base/json/json_members.h"
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 namespace {

@@ -1,8 +1,8 @@
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 #include <fmt/format.h>
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 namespace {

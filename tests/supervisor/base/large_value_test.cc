@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "tests/catch.h"
 
 using namespace std::chrono_literals;

@@ -1,12 +1,12 @@
 // The reader of JSON text agrees with nlohmann's parser: what that accepts, ours does, with the same value but for the
 // digits of long numbers. What ours repairs or refuses is compared, too.
-#include "supervisor/base/strict_json.h"
+#include "supervisor/base/json/strict_json.h"
 
 #include <random>
 
-#include "supervisor/base/exact_number.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/exact_number.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 namespace {

@@ -1,6 +1,6 @@
 #include "supervisor/base/trace_parent.h"
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 TEST_CASE("a traceparent is taken as the standard writes it", "[trace]") {

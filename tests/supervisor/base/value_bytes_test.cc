@@ -1,10 +1,10 @@
 // What hostile messages may cost in memory: never more than was counted before they were built.
 #include <malloc.h>
 
-#include "supervisor/base/value_bytes.h"
+#include "supervisor/base/json/value_bytes.h"
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 // Of AddressSanitizer's library, whose header g++ does not have; absent without it.

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "supervisor/base/random.h"
-#include "supervisor/mcp/listener.h"
+#include "supervisor/protocol/mcp/listener.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cluster/bus_scene.h"
 #include "tests/supervisor/cluster/trust_fixture.h"

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <set>
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/cluster/bus/subjects.h"
 #include "tests/catch.h"
 

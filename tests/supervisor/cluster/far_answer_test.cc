@@ -1,8 +1,8 @@
 // Answers of other nodes: which of them deny that a program ran, and what a client gets of them.
 #include "supervisor/cluster/link/far_answer.h"
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 using cluster::denies_run, cluster::write_far_result, cluster::ResultForm;

@@ -1,7 +1,7 @@
 // NodeDirectory: the description of a newer node is read as far as this program knows it.
 #include "supervisor/cluster/node/node_directory.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cluster/bus_scene.h"
 #include "tests/supervisor/cluster/trust_fixture.h"

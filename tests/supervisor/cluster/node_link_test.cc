@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
-#include "supervisor/mcp/listener.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
+#include "supervisor/protocol/mcp/listener.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"
 

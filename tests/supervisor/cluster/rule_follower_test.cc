@@ -7,12 +7,12 @@
 
 #include <filesystem>
 
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/cluster/link/first_line.h"
 #include "supervisor/cluster/link/user_socket.h"
 #include "supervisor/cluster/trust/private_file.h"
-#include "supervisor/mcp/listener.h"
+#include "supervisor/protocol/mcp/listener.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cluster/trust_fixture.h"
 #include "tests/temp_directory.h"

@@ -11,7 +11,7 @@
 #include "supervisor/base/disk_faults.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/daemon/disk_floor.h"
-#include "supervisor/journal/reserve.h"
+#include "supervisor/records/journal/reserve.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
 #include "tests/temp_directory.h"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "supervisor/base/fd_pair.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/path.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"

@@ -1,7 +1,7 @@
 // WorkspaceGuard: the workspace around an execution, played with files that the test writes in place of a program.
 #include "supervisor/executions/workspace_guard.h"
 
-#include "supervisor/calls/disk_account.h"
+#include "supervisor/upstream/calls/disk_account.h"
 #include "tests/supervisor/tenants/scene.h"
 
 namespace fs = std::filesystem;

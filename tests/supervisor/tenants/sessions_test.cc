@@ -1,7 +1,7 @@
 // Session logs: the document that clients know, from lines that are only appended.
 #include "supervisor/tenants/sessions.h"
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/supervisor/tenants/scene.h"
 
 using namespace tenants;

@@ -1,6 +1,6 @@
 #include "supervisor/tenants/tenant.h"
 
-#include "supervisor/mcp/context.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/tenants/requester.h"
 #include "tests/supervisor/tenants/scene.h"
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "supervisor/journal/workflow_rows.h"
+#include "supervisor/records/journal/workflow_rows.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/pii/pii_tools.h"

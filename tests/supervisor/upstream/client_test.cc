@@ -2,7 +2,7 @@
 // waits.
 #include "supervisor/upstream/client.h"
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
 

@@ -13,11 +13,11 @@
 #include <iostream>
 
 #include "policies/policy.h"
-#include "supervisor/base/json.h"
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/random.h"
-#include "supervisor/oauth/challenge.h"
+#include "supervisor/upstream/oauth/challenge.h"
 #include "supervisor/upstream/upstream_servers.h"
 #include "tests/fresh_meter.h"
 #include "tests/jail/await.h"

@@ -1,6 +1,6 @@
 #include "supervisor/upstream/observed.h"
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
 #include "supervisor/upstream/definitions.h"
 #include "tests/catch.h"

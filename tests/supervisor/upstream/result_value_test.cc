@@ -1,6 +1,6 @@
 #include "supervisor/upstream/result_value.h"
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 #include "supervisor/upstream/definitions.h"
 #include "supervisor/upstream/wrapped_result.h"
 #include "tests/catch.h"

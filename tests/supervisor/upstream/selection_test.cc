@@ -1,7 +1,7 @@
 // Selection: what paths take from a result, and what they may cost.
 #include "supervisor/upstream/selection.h"
 
-#include "supervisor/base/json.h"
+#include "supervisor/base/json/json.h"
 
 #include "tests/catch.h"
 #include "tests/fresh_meter.h"

@@ -1,6 +1,6 @@
 #include "supervisor/upstream/server_config.h"
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "supervisor/upstream/secrets.h"
 #include "tests/catch.h"
 

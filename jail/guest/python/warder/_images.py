@@ -7,7 +7,7 @@ import io
 import sys
 
 MAX_COUNT = 8
-MAX_FILES = 4  # kMaxImageFiles of supervisor/runs/image_files.h
+MAX_FILES = 4  # kMaxImageFiles of supervisor/executions/runs/image_files.h
 MAX_BYTES = 1 << 20
 _SIGNATURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
 

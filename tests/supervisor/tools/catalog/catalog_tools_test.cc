@@ -3,11 +3,11 @@
 #include "supervisor/tools/catalog/catalog_tools.h"
 
 #include "catalog/did_you_mean.h"
-#include "supervisor/discovery/catalog_watch.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
+#include "supervisor/upstream/discovery/catalog_watch.h"
 #include "tests/catalog/library.h"
 #include "tests/fresh_meter.h"
-#include "tests/supervisor/mcp/portability.h"
+#include "tests/supervisor/protocol/mcp/portability.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include "supervisor/tools/execution/shown_limits.h"
 
-#include "supervisor/base/json_value.h"
+#include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 
 namespace {

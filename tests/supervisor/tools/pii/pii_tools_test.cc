@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "supervisor/base/path.h"
-#include "supervisor/privacy/pii_response_filter.h"
+#include "supervisor/tenants/privacy/pii_response_filter.h"
 #include "tests/catch.h"
 #include "tests/fresh_meter.h"
-#include "tests/supervisor/mcp/portability.h"
+#include "tests/supervisor/protocol/mcp/portability.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 #include "supervisor/tools/workspace/workspace_tools.h"
 
 #include "supervisor/base/base64.h"
-#include "supervisor/base/json.h"
-#include "tests/supervisor/mcp/portability.h"
+#include "supervisor/base/json/json.h"
+#include "tests/supervisor/protocol/mcp/portability.h"
 #include "tests/supervisor/tenants/scene.h"
 
 namespace fs = std::filesystem;

@@ -1,0 +1,425 @@
+// org.warder.Warder1.Manager: its table and its methods.
+#include <fmt/format.h>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/version.h"
+#include "supervisor/operations/bus/bus_objects.h"
+#include "supervisor/records/journal/journal.h"
+
+namespace bus {
+namespace {
+
+constexpr size_t kMaxSubscribers = 512, kMaxSubscribersOfUser = 16;
+constexpr uint32_t kMaxRead = 256 << 10;  // bytes of output in one answer
+const uint64_t kStartedUsec = static_cast<uint64_t>(journal::now_ms()) * 1000;
+
+template <auto Member>
+int get(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+  return append(reply, static_cast<BusObjects*>(data)->properties().*Member);
+}
+
+template <auto Member>
+int get_problem(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+  auto& objects = *static_cast<BusObjects*>(data);
+  return append(reply, objects.problem_text(objects.properties().*Member));
+}
+
+int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
+  return append(reply, std::string(kWarderVersion));
+}
+
+template <auto Member>
+int get_configuration(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data,
+                      sd_bus_error*) {
+  return append(reply, static_cast<BusObjects*>(data)->services().configuration.*Member);
+}
+
+int get_started(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
+  return append(reply, kStartedUsec);
+}
+
+struct Property {
+  const char* name;
+  bool (*same)(const ManagerProperties& one, const ManagerProperties& other);
+};
+template <auto Member>
+bool same(const ManagerProperties& one, const ManagerProperties& other) {
+  return one.*Member == other.*Member;
+}
+constexpr Property kProperties[] = {
+    {"State", same<&ManagerProperties::state>},
+    {"Policies", same<&ManagerProperties::policies>},
+    {"PolicyFolders", same<&ManagerProperties::policy_folders>},
+    {"ReloadProblem", same<&ManagerProperties::reload_problem>},
+    {"ConfigurationProblem", same<&ManagerProperties::configuration_problem>},
+    {"DiskProblem", same<&ManagerProperties::disk_problem>},
+    {"Waiting", same<&ManagerProperties::waiting>},
+    {"Starting", same<&ManagerProperties::starting>},
+    {"Running", same<&ManagerProperties::running>},
+    {"Frozen", same<&ManagerProperties::frozen>},
+    {"WaitingJails", same<&ManagerProperties::waiting_jails>},
+    {"Executions", same<&ManagerProperties::executions>},
+    {"Outcomes", same<&ManagerProperties::outcomes>},
+    {"Refusals", same<&ManagerProperties::refusals>},
+    {"Starts", same<&ManagerProperties::starts>},
+    {"AnswerUSec", same<&ManagerProperties::answer_usec>},
+    {"WallUSec", same<&ManagerProperties::wall_usec>},
+    {"CPUUsageUSec", same<&ManagerProperties::cpu_usec>},
+    {"CPUUnknown", same<&ManagerProperties::cpu_unknown>},
+    {"MemoryBytes", same<&ManagerProperties::memory_bytes>},
+    {"Ledger", same<&ManagerProperties::ledger>},
+    {"Languages", same<&ManagerProperties::languages>},
+    {"Pool", same<&ManagerProperties::pool>},
+};
+
+Result<std::string> read_text(sd_bus_message* call) {
+  const char* text = nullptr;
+  if (int r = sd_bus_message_read(call, "s", &text); r < 0) return fail_errno(-r, "read the argument", Code::invalid);
+  return std::string(text);
+}
+
+// Reads the argument of SetLogLevel, or the value of the property that LogControl1 sets. The property has the names of
+// syslog(3).
+Result<std::string> read_level(sd_bus_message* call) {
+  const char* text = nullptr;
+  const bool property = sd_bus_message_has_signature(call, "ssv") > 0;
+  const int r = property ? sd_bus_message_read(call, "v", "s", &text) : sd_bus_message_read(call, "s", &text);
+  if (r < 0) return fail_errno(-r, "read the log level", Code::invalid);
+  const std::string name(text);
+  if (name == "emerg" || name == "alert" || name == "crit" || name == "err") return std::string("error");
+  return name;
+}
+
+bool keeps(tenants::Tenant& tenant, const std::string& id) {
+  auto kept = tenant.executions().read(id, tenants::Stream::out, 0, 0);
+  return kept || (kept.error().code != Code::not_found && kept.error().code != Code::invalid);
+}
+
+// The tenant of `names` that stores the output of execution `id`; nullptr: no tenant does.
+std::shared_ptr<tenants::Tenant> keeper_of(const std::string& id, const tenants::Registry& registry,
+                                           const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    for (auto& tenant : registry.of_account(name))
+      if (keeps(*tenant, id)) return tenant;
+  }
+  return nullptr;
+}
+
+tl::unexpected<Error> unknown_execution(const std::string& id) {
+  return fail(Code::not_found, "no execution '" + id.substr(0, 64) + "' waits, runs, or ended in the last minute",
+              "list the executions: warder ps --all");
+}
+
+}  // namespace
+
+std::vector<const char*> changed_properties(const ManagerProperties& before, const ManagerProperties& after) {
+  std::vector<const char*> names;
+  for (const Property& property : kProperties)
+    if (!property.same(before, after)) names.push_back(property.name);
+  return names;
+}
+
+const sd_bus_vtable kManagerTable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("Version", "s", get_version, 0, kConst),
+    SD_BUS_PROPERTY("StartedUSec", "t", get_started, 0, kConst),
+    SD_BUS_PROPERTY("State", "s", get<&ManagerProperties::state>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Policies", "as", get<&ManagerProperties::policies>, 0, kAnnounced),
+    SD_BUS_PROPERTY("ConfigurationFile", "s", get_configuration<&ConfigurationView::main_file>, 0, kConst),
+    SD_BUS_PROPERTY("StateFolder", "s", get_configuration<&ConfigurationView::state_folder>, 0, kConst),
+    SD_BUS_PROPERTY("PolicyFolders", "as", get<&ManagerProperties::policy_folders>, 0, kAnnounced),
+    SD_BUS_PROPERTY("ReloadProblem", "s", get_problem<&ManagerProperties::reload_problem>, 0, kAnnounced),
+    SD_BUS_PROPERTY("ConfigurationProblem", "s", get_problem<&ManagerProperties::configuration_problem>, 0, kAnnounced),
+    SD_BUS_PROPERTY("DiskProblem", "s", get<&ManagerProperties::disk_problem>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Waiting", "u", get<&ManagerProperties::waiting>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Starting", "u", get<&ManagerProperties::starting>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Running", "u", get<&ManagerProperties::running>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Frozen", "u", get<&ManagerProperties::frozen>, 0, kAnnounced),
+    SD_BUS_PROPERTY("WaitingJails", "u", get<&ManagerProperties::waiting_jails>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Executions", "t", get<&ManagerProperties::executions>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Outcomes", "a{st}", get<&ManagerProperties::outcomes>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Refusals", "a{st}", get<&ManagerProperties::refusals>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Starts", "a{st}", get<&ManagerProperties::starts>, 0, kAnnounced),
+    SD_BUS_PROPERTY("AnswerUSec", "a{st}", get<&ManagerProperties::answer_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("WallUSec", "a{st}", get<&ManagerProperties::wall_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("CPUUsageUSec", "t", get<&ManagerProperties::cpu_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("CPUUnknown", "t", get<&ManagerProperties::cpu_unknown>, 0, kAnnounced),
+    SD_BUS_PROPERTY("MemoryBytes", "t", get<&ManagerProperties::memory_bytes>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Ledger", "a{st}", get<&ManagerProperties::ledger>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Languages", "a{sa{st}}", get<&ManagerProperties::languages>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Pool", "a{sa{st}}", get<&ManagerProperties::pool>, 0, kAnnounced),
+    SD_BUS_METHOD_WITH_ARGS("ListExecutions", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sosssu)", executions),
+                            handle<&BusObjects::list_executions>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListTenants", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(so)", tenants),
+                            handle<&BusObjects::list_tenants>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("GetExecution", SD_BUS_ARGS("s", id), SD_BUS_RESULT("o", execution),
+                            handle<&BusObjects::get_execution>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("GetTenant", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", tenant),
+                            handle<&BusObjects::get_tenant>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("KillExecution", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT,
+                            handle<&BusObjects::kill_execution>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ReadOutput", SD_BUS_ARGS("s", id, "s", stream, "t", offset, "u", most),
+                            SD_BUS_RESULT("ay", bytes, "t", size, "b", ended), handle<&BusObjects::read_output>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ReadTimeline", SD_BUS_ARGS("t", from_usec, "t", until_usec, "u", step_seconds),
+                            SD_BUS_RESULT("as", columns, "aat", rows, "a{st}", answers),
+                            handle<&BusObjects::read_timeline>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListHistory", SD_BUS_ARGS("a{sv}", filter, "u", limit),
+                            SD_BUS_RESULT("aa{sv}", executions, "s", next), handle<&BusObjects::list_history>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("GetRecord", SD_BUS_ARGS("s", id), SD_BUS_RESULT("a{sv}", record),
+                            handle<&BusObjects::get_record>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListTenantRecords", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", tenants),
+                            handle<&BusObjects::list_tenant_records>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("RemoveTenant", SD_BUS_ARGS("s", name, "b", force), SD_BUS_NO_RESULT,
+                            handle<&BusObjects::remove_tenant>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListCodeUse", SD_BUS_ARGS("s", tenant, "u", most),
+                            SD_BUS_RESULT("aa{sv}", programs, "aa{sv}", skills), handle<&BusObjects::list_code_use>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListApprovals", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", approvals),
+                            handle<&BusObjects::list_approvals>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("RevealApproval", SD_BUS_ARGS("s", id), SD_BUS_RESULT("s", arguments),
+                            handle<&BusObjects::reveal_approval>, kEveryone | SD_BUS_VTABLE_SENSITIVE),
+    SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&BusObjects::approve>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&BusObjects::deny>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListProposals", SD_BUS_ARGS("s", tenant), SD_BUS_RESULT("aa{sv}", proposals),
+                            handle<&BusObjects::list_proposals>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ReadProposalDiff", SD_BUS_ARGS("s", tenant, "s", proposal),
+                            SD_BUS_RESULT("a{sv}", details, "s", diff), handle<&BusObjects::read_proposal_diff>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("CommitProposal", SD_BUS_ARGS("s", tenant, "s", proposal, "as", paths),
+                            SD_BUS_RESULT("a{sv}", result), handle<&BusObjects::commit_proposal>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("DiscardProposal", SD_BUS_ARGS("s", tenant, "s", proposal), SD_BUS_NO_RESULT,
+                            handle<&BusObjects::discard_proposal>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("UndoProposal", SD_BUS_ARGS("s", tenant, "s", proposal), SD_BUS_RESULT("a{sv}", result),
+                            handle<&BusObjects::undo_proposal>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::reload>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ForgetSearches", SD_BUS_ARGS("s", tenant), SD_BUS_NO_RESULT,
+                            handle<&BusObjects::forget_searches>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Drain", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::drain>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("RunDoctor", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(ssss)", findings),
+                            handle<&BusObjects::run_doctor>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("SetLogLevel", SD_BUS_ARGS("s", level), SD_BUS_NO_RESULT,
+                            handle<&BusObjects::set_log_level>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListServers", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", servers),
+                            handle<&BusObjects::list_servers>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("TestServer", SD_BUS_ARGS("s", name, "s", tenant), SD_BUS_NO_RESULT,
+                            handle<&BusObjects::test_server>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("BeginLogin", SD_BUS_ARGS("s", server, "s", tenant, "s", redirect, "as", scopes),
+                            SD_BUS_RESULT("s", id, "s", url), handle<&BusObjects::begin_login>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("FinishLogin", SD_BUS_ARGS("s", server, "s", tenant, "s", id, "s", redirected),
+                            SD_BUS_NO_RESULT, handle<&BusObjects::finish_login>, kEveryone | SD_BUS_VTABLE_SENSITIVE),
+    SD_BUS_METHOD_WITH_ARGS("LogOut", SD_BUS_ARGS("s", server, "s", tenant),
+                            SD_BUS_RESULT("b", was_there, "s", not_revoked), handle<&BusObjects::log_out>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::subscribe>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::unsubscribe>,
+                            kEveryone),
+    SD_BUS_SIGNAL_WITH_ARGS("ExecutionStarted", SD_BUS_ARGS("s", id, "o", execution, "s", tenant, "s", language), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("ExecutionFinished",
+                            SD_BUS_ARGS("s", id, "o", execution, "s", tenant, "s", outcome, "t", wall_usec, "t",
+                                        cpu_usec, "t", memory_peak_bytes),
+                            0),
+    SD_BUS_SIGNAL_WITH_ARGS("LimitReached", SD_BUS_ARGS("s", id, "s", tenant, "s", limit), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("ApprovalRequested", SD_BUS_ARGS("s", id, "s", execution, "s", tenant, "t", expires_usec),
+                            0),
+    SD_BUS_SIGNAL_WITH_ARGS("ApprovalSettled", SD_BUS_ARGS("s", id, "s", execution, "s", tenant, "s", outcome), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("PolicyReloaded", SD_BUS_ARGS("as", policies), 0),
+    SD_BUS_VTABLE_END,
+};
+
+Task<Result<MessagePtr>> BusObjects::list_executions(MessagePtr call) {
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = sd_bus_message_open_container(reply.get(), 'a', "(sosssu)");
+  for (const auto& execution : services_.executions.all()) {
+    if (!viewer.sees(execution->tenant.account)) continue;
+    const std::string path = path_of(*execution), stage(executions::stage_name(execution->stage));
+    if (r >= 0)
+      r = sd_bus_message_append(reply.get(), "(sosssu)", execution->id.c_str(), path.c_str(),
+                                execution->tenant.account.c_str(), execution->language.c_str(), stage.c_str(),
+                                execution->uid);
+  }
+  if (r >= 0) r = sd_bus_message_close_container(reply.get());
+  if (r < 0) co_return fail_errno(-r, "list the executions");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> BusObjects::list_tenants(MessagePtr call) {
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = sd_bus_message_open_container(reply.get(), 'a', "(so)");
+  for (const auto& name : services_.registry.names()) {
+    if (r >= 0 && viewer.sees(name))
+      r = sd_bus_message_append(reply.get(), "(so)", name.c_str(), path_of_tenant(name).c_str());
+  }
+  if (r >= 0) r = sd_bus_message_close_container(reply.get());
+  if (r < 0) co_return fail_errno(-r, "list the tenants");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> BusObjects::get_execution(MessagePtr call) {
+  CO_TRY(std::string id, read_text(call.get()));
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  const auto execution = services_.executions.find(id);
+  if (!execution || !viewer.sees(execution->tenant.account)) co_return unknown_execution(id);
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  sd_bus_message_append(reply.get(), "o", path_of(*execution).c_str());
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> BusObjects::get_tenant(MessagePtr call) {
+  CO_TRY(std::string name, read_text(call.get()));
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  const auto tenant = services_.registry.find_text(name);
+  if (!tenant || !viewer.sees(tenant->account()))
+    co_return fail(Code::not_found, "no tenant of that name has connected since the daemon started",
+                   "list them with ListTenants");
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  sd_bus_message_append(reply.get(), "o", path_of_tenant(name).c_str());
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> BusObjects::kill_execution(MessagePtr call) {
+  CO_TRY(std::string id, read_text(call.get()));
+  CO_TRY(executions::ExecutionRecordPtr execution, co_await allowed(share(call.get()), id));
+  CO_CHECKED(services_.executions.cancel(*execution));
+  co_return reply_to(call.get());
+}
+
+Task<Result<std::shared_ptr<tenants::Tenant>>> BusObjects::readable(MessagePtr call, std::string id) {
+  if (const auto execution = services_.executions.find(id)) {
+    const tenants::TenantId tenant = execution->tenant;
+    CO_TRY(auto caller, co_await authority_.allow(std::move(call), Right::manage_executions, tenant.account));
+    (void)caller;
+    auto keeper = services_.registry.find(tenant);
+    if (!keeper) co_return unknown_execution(id);
+    co_return keeper;
+  }
+  // The execution ended long ago. Only callers that may read it learn that it exists.
+  CO_TRY(auto caller, co_await authority_.identify(share(call.get())));
+  const std::string own = authority_.tenant_of(caller);
+  auto keeper = keeper_of(id, services_.registry, {own});
+  if (!keeper) {
+    auto admin = co_await authority_.allow(std::move(call), Right::manage_executions, std::string());
+    if (!admin && !own.empty() && admin.error().code == Code::denied) co_return unknown_execution(id);
+    if (!admin) co_return tl::unexpected<Error>(std::move(admin).error());
+    keeper = keeper_of(id, services_.registry, services_.registry.names());
+  }
+  if (!keeper) co_return unknown_execution(id);
+  co_return keeper;
+}
+
+Task<Result<MessagePtr>> BusObjects::read_output(MessagePtr call) {
+  const char *id_text = nullptr, *stream_text = nullptr;
+  uint64_t offset = 0;
+  uint32_t most = 0;
+  int r = sd_bus_message_read(call.get(), "sstu", &id_text, &stream_text, &offset, &most);
+  if (r < 0) co_return fail_errno(-r, "read the arguments", Code::invalid);
+  const std::string id(id_text);
+  CO_TRY(tenants::Stream stream, tenants::parse_stream(stream_text));
+  const auto execution = services_.executions.find(id);
+  CO_TRY(auto keeper, co_await readable(share(call.get()), id));
+  const bool ended =
+      !execution || execution->stage == executions::Stage::ended;  // before the read: all output was there
+  tenants::FileRange range;
+  if (keeps(*keeper, id)) {
+    CO_TRY(range, keeper->executions().read(id, stream, offset, std::min(most, kMaxRead)));
+  }
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  r = sd_bus_message_append_array(reply.get(), 'y', range.bytes.data(), range.bytes.size());
+  if (r >= 0) r = sd_bus_message_append(reply.get(), "tb", range.size, static_cast<int>(ended));
+  if (r < 0) co_return fail_errno(-r, "answer with output");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> BusObjects::reload(MessagePtr call) {
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  log_notice("D-Bus: user {} asks for a reload", caller.uid);
+  CO_CHECKED(co_await services_.commands.reload());
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> BusObjects::drain(MessagePtr call) {
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  log_notice("D-Bus: user {} ends the daemon after the running calls", caller.uid);
+  services_.commands.drain();
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> BusObjects::forget_searches(MessagePtr call) {
+  const char* tenant = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "s", &tenant); r < 0)
+    co_return fail_errno(-r, "read the argument", Code::invalid);
+  const std::string name = tenant;
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  log_notice("D-Bus: user {} deletes the learning from searches of {}", caller.uid,
+             name.empty() ? "all tenants together" : "tenant " + printable(name, 64));
+  services_.tenants.forget_searches(name);
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> BusObjects::set_log_level(MessagePtr call) {
+  CO_TRY(std::string name, read_level(call.get()));
+  LogLevel level = LogLevel::info;
+  if (!parse_log_level(name, level))
+    co_return fail(Code::invalid, "this is not a log level", "use error, warning, notice, info or debug");
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  log_notice("D-Bus: user {} sets the log level to {}", caller.uid, name);
+  ::set_log_level(level);
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> BusObjects::subscribe(MessagePtr call) {
+  const char* sender = sd_bus_message_get_sender(call.get());
+  const std::string name = sender ? sender : "";
+  if (subscribers_.contains(name)) co_return reply_to(call.get());
+  // Before the match: a sender that leaves during a question to polkit must not be added afterwards.
+  CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
+  auto made = std::unique_ptr<Subscriber>(new Subscriber{*this, name, 0, std::move(viewer), false, nullptr});
+  const std::string rule = fmt::format(
+      "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{}"
+      "'",
+      name);
+  auto gone = [](sd_bus_message*, void* data, sd_bus_error*) {
+    const Subscriber& subscriber = *static_cast<Subscriber*>(data);
+    subscriber.owner.subscribers_.erase(std::string(subscriber.name));
+    return 0;
+  };
+  auto installed = [](sd_bus_message*, void*, sd_bus_error*) { return 0; };
+  sd_bus_slot* slot = nullptr;
+  const int r = sd_bus_add_match_async(connection_.get(), &slot, rule.c_str(), gone, installed, made.get());
+  if (r < 0) co_return fail_errno(-r, "watch the subscriber");
+  made->gone.reset(slot);
+  // Asked after the match was queued: identify() fails for a sender that has left, and the match reports one that
+  // leaves later.
+  auto caller = co_await authority_.identify(share(call.get()));
+  if (!caller) co_return tl::unexpected<Error>(std::move(caller).error());
+  made->uid = caller->uid;
+  made->viewer = authority_.known_view(name).value_or(Viewer{});  // a reload may have changed it meanwhile
+  const auto of_user = std::count_if(subscribers_.begin(), subscribers_.end(),
+                                     [&](const auto& one) { return one.second->uid == caller->uid; });
+  if (subscribers_.size() >= kMaxSubscribers || of_user >= static_cast<ptrdiff_t>(kMaxSubscribersOfUser))
+    co_return fail(Code::exhausted, fmt::format("user {} already has {} subscriptions", caller->uid, of_user),
+                   "end a subscription, or share one");
+  note_tenants_of(made->viewer);
+  subscribers_.try_emplace(name, std::move(made));
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> BusObjects::unsubscribe(MessagePtr call) {
+  const char* sender = sd_bus_message_get_sender(call.get());
+  if (subscribers_.erase(sender ? sender : "") == 0) co_return fail(Code::invalid, "this caller has not subscribed");
+  co_return reply_to(call.get());
+}
+
+Task<Result<executions::ExecutionRecordPtr>> BusObjects::allowed(MessagePtr call, std::string id) {
+  auto execution = services_.executions.find(id);
+  if (!execution) co_return unknown_execution(id);
+  const std::string tenant = execution->tenant.account;
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::manage_executions, tenant));
+  log_notice("D-Bus: user {}: {} of execution {}", caller.uid, sd_bus_message_get_member(call.get()), id);
+  co_return execution;
+}
+
+}  // namespace bus

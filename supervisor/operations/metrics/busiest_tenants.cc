@@ -1,0 +1,81 @@
+#include "supervisor/operations/metrics/busiest_tenants.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace metrics {
+namespace {
+
+using executions::ExecutionRecord;
+using Days = std::chrono::duration<double, std::ratio<86'400>>;
+
+constexpr std::string_view kEndsAtLimit[] = {"timeout", "cpu_time", "memory", "pids", "output"};
+constexpr double kMaxDays = 1000;        // 2 to the power of it still fits a double
+constexpr double kClearlyBusier = 1.25;  // times the least busy tenant, and kMoreRuns executions of now
+constexpr double kMoreRuns = 5;
+
+BusiestTenants::EndKind kind_of(const ExecutionRecord& execution) {
+  using EndKind = BusiestTenants::EndKind;
+  if (execution.outcome == "cancelled") return EndKind::cancelled;
+  if (execution.outcome == "disk" || execution.rule.starts_with("quota.")) return EndKind::quota;
+  // No policy refused it: no jail could be made, or the daemon ends.
+  if (execution.rule == code_name(Code::internal) || execution.rule == code_name(Code::unavailable))
+    return EndKind::failed;
+  if (!execution.rule.empty()) return EndKind::refused;
+  if (execution.outcome == "ok") return EndKind::ok;
+  const bool limit =
+      std::find(std::begin(kEndsAtLimit), std::end(kEndsAtLimit), execution.outcome) != std::end(kEndsAtLimit);
+  return limit ? EndKind::limit : EndKind::failed;
+}
+
+}  // namespace
+
+BusiestTenants::BusiestTenants(executions::ExecutionRegistry& registry, size_t most,
+                               std::function<Monotonic::time_point()> now)
+    : most_(most), now_(std::move(now)), started_(now_()) {
+  observing_ = registry.observe({
+      .changed =
+          [this](const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what) {
+            if (what == executions::ExecutionRegistry::What::ended) note(*execution);
+          },
+      .limit_reached = [](const ExecutionRecord&, const std::string&) {},
+  });
+}
+
+void BusiestTenants::note(const ExecutionRecord& execution) {
+  const std::string& name = execution.tenant.account;
+  auto [place, is_new] = known_.try_emplace(name);
+  KnownTenant& tenant = place->second;
+  // Old scores are not reduced; those of later executions grow instead.
+  const double weight = std::exp2(std::min(Days(now_() - started_).count(), kMaxDays));
+  tenant.score += weight;
+  if (!tenant.is_named && name != kOtherTenants && gets_name(tenant, weight)) {
+    tenant.is_named = true;
+    if (!tenant.sum) tenant.sum = std::make_unique<Sum>();
+    named_.emplace(place->first, &tenant);
+  }
+  Sum& sum = tenant.is_named ? *tenant.sum : others_;
+  sum.ends[static_cast<size_t>(kind_of(execution))]++;
+  sum.cpu_us += static_cast<uint64_t>(std::max(execution.usage.cpu_ms.value_or(0), 0.0) * 1000);
+}
+
+void BusiestTenants::forget(std::string_view tenant) {
+  const auto place = known_.find(tenant);
+  if (place == known_.end()) return;
+  named_.erase(place->first);
+  known_.erase(place);
+}
+
+// Takes the name of the least busy tenant away if `tenant` is clearly busier.
+bool BusiestTenants::gets_name(const KnownTenant& tenant, double weight) {
+  if (named_.size() < most_) return true;
+  const auto least = std::min_element(named_.begin(), named_.end(), [](const auto& one, const auto& other) {
+    return one.second->score < other.second->score;
+  });
+  if (least == named_.end() || tenant.score <= least->second->score * kClearlyBusier + weight * kMoreRuns) return false;
+  least->second->is_named = false;
+  named_.erase(least);
+  return true;
+}
+
+}  // namespace metrics

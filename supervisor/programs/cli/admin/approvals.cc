@@ -1,0 +1,84 @@
+// `warder approvals`, `warder approve` and `warder deny`.
+#include <algorithm>
+#include <cstdio>
+
+#include "supervisor/base/json/json.h"
+#include "supervisor/programs/cli/admin/acting.h"
+#include "supervisor/programs/cli/admin/bus_client.h"
+#include "supervisor/programs/cli/admin/command.h"
+#include "supervisor/programs/cli/admin/short_ids.h"
+#include "supervisor/programs/cli/admin/text.h"
+#include "supervisor/programs/cli/terminal.h"
+
+namespace admin {
+namespace {
+
+Result<int> decide(const ParsedCommand& given, const char* command, const char* method, const char* done,
+                   const std::string& reason) {
+  TRY(BusClient warderd, BusClient::connect(given.bus));
+  const bool denies = std::string_view(method) == "Deny";
+  return act_on_each(given, given.words, command, "done", [&](const std::string& word) -> Result<ActionResult> {
+    TRY(std::string id, find_approval(warderd, word));
+    BusClient::Arguments arguments{"s", {id}};
+    if (denies) arguments = {"ss", {id, reason}};
+    CHECKED(warderd.call(kPath, kManager, method, arguments));
+    return ActionResult{id, id + " is " + done};
+  });
+}
+
+// The arguments of a call; below them, line by line, the diff of a commit, which is one text of them.
+std::string arguments_text(const Json& approval) {
+  std::string arguments = text(approval, "Arguments"), diff;
+  auto parsed = parse_json(arguments);
+  if (!parsed || !parsed->is_object() || !parsed->contains("diff") || !(*parsed)["diff"].is_string()) return arguments;
+  std::string_view lines = (*parsed)["diff"].get_ref<const std::string&>();
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size() - 1) + 1;
+    diff.append("\n    | ").append(lines.substr(0, end - (lines[end - 1] == '\n')));
+    lines.remove_prefix(end);
+  }
+  parsed->erase("diff");
+  return dump_json(*parsed) + diff;
+}
+
+// `warder approvals --reveal ID`: the arguments with personal data. The daemon records the look.
+Result<int> reveal(const BusClient& warderd, const ParsedCommand& given) {
+  return act_on_each(given, given.values("reveal"), "approvals", "shown",
+                     [&](const std::string& word) -> Result<ActionResult> {
+                       TRY(std::string id, find_approval(warderd, word));
+                       TRY(const Json exact, warderd.call(kPath, kManager, "RevealApproval", {"s", {id}}));
+                       return ActionResult{
+                           id, id + "  " + text(exact) + "\n    this look is recorded in the audit chain", text(exact)};
+                     });
+}
+
+}  // namespace
+
+Result<int> run_approvals(const ParsedCommand& given) {
+  TRY(BusClient warderd, BusClient::connect(given.bus));
+  if (given.has("reveal")) return reveal(warderd, given);
+  if (!given.has("all")) warderd.ask_nobody_to_authenticate();  // a user may list its own calls
+  TRY(const Json all, warderd.call(kPath, kManager, "ListApprovals"));
+  if (given.json) {
+    print_json(all);
+    return 0;
+  }
+  for (const Json& one : all) {
+    const auto execution = text(one, "Execution"), why = text(one, "Why");
+    std::string shown = text(one, "Id") + "  " + text(one, "Tool") + " " + arguments_text(one) + "\n    tenant " +
+                        text(one, "Tenant") + ", " + client_text(one) + ", " +
+                        (execution.empty() ? "a direct call" : "execution " + execution) + ", " + text(one, "Rule") +
+                        (why.empty() ? "" : ": " + why) + "\n";
+    cli::print_text(stdout, shown);
+  }
+  return 0;
+}
+
+Result<int> run_approve(const ParsedCommand& given) {
+  return decide(given, "approve", "Approve", "approved: the call is made once", "");
+}
+Result<int> run_deny(const ParsedCommand& given) {
+  return decide(given, "deny", "Deny", "denied: the call is not made", given.value("reason", ""));
+}
+
+}  // namespace admin

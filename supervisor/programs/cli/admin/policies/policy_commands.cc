@@ -1,0 +1,108 @@
+// `warder policy check`, `show` and `explain`: print for people what the policies of this machine allow.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "supervisor/base/json/json.h"
+#include "supervisor/programs/cli/admin/command.h"
+#include "supervisor/programs/cli/admin/policies/policy_documents.h"
+#include "supervisor/programs/cli/admin/policies/policy_questions.h"
+#include "supervisor/programs/cli/admin/policies/policy_store.h"
+#include "supervisor/programs/cli/terminal.h"
+
+namespace admin {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+// "limits.maximum.tasks = 256    /etc/warder/policies/a.json"
+void print_keys(const Json& value, const std::string& path, const std::vector<PolicyDocument>& documents) {
+  if (value.is_object() && !value.empty()) {
+    for (const auto& [key, child] : value.items()) print_keys(child, path.empty() ? key : path + "." + key, documents);
+    return;
+  }
+  const std::string text = fmt::format("{} = {}", path, dump_json(value));
+  cli::print_text(stdout, fmt::format("{:<52} {}\n", text, origin_of(documents, path)));
+}
+
+Json told(const PolicyAnswer& answer) {
+  Json out = {
+      {"about", answer.about}, {"answer", allowed_name(answer.allowed)}, {"why", answer.why}, {"rule", answer.rule}};
+  if (!answer.file.empty()) out["file"] = answer.file;
+  if (!answer.remedy.empty()) out["remedy"] = answer.remedy;
+  return out;
+}
+
+void print(const PolicyAnswer& answer) {
+  std::string text = fmt::format("{:<8} {}: {}\n         rule: {}{}{}\n", allowed_name(answer.allowed), answer.about,
+                                 answer.why, answer.rule, answer.file.empty() ? "" : ", in ", answer.file);
+  if (!answer.remedy.empty()) text += "         to change it: " + answer.remedy + "\n";
+  cli::print_text(stdout, text);
+}
+
+}  // namespace
+
+Result<int> check_policies(const ParsedCommand& given) {
+  auto store = load_policies(given);
+  if (!store && store.error().code == Code::not_found) return tl::unexpected<Error>(std::move(store).error());
+  const auto problems = store ? std::vector<std::string>{} : lines_of(store.error().what);
+  const auto warnings = store ? store->warnings() : std::vector<std::string>{};
+  if (given.json) {
+    Json out = {{"good", store.has_value()}, {"problems", problems}, {"warnings", warnings}};
+    if (store) out["policies"] = store->names();
+    print_json(out);
+  } else {
+    for (const auto& problem : problems) cli::print_text(stderr, problem + "\n");
+    for (const auto& warning : warnings) cli::print_text(stderr, "warning: " + warning + "\n");
+    if (store) cli::print_text(stdout, fmt::format("good: {}\n", fmt::join(store->names(), ", ")));
+  }
+  return store ? 0 : 1;
+}
+
+Result<int> show_policy(const ParsedCommand& given) {
+  TRY(const policies::Store store, load_policies(given));
+  TRY(const ChosenPolicy chosen, choose_policy(store, given));
+  if (!chosen.policy)
+    return fail(Code::denied, "no rule of " + chosen.file + " fits this client", "warder policy explain says more");
+  TRY(const auto documents, documents_of(store.folders(), chosen.policy->name));
+  const Json all = merged(documents);
+  if (given.json) {
+    Json out = {{"policy", chosen.policy->name}, {"document", all}};
+    if (!chosen.tenant.empty()) out["tenant"] = chosen.tenant;
+    print_json(out);
+    return 0;
+  }
+  cli::print_text(stdout, fmt::format("policy {}{}{}\n", chosen.policy->name, chosen.tenant.empty() ? "" : ", tenant ",
+                                      chosen.tenant));
+  print_keys(all, "", documents);
+  return 0;
+}
+
+Result<int> explain_policy(const ParsedCommand& given) {
+  TRY(const policies::Store store, load_policies(given));
+  TRY(const ChosenPolicy chosen, choose_policy(store, given));
+  TRY(const auto answers, answer_request(store, chosen, given));
+  if (given.json) {
+    Json list = Json::array();
+    for (const auto& answer : answers) list.push_back(told(answer));
+    Json out = {{"answers", std::move(list)}};
+    if (chosen.policy) out["policy"] = chosen.policy->name;
+    if (!chosen.tenant.empty()) out["tenant"] = chosen.tenant;
+    print_json(out);
+  } else {
+    for (const auto& answer : answers) print(answer);
+  }
+  return std::any_of(answers.begin(), answers.end(), [](auto& one) { return one.allowed == Allowed::no; }) ? 1 : 0;
+}
+
+}  // namespace admin

@@ -1,0 +1,148 @@
+// `warder servers import`: the servers of an MCP client's configuration file.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "supervisor/base/json/json.h"
+#include "supervisor/programs/cli/indented_json.h"
+#include "supervisor/programs/cli/servers/add.h"
+#include "supervisor/programs/cli/servers/client_file.h"
+#include "supervisor/programs/cli/servers/commands.h"
+#include "supervisor/programs/cli/socket.h"
+#include "supervisor/programs/cli/terminal.h"
+
+namespace admin {
+namespace {
+
+// The servers of --only, or all. Errors: not_found: a name of --only.
+Result<std::vector<ClientServer>> chosen_servers(const ParsedCommand& given, std::vector<ClientServer> all) {
+  const auto only = given.values("only");
+  if (only.empty()) return all;
+  for (const auto& name : only)
+    if (std::none_of(all.begin(), all.end(), [&name](const auto& one) { return one.name == name; }))
+      return fail(Code::not_found, "the file has no server named '" + name + "'", "leave out --only to see them all");
+  std::erase_if(all, [&only](const auto& one) { return std::find(only.begin(), only.end(), one.name) == only.end(); });
+  return all;
+}
+
+// Adds the obstacles that only the configuration shows: a taken name, an entry that warderd refuses.
+void check_entries(const ServerDropIns& files, std::vector<ClientServer>& servers) {
+  std::set<std::string> names;
+  for (auto& server : servers) {
+    if (!names.insert(server.name).second) {
+      server.obstacles.push_back("another server of the file has this name");
+      continue;
+    }
+    if (!server.obstacles.empty()) continue;
+    if (const auto checked = files.check(server.name, server.entry, NameTaken::refuse); !checked)
+      server.obstacles.push_back(checked.error().what +
+                                 (checked.error().hint.empty() ? "" : " (" + checked.error().hint + ")"));
+  }
+}
+
+std::string shown_command(const ClientServer& server) {
+  if (server.entry.contains("url")) return server.entry["url"].get<std::string>();
+  std::string line = server.entry.value("command", "");
+  for (const Json& word : server.entry.value("args", Json::array())) line += " " + word.get<std::string>();
+  return line;
+}
+
+Json told_server(const ClientServer& server) {
+  Json one = {{"name", server.name}, {"entry", server.entry}, {"obstacles", server.obstacles}, {"notes", server.notes}};
+  if (!server.from.empty()) one["project"] = server.from;
+  return one;
+}
+
+void print_plan(const std::vector<ClientServer>& servers) {
+  for (const bool works : {true, false}) {
+    bool first = true;
+    for (const auto& server : servers) {
+      if (server.obstacles.empty() != works) continue;
+      if (std::exchange(first, false))
+        cli::print_text(stdout, works ? "would be added:\n" : "cannot work in a jail:\n");
+      std::string text = fmt::format("  {}: {}\n", server.name, shown_command(server));
+      if (!server.from.empty()) text += fmt::format("      of the project {}\n", server.from);
+      for (const auto& why : server.obstacles) text += "      " + why + "\n";
+      for (const auto& note : server.notes) text += "      note: " + note + "\n";
+      cli::print_text(stdout, text);
+    }
+  }
+}
+
+// A closed input or any other word than yes is a no.
+bool is_confirmed(const ParsedCommand& given, size_t count) {
+  if (given.has("yes")) return true;
+  if (!::isatty(STDIN_FILENO)) {
+    cli::print_text(stderr, "nothing was added: --yes adds them without a question\n");
+    return false;
+  }
+  cli::print_text(stdout, fmt::format("add {} {}? [y/N] ", count, count == 1 ? "server" : "servers"));
+  std::fflush(stdout);
+  char line[16] = {};
+  if (!std::fgets(line, sizeof line, stdin)) return false;
+  return std::string_view(line) == "y\n" || std::string_view(line) == "yes\n";
+}
+
+// An ordinary user adds servers only to the own daemon.
+bool has_own_daemon(const ParsedCommand& given) {
+  return ::geteuid() == 0 || given.has("config") || cli::find_socket(given.socket).source == cli::SocketSource::user;
+}
+
+void print_for_administrator(const std::vector<ClientServer>& servers) {
+  Json entries = Json::object();
+  for (const auto& server : servers)
+    if (server.obstacles.empty()) entries[server.name] = server.entry;
+  if (entries.empty()) return;
+  cli::print_text(stderr,
+                  "this user has no own daemon. An administrator can run this command with this file, or write "
+                  "these lines to /etc/warder/warderd.json.d/50-servers.json:\n");
+  cli::print_text(stdout, indented_json(Json{{"servers", entries}}));
+}
+
+}  // namespace
+
+Result<int> import_servers(const ParsedCommand& given) {
+  const std::string& path = given.words.front();
+  TRY(const ClientText file, read_client_text(path));
+  auto read = read_client_servers(file.text, ImportSurroundings::here(file.owner));
+  if (!read) return tl::unexpected<Error>(std::move(read).error().within(path));
+  TRY(auto servers, chosen_servers(given, *std::move(read)));
+  const ServerDropIns files = ServerDropIns::read(given);
+  if (has_own_daemon(given)) CHECKED(check_daemons_files(given, RunningDaemon::find(given), files));
+  check_entries(files, servers);
+  if (given.json) {
+    Json told = Json::array();
+    for (const auto& server : servers) told.push_back(told_server(server));
+    print_json(told);
+  } else {
+    print_plan(servers);
+  }
+  const auto usable = static_cast<size_t>(
+      std::count_if(servers.begin(), servers.end(), [](const auto& one) { return one.obstacles.empty(); }));
+  if (usable == 0) {
+    if (!given.json) cli::print_text(stderr, "the file has no server that can be added\n");
+    return 1;
+  }
+  if (!has_own_daemon(given)) {
+    print_for_administrator(servers);
+    return 0;
+  }
+  if (given.json && !given.has("yes")) return 0;
+  if (!is_confirmed(given, usable)) return 1;
+  int status = 0;
+  for (const auto& server : servers) {
+    if (!server.obstacles.empty()) continue;
+    const auto added = add_entry(given, server.name, server.entry, NameTaken::refuse);
+    const auto one = added ? report_added(given, *added) : Result<int>(tl::unexpected<Error>(added.error()));
+    if (!one)
+      cli::print_text(stderr, server.name + ": " + one.error().what + "\n");  // the others are added all the same
+    status = std::max(status, one ? *one : 1);
+  }
+  return status;
+}
+
+}  // namespace admin

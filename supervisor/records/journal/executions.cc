@@ -1,0 +1,380 @@
+#include "supervisor/records/journal/executions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/elapsed_clock.h"
+
+namespace journal {
+namespace {
+
+constexpr char kExecutionTables[] = R"(
+CREATE TABLE executions(
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  tenant TEXT NOT NULL,
+  language TEXT NOT NULL,
+  policy TEXT NOT NULL,
+  started_ms INTEGER NOT NULL,
+  code_bytes INTEGER NOT NULL,
+  outcome TEXT,  -- NULL: it runs
+  wall_us INTEGER, took_us INTEGER, cpu_us INTEGER, memory_peak_bytes INTEGER, processes_peak INTEGER,
+  returned_bytes INTEGER, printed_bytes INTEGER, fetched_bytes INTEGER, definitions_avoided_bytes INTEGER
+);
+CREATE INDEX executions_of_tenant ON executions(tenant, number);
+CREATE INDEX executions_running ON executions(tenant) WHERE outcome IS NULL;
+CREATE TABLE totals(
+  tenant TEXT NOT NULL, language TEXT NOT NULL, outcome TEXT NOT NULL,
+  executions INTEGER NOT NULL, wall_us INTEGER NOT NULL, cpu_us INTEGER NOT NULL,
+  returned_bytes INTEGER NOT NULL, printed_bytes INTEGER NOT NULL, fetched_bytes INTEGER NOT NULL,
+  kept_out_bytes INTEGER NOT NULL, definitions_avoided_bytes INTEGER NOT NULL,
+  PRIMARY KEY(tenant, language, outcome)
+) WITHOUT ROWID;
+)";
+constexpr char kReadBytes[] = R"(
+ALTER TABLE executions ADD COLUMN read_bytes INTEGER;
+ALTER TABLE totals ADD COLUMN read_bytes INTEGER NOT NULL DEFAULT 0;
+)";
+// Tokens of older rows are bytes / 3.5.
+constexpr char kTokens[] = R"(
+ALTER TABLE executions ADD COLUMN returned_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN printed_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN fetched_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN definitions_avoided_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN read_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN kept_out_tokens INTEGER;
+ALTER TABLE totals ADD COLUMN returned_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE totals ADD COLUMN kept_out_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE totals ADD COLUMN definitions_avoided_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE totals ADD COLUMN read_tokens INTEGER NOT NULL DEFAULT 0;
+UPDATE executions SET returned_tokens=returned_bytes*2/7, printed_tokens=printed_bytes*2/7,
+  fetched_tokens=fetched_bytes*2/7, definitions_avoided_tokens=definitions_avoided_bytes*2/7,
+  read_tokens=read_bytes*2/7;
+UPDATE totals SET returned_tokens=returned_bytes*2/7, kept_out_tokens=kept_out_bytes*2/7,
+  definitions_avoided_tokens=definitions_avoided_bytes*2/7, read_tokens=read_bytes*2/7;
+)";
+// Rows of each tenant in all its workspaces. Triggers keep the counts right, for any statement that removes a row.
+constexpr char kExecutionShares[] = R"(
+ALTER TABLE executions ADD COLUMN account TEXT NOT NULL
+  GENERATED ALWAYS AS (substr(tenant, 1, instr(tenant || '/', '/') - 1)) VIRTUAL;
+CREATE INDEX executions_of_account ON executions(account, number);
+CREATE TABLE execution_shares(account TEXT PRIMARY KEY, executions INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE execution_sum(one INTEGER PRIMARY KEY CHECK(one=1), executions INTEGER NOT NULL);
+INSERT INTO execution_shares SELECT account, count(*) FROM executions GROUP BY account;
+INSERT INTO execution_sum SELECT 1, count(*) FROM executions;
+CREATE INDEX execution_shares_by_size ON execution_shares(executions);
+CREATE TRIGGER execution_came AFTER INSERT ON executions BEGIN
+  INSERT INTO execution_shares VALUES(new.account, 1) ON CONFLICT DO UPDATE SET executions=executions+1;
+  UPDATE execution_sum SET executions=executions+1;
+END;
+CREATE TRIGGER execution_went AFTER DELETE ON executions BEGIN
+  UPDATE execution_shares SET executions=executions-1 WHERE account=old.account;
+  DELETE FROM execution_shares WHERE account=old.account AND executions<=0;
+  UPDATE execution_sum SET executions=executions-1;
+END;
+)";
+
+// For history.h: the times are the order of its pages. A row takes its details along.
+constexpr char kHistory[] = R"(
+ALTER TABLE executions ADD COLUMN uid INTEGER;
+CREATE INDEX executions_by_time ON executions(started_ms);
+CREATE INDEX executions_of_account_by_time ON executions(account, started_ms);
+CREATE TABLE execution_details(
+  number INTEGER PRIMARY KEY,
+  start TEXT NOT NULL, message TEXT NOT NULL, receipt TEXT NOT NULL, files TEXT NOT NULL
+);
+CREATE TRIGGER execution_details_went AFTER DELETE ON executions BEGIN
+  DELETE FROM execution_details WHERE number=old.number;
+END;
+)";
+
+constexpr char kPrincipals[] = "ALTER TABLE executions ADD COLUMN principal TEXT NOT NULL DEFAULT '';";
+
+// The age of the row for the sweep, as retention time (base/elapsed_clock.h); 0: by an older version.
+constexpr char kAge[] = "ALTER TABLE executions ADD COLUMN recorded_ms INTEGER NOT NULL DEFAULT 0;";
+
+uint64_t loaded(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
+
+Row read_row(const Statement& row) {
+  return {row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), row.integer(5), row.integer(6)};
+}
+
+Result<Totals> read_totals(Database& database, const std::string& tenant) {
+  TRY(Statement rows,
+      database.prepare("SELECT language, outcome, executions, wall_us, cpu_us, returned_bytes, "
+                       "printed_bytes, fetched_bytes, kept_out_bytes, definitions_avoided_bytes, read_bytes, "
+                       "returned_tokens, kept_out_tokens, definitions_avoided_tokens, read_tokens "
+                       "FROM totals WHERE tenant=?"));
+  rows.bind(tenant);
+  Totals totals;
+  for (;;) {
+    TRY(bool row, rows.step());
+    if (!row) return totals;
+    const uint64_t count = loaded(rows.integer(2));
+    totals.executions += count;
+    totals.languages[rows.text(0)] += count;
+    totals.outcomes[rows.text(1)] += count;
+    totals.wall_us += loaded(rows.integer(3));
+    totals.cpu_us += loaded(rows.integer(4));
+    totals.ledger.returned_bytes += loaded(rows.integer(5));
+    totals.ledger.printed_bytes += loaded(rows.integer(6));
+    totals.ledger.fetched_bytes += loaded(rows.integer(7));
+    totals.kept_out_bytes += loaded(rows.integer(8));
+    totals.ledger.definitions_avoided_bytes += loaded(rows.integer(9));
+    totals.ledger.read_bytes += loaded(rows.integer(10));
+    totals.ledger.returned_tokens += loaded(rows.integer(11));
+    totals.kept_out_tokens += loaded(rows.integer(12));
+    totals.ledger.definitions_avoided_tokens += loaded(rows.integer(13));
+    totals.ledger.read_tokens += loaded(rows.integer(14));
+  }
+}
+
+constexpr char kWallTimes[] =
+    "SELECT wall_us FROM executions WHERE tenant=? AND wall_us IS NOT NULL ORDER BY number DESC LIMIT ?";
+constexpr char kAnswerTimes[] =
+    "SELECT took_us FROM executions WHERE tenant=? AND took_us IS NOT NULL ORDER BY number DESC LIMIT ?";
+
+Result<Quantiles> read_quantiles(Database& database, const std::string& tenant, const char* times_of) {
+  TRY(Statement rows, database.prepare(times_of));
+  rows.bind(tenant).bind(kNewest);
+  std::vector<int64_t> times;
+  for (;;) {
+    TRY(bool row, rows.step());
+    if (!row) break;
+    times.push_back(rows.integer(0));
+  }
+  std::sort(times.begin(), times.end());
+  Quantiles quantiles;
+  quantiles.executions = times.size();
+  if (times.empty()) return quantiles;
+  // The smallest time that is at least as long as `percent` % of all times.
+  auto at = [&](size_t percent) { return times[(times.size() * percent + 99) / 100 - 1]; };
+  quantiles.p50_us = at(50);
+  quantiles.p90_us = at(90);
+  quantiles.p99_us = at(99);
+  quantiles.max_us = times.back();
+  return quantiles;
+}
+
+constexpr char kAddTotals[] =
+    "INSERT INTO totals SELECT tenant, language, outcome, 1, coalesce(wall_us,0), coalesce(cpu_us,0), "
+    "coalesce(returned_bytes,0), coalesce(printed_bytes,0), coalesce(fetched_bytes,0), "
+    "max(0, coalesce(printed_bytes,0) + coalesce(fetched_bytes,0) + coalesce(read_bytes,0) - "
+    "coalesce(returned_bytes,0)), coalesce(definitions_avoided_bytes,0), coalesce(read_bytes,0), "
+    "coalesce(returned_tokens,0), coalesce(kept_out_tokens,0), coalesce(definitions_avoided_tokens,0), "
+    "coalesce(read_tokens,0) FROM executions WHERE id=? "
+    "ON CONFLICT DO UPDATE SET executions=executions+1, wall_us=wall_us+excluded.wall_us, "
+    "cpu_us=cpu_us+excluded.cpu_us, returned_bytes=returned_bytes+excluded.returned_bytes, "
+    "printed_bytes=printed_bytes+excluded.printed_bytes, fetched_bytes=fetched_bytes+excluded.fetched_bytes, "
+    "kept_out_bytes=kept_out_bytes+excluded.kept_out_bytes, "
+    "definitions_avoided_bytes=definitions_avoided_bytes+excluded.definitions_avoided_bytes, "
+    "read_bytes=read_bytes+excluded.read_bytes, returned_tokens=returned_tokens+excluded.returned_tokens, "
+    "kept_out_tokens=kept_out_tokens+excluded.kept_out_tokens, "
+    "definitions_avoided_tokens=definitions_avoided_tokens+excluded.definitions_avoided_tokens, "
+    "read_tokens=read_tokens+excluded.read_tokens";
+
+}  // namespace
+
+Part executions_part() {
+  return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares, kHistory, kPrincipals, kAge}};
+}
+
+Result<> write_begun(Database& database, const Begun& begun) {
+  TRY(Statement insert,
+      database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes, "
+                       "uid, principal, recorded_ms) VALUES(?,?,?,?,?,?,nullif(?,-1),?,?) ON CONFLICT(id) DO NOTHING"));
+  return insert.bind(begun.id)
+      .bind(begun.tenant)
+      .bind(begun.language)
+      .bind(begun.policy)
+      .bind(begun.at_ms)
+      .bind(stored(begun.code_bytes))
+      .bind(begun.uid ? int64_t{*begun.uid} : -1)
+      .bind(begun.principal)
+      .bind(retention_now_ms())
+      .run();
+}
+
+Result<> write_ended(Database& database, const Ended& ended) {
+  TRY(Statement update,
+      database.prepare(
+          "UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=nullif(?4,-1), memory_peak_bytes=?5, "
+          "processes_peak=?6, returned_bytes=?7, printed_bytes=?8, fetched_bytes=?9, "
+          "definitions_avoided_bytes=?10, took_us=?11, read_bytes=?12, "
+          "returned_tokens=?13, printed_tokens=?14, fetched_tokens=?15, "
+          "definitions_avoided_tokens=?16, read_tokens=?17, kept_out_tokens=?18 WHERE id=?1 AND outcome IS NULL"));
+  update.bind(ended.id).bind(ended.outcome).bind(ended.wall_us).bind(ended.cpu_us);
+  update.bind(stored(ended.memory_peak_bytes)).bind(static_cast<int64_t>(ended.processes_peak));
+  update.bind(stored(ended.ledger.returned_bytes)).bind(stored(ended.ledger.printed_bytes));
+  update.bind(stored(ended.ledger.fetched_bytes)).bind(stored(ended.ledger.definitions_avoided_bytes));
+  update.bind(ended.took_us).bind(stored(ended.ledger.read_bytes));
+  update.bind(stored(ended.ledger.returned_tokens)).bind(stored(ended.ledger.printed_tokens));
+  update.bind(stored(ended.ledger.fetched_tokens)).bind(stored(ended.ledger.definitions_avoided_tokens));
+  update.bind(stored(ended.ledger.read_tokens)).bind(stored(ended.ledger.kept_out_tokens()));
+  CHECKED(update.run());
+  if (database.changed_rows() == 0)
+    return fail(Code::not_found, fmt::format("the journal knows no running execution '{}'", ended.id));
+  TRY(Statement add, database.prepare(kAddTotals));
+  return add.bind(ended.id).run();
+}
+
+Result<uint64_t> interrupt_running(Database& database) {
+  CHECKED(
+      database.execute("INSERT INTO totals SELECT tenant, language, 'interrupted', count(*), 0, 0, 0, 0, 0, 0, 0, 0, "
+                       "0, 0, 0, 0 FROM executions "
+                       "WHERE outcome IS NULL GROUP BY tenant, language ON CONFLICT DO UPDATE SET "
+                       "executions=executions+excluded.executions"));
+  CHECKED(database.execute("UPDATE executions SET outcome='interrupted' WHERE outcome IS NULL"));
+  return loaded(database.changed_rows());
+}
+
+void Totals::add(const std::string& language, const Ended& ended) {
+  executions++;
+  outcomes[ended.outcome]++;
+  languages[language]++;
+  wall_us += loaded(ended.wall_us);
+  cpu_us += loaded(ended.cpu_us);
+  if (ended.cpu_us == kCpuUnknown) cpu_unknown++;
+  ledger.returned_bytes += ended.ledger.returned_bytes;
+  ledger.printed_bytes += ended.ledger.printed_bytes;
+  ledger.fetched_bytes += ended.ledger.fetched_bytes;
+  ledger.definitions_avoided_bytes += ended.ledger.definitions_avoided_bytes;
+  ledger.read_bytes += ended.ledger.read_bytes;
+  ledger.returned_tokens += ended.ledger.returned_tokens;
+  ledger.printed_tokens += ended.ledger.printed_tokens;
+  ledger.fetched_tokens += ended.ledger.fetched_tokens;
+  ledger.definitions_avoided_tokens += ended.ledger.definitions_avoided_tokens;
+  ledger.read_tokens += ended.ledger.read_tokens;
+  kept_out_tokens += ended.ledger.kept_out_tokens();
+  kept_out_bytes += ended.ledger.kept_out_bytes();
+}
+
+Result<ExecutionStatistics> read_statistics(Database& database, const std::string& tenant) {
+  ExecutionStatistics statistics;
+  TRY(statistics.totals, read_totals(database, tenant));
+  TRY(statistics.wall_times, read_quantiles(database, tenant, kWallTimes));
+  TRY(statistics.answer_times, read_quantiles(database, tenant, kAnswerTimes));
+  TRY(Statement running, database.prepare("SELECT count(*) FROM executions WHERE tenant=? AND outcome IS NULL"));
+  TRY(bool row, running.bind(tenant).step());
+  if (row) statistics.running = loaded(running.integer(0));
+  return statistics;
+}
+
+// The plus sign keeps SQLite from reading all rows of the tenant: the ids have an index.
+Result<bool> has_execution(Database& database, const std::string& tenant, const std::string& id) {
+  TRY(Statement rows,
+      database.prepare("SELECT 1 FROM executions WHERE +tenant=?1 AND (id=?2 OR (id>?2||'-' AND id<?2||'.')) LIMIT 1"));
+  TRY(bool row, rows.bind(tenant).bind(id).step());
+  return row;
+}
+
+Result<std::optional<JournaledExecution>> read_account(Database& database, const std::string& tenant,
+                                                       const std::string& id) {
+  TRY(Statement rows,
+      database.prepare("SELECT language, policy, code_bytes, started_ms, outcome, wall_us, took_us, cpu_us, "
+                       "memory_peak_bytes, processes_peak, returned_bytes, printed_bytes, fetched_bytes, read_bytes, "
+                       "definitions_avoided_bytes, returned_tokens, printed_tokens, fetched_tokens, "
+                       "definitions_avoided_tokens, read_tokens FROM executions WHERE tenant=? AND id=?"));
+  TRY(bool row, rows.bind(tenant).bind(id).step());
+  if (!row) return std::nullopt;
+  JournaledExecution account;
+  account.begun = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3), {}, {}};
+  Ended& ended = account.ended;
+  ended.id = id;
+  ended.outcome = rows.text(4);
+  ended.wall_us = rows.integer(5);
+  ended.took_us = rows.integer(6);
+  ended.cpu_us = rows.is_null(7) ? kCpuUnknown : rows.integer(7);
+  ended.memory_peak_bytes = loaded(rows.integer(8));
+  ended.processes_peak = static_cast<uint32_t>(rows.integer(9));
+  ended.ledger = {loaded(rows.integer(10)), loaded(rows.integer(11)), loaded(rows.integer(12)),
+                  loaded(rows.integer(14)), loaded(rows.integer(13)), loaded(rows.integer(15)),
+                  loaded(rows.integer(16)), loaded(rows.integer(17)), loaded(rows.integer(18)),
+                  loaded(rows.integer(19))};
+  return account;
+}
+
+Result<std::optional<Row>> find_execution(Database& database, const std::string& id) {
+  TRY(Statement rows, database.prepare("SELECT id, tenant, language, policy, outcome, started_ms, wall_us "
+                                       "FROM executions WHERE id=?"));
+  TRY(bool row, rows.bind(id).step());
+  if (!row) return std::optional<Row>();
+  return std::optional<Row>(read_row(rows));
+}
+
+Result<> forget_tenant(Database& database, const std::string& tenant) {
+  for (const char* removal : {"DELETE FROM executions WHERE tenant=?", "DELETE FROM totals WHERE tenant=?"}) {
+    TRY(Statement remove, database.prepare(removal));
+    CHECKED(remove.bind(tenant).run());
+  }
+  return {};
+}
+
+Result<int64_t> last_row(Database& database) {
+  TRY(const auto last, database.number("SELECT MAX(number) FROM executions"));
+  return last.value_or(0);
+}
+
+Result<uint64_t> forget_account(Database& database, const std::string& account, int64_t last_row, uint64_t at_once) {
+  CHECKED(database.execute("PRAGMA secure_delete=ON"));
+  auto removed = [&]() -> Result<uint64_t> {
+    TRY(Statement remove,
+        database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions WHERE "
+                         "account=? AND number<=? LIMIT ?)"));
+    CHECKED(remove.bind(account).bind(last_row).bind(stored(at_once)).run());
+    const uint64_t gone = loaded(database.changed_rows());
+    if (gone >= at_once) return gone;
+    // "acme", "acme/reports": '0' is the character behind '/'.
+    TRY(Statement totals, database.prepare("DELETE FROM totals WHERE tenant=?1 OR (tenant>?1 || '/' AND "
+                                           "tenant<?1 || '0')"));
+    CHECKED(totals.bind(account).run());
+    return gone;
+  }();
+  CHECKED(database.execute("PRAGMA secure_delete=OFF"));
+  return removed;
+}
+
+namespace {
+
+struct LargestShare {
+  std::string account;
+  int64_t executions = 0, second = 0;  // rows of this share, and of the second largest
+};
+Result<LargestShare> largest_share(Database& database) {
+  LargestShare largest;
+  TRY(Statement rows, database.prepare("SELECT account, executions FROM execution_shares ORDER BY executions DESC "
+                                       "LIMIT 2"));
+  TRY(bool first, rows.step());
+  if (!first) return largest;
+  largest.account = rows.text(0), largest.executions = rows.integer(1);
+  TRY(bool second, rows.step());
+  if (second) largest.second = rows.integer(1);
+  return largest;
+}
+
+}  // namespace
+
+Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once) {
+  TRY(Statement old, database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM (SELECT number, "
+                                      "iif(recorded_ms=0, started_ms, recorded_ms) AS recorded, outcome "
+                                      "FROM executions ORDER BY number LIMIT ?2) "
+                                      "WHERE recorded<?1 AND outcome IS NOT NULL)"));
+  CHECKED(old.bind(oldest_ms).bind(stored(at_once)).run());
+  uint64_t gone = loaded(database.changed_rows());
+  while (gone < at_once) {
+    TRY(const auto sum, database.number("SELECT executions FROM execution_sum"));
+    const int64_t over = sum.value_or(0) - stored(most);
+    if (over <= 0) break;
+    TRY(const LargestShare largest, largest_share(database));
+    const int64_t room = stored(at_once - gone), ahead = largest.executions - largest.second + 1;
+    TRY(Statement remove, database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions "
+                                           "WHERE account=? AND outcome IS NOT NULL ORDER BY number LIMIT ?)"));
+    CHECKED(remove.bind(largest.account).bind(std::min({over, room, ahead})).run());
+    if (database.changed_rows() == 0) break;  // all its executions still run
+    gone += loaded(database.changed_rows());
+  }
+  return gone;
+}
+
+}  // namespace journal

@@ -1,0 +1,24 @@
+#include "supervisor/records/traces/queue.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace traces {
+
+void Queue::add(Span span) {
+  if (spans_.size() >= kMax) {
+    spans_.pop_front();
+    counts.dropped++;
+  }
+  spans_.push_back(std::move(span));
+  if (added) added();
+}
+
+std::vector<Span> Queue::take(size_t most) {
+  const auto end = spans_.begin() + static_cast<std::ptrdiff_t>(std::min(most, spans_.size()));
+  std::vector<Span> taken(std::make_move_iterator(spans_.begin()), std::make_move_iterator(end));
+  spans_.erase(spans_.begin(), end);
+  return taken;
+}
+
+}  // namespace traces

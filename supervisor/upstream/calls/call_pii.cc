@@ -1,0 +1,40 @@
+#include "supervisor/upstream/calls/call_pii.h"
+
+namespace calls {
+namespace {
+
+constexpr size_t kMaxRestoredText = 4 << 20;  // bytes
+
+}  // namespace
+
+bool tokenises(const policies::CallRules& rules) {
+  return rules.results == policies::CallRules::Results::tokenised || !rules.restore.empty();
+}
+
+Task<Result<privacy::PiiVaults::VaultPtr>> vault_of(CallEnvironment& environment, const CallContext& who) {
+  return environment.vaults.of(who.tenant->id(), who.policy->pii.lifetime);
+}
+
+Result<> restore_arguments(const policies::CallRules& rules, policies::PiiVault& vault, std::string_view server,
+                           std::string_view tool, Json& arguments, WorkMeter& meter) {
+  if (!arguments.is_object()) return {};
+  for (auto argument = arguments.begin(); argument != arguments.end(); ++argument)
+    if (rules.restores_into(server, tool, argument.key()))
+      CHECKED(policies::restore_value(*argument, vault, meter, kMaxRestoredText));
+  return {};
+}
+
+Task<Result<Json>> tokenise_values(CallEnvironment& environment, const CallContext& who, Json value) {
+  CO_TRY(const auto vault, co_await vault_of(environment, who));
+  std::function<Result<Json>(WorkMeter&)> job =
+      [vault, policy = who.policy, held = std::make_shared<Json>(std::move(value))](WorkMeter& meter) -> Result<Json> {
+    CHECKED(policies::sanitize_value(*held, *policy->pii.detector, *vault, meter));
+    return std::move(*held);
+  };
+  Work::Owner owner = owner_of(who);
+  CO_TRY(Json clean, co_await environment.work.run(std::move(owner), 0, std::move(job)));
+  CO_CHECKED(co_await vault->settle());
+  co_return clean;
+}
+
+}  // namespace calls

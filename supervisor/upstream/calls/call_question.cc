@@ -1,0 +1,139 @@
+#include "supervisor/upstream/calls/call_question.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/json/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/upstream/calls/call_pii.h"
+#include "supervisor/upstream/calls/freeze_guard.h"
+
+namespace calls {
+namespace {
+
+constexpr size_t kMaxFormShown = 16'000;  // bytes of a form, with all its fields
+
+bool asks(const policies::Policy& policy) { return policy.calls.questions == policies::CallRules::Questions::client; }
+
+// The schema without titles and descriptions, which never become part of an answer.
+Json without_words(Json schema) {
+  if (auto fields = schema.find("properties"); fields != schema.end())
+    for (Json& field : *fields)
+      for (const char* key : {"title", "description"}) field.erase(key);
+  return schema;
+}
+
+// The form for the client. If the policy tokenises results, or the client's answers are redacted, tokens replace
+// personal data in the form. A choice or a field name cannot be replaced, as the answer must hold it unchanged: then
+// the person is not asked. Errors: invalid, exhausted.
+Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const CallContext& who, const Target& target,
+                                           const upstream::Question& question) {
+  Json shown = {{"message", question.message}, {"schema", question.schema}};
+  if (tokenises(who.policy->calls) || who.client.response_filter) {
+    CO_TRY(shown, co_await tokenise_values(environment, who, std::move(shown)));
+    if (without_words(shown["schema"]) != without_words(question.schema))
+      co_return fail(Code::invalid, "its choices contain personal data");
+  }
+  mcp::ElicitationForm form{question_text(target, shown["message"].get_ref<const std::string&>()),
+                            dump_json(shown["schema"])};
+  if (form.message.size() + form.schema.size() > kMaxFormShown)
+    co_return fail(Code::invalid, "the question is too long to be shown");
+  co_return form;
+}
+
+std::string_view verdict_of(mcp::Elicited::Action action) {
+  switch (action) {
+    case mcp::Elicited::Action::accept:
+      return "accepted";
+    case mcp::Elicited::Action::decline:
+      return "declined";
+    case mcp::Elicited::Action::cancel:
+      return "dismissed";
+    case mcp::Elicited::Action::unable:
+      break;
+  }
+  return "unasked";
+}
+
+Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext& who, const Target& target,
+                                 upstream::Question question) {
+  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "question");
+  AuditedCall audited(environment.journal, span, who, target, "question");
+  audited.set("fields", question.schema["properties"].size());
+  audited.set("verdict", "unasked");
+  const bool newer_client = mcp::has_elicitation_modes(who.client.version);
+  if (environment.questions.closed() || !asks(*who.policy) || !who.client.can_elicit() ||
+      (question.wants_2025_11_25 && !newer_client))
+    co_return upstream::Reply{};
+  const FreezeGuard frozen(who.jail);
+  audited.set("verdict", "withdrawn");
+  auto form = co_await form_of(environment, who, target, question);
+  if (!form) {
+    audited.set("verdict", code_name(form.error().code));
+    co_return upstream::Reply{};
+  }
+  OneShot<QuestionEnd> settled(environment.loop);
+  auto answered = [resolver = settled.resolver()](mcp::Elicited answer) {
+    QuestionEnd end;
+    end.answer = std::make_shared<mcp::Elicited>(std::move(answer));
+    resolver.resolve(std::move(end));
+  };
+  const auto asked = who.client.elicit(*std::move(form), std::move(answered));
+  if (!asked) {
+    audited.set("verdict", "unasked");
+    co_return upstream::Reply{};
+  }
+  environment.questions.add(settled.resolver());
+  if (who.tell) who.tell(fmt::format("{} asks: waits for the answer of the person at the client", target.server));
+  const std::chrono::milliseconds lasts = who.policy->calls.approval.expires;
+  const Deadline expiry(environment.loop, lasts, [resolver = settled.resolver()] {
+    QuestionEnd end;
+    end.expired = true;
+    resolver.resolve_now(std::move(end));
+  });
+  QuestionEnd end = co_await settled;
+  if (!end.answer) {
+    if (end.expired) audited.set("verdict", "expired");
+    co_return upstream::Reply{};
+  }
+  mcp::Elicited& answer = *end.answer;
+  audited.set("verdict", verdict_of(answer.action));
+  upstream::Reply reply;
+  if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;
+  if (answer.action != mcp::Elicited::Action::accept) co_return reply;
+  auto content =
+      co_await upstream::fitting_content(environment.work, owner_of(who), question, std::move(answer.content));
+  if (!content) {
+    audited.set("verdict", "unfitting");
+    co_return reply;
+  }
+  reply.action = upstream::Reply::Action::accept;
+  reply.content = *std::move(content);
+  co_return reply;
+}
+
+}  // namespace
+
+std::string question_text(const Target& target, std::string_view message) {
+  std::string text = fmt::format(
+      "The MCP server '{}' asks this question for its tool '{}'. Warder only forwards it; your answer goes to that "
+      "server.\n",
+      printable(target.server, 64), printable(target.tool, 128));
+  for (size_t at = 0; at <= message.size();) {
+    const size_t end = std::min(message.find('\n', at), message.size());
+    text += fmt::format("\n> {}", message.substr(at, end - at));
+    at = end + 1;
+  }
+  return text;
+}
+
+upstream::Asking asking_for(CallEnvironment& environment, const CallContext& who, const Target& target) {
+  upstream::Asking asking;
+  asking.whose = fmt::format("{} {}", who.principal.name(), who.tenant->account());
+  asking.able = asks(*who.policy) && who.client.can_elicit();
+  asking.ask = [&environment, &who, &target](upstream::Question question) {
+    return ask_person(environment, who, target, std::move(question));
+  };
+  return asking;
+}
+
+}  // namespace calls
