@@ -1,7 +1,7 @@
 // JailerClient: the daemon's side of the jailer, or of a zygote. It sends orders and receives answers, matched by
 // token.
 // Source: the socket of start_jailer() (jail/jailer_client/jailer_start.h), or of a zygote. Used by: jail/jail.cc,
-// jail/zygote.h, jail/execution/self_test.cc, supervisor/daemon/workspace_quotas.h.
+// jail/zygote.h, jail/execution/self_test.cc, supervisor/tenants/kernel_quota.h.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,8 +1,8 @@
 // DiskUsers: the jails with programs that may write to the disk of the workspaces, and the files that each holds. While
 // a program runs, the jailer counts its files without a name and the bytes that it has written: first after 100 ms,
 // then again and again, for at most a tenth of the time. A program of some milliseconds is never counted.
-// Source: Jail::use_disk(). Used by: supervisor/daemon/disk_floor.h, which ends the largest writer of a full disk.
-// Errors: a jail that cannot be counted keeps its last numbers, and the log says so once.
+// Source: Jail::use_disk(). Used by: supervisor/records/disk/disk_floor.h, which ends the largest writer of a full
+// disk. Errors: a jail that cannot be counted keeps its last numbers, and the log says so once.
 #pragma once
 #include <chrono>
 #include <cstdint>

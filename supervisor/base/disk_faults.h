@@ -1,6 +1,6 @@
 // Disk faults: writes of this process that a disk did not take (full, over a quota, broken, read-only). Noted at the
-// failing write, on any thread. supervisor/daemon/state_disk.h finds out whether the daemon's state disk is at fault,
-// or only one tenant's quota.
+// failing write, on any thread. supervisor/records/disk/state_disk.h finds out whether the daemon's state disk is at
+// fault, or only one tenant's quota.
 #pragma once
 #include <cstdint>
 

@@ -7,6 +7,7 @@
 #include "supervisor/base/tcp_address.h"
 #include "supervisor/daemon/configuration/trial.h"
 #include "supervisor/daemon/systemd/peer_unit.h"
+#include "supervisor/operations/metrics/text.h"
 #include "supervisor/protocol/mcp/task_calls.h"
 #include "supervisor/tenants/requester.h"
 
@@ -21,42 +22,58 @@ void end(const StoredConnection& connection) {
 }  // namespace
 
 Result<std::shared_ptr<mcp::ConnectionUser>> ClientDoors::admit(const mcp::Principal& principal) {
-  const Prepared& prepared = parts_.prepared;
   // In the daemon's own user namespace all other users have the overflow id, so the daemon cannot distinguish them.
   // A token is no user: its maker is the daemon's user.
   const bool is_peer = principal.peer().has_value();
-  if (is_peer && !prepared.identity.root && principal.uid() != prepared.identity.uid)
-    return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared.identity.uid),
+  if (is_peer && !prepared_.identity.root && principal.uid() != prepared_.identity.uid)
+    return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid),
                 "connect as that user, or connect to a daemon that root started");
   std::optional<std::string> unit;
-  if (is_peer && prepared.policies.asks_for_units()) unit = unit_of(principal.pid(), principal.uid());
-  TRY(auto member, parts_.registry.admit(principal, std::move(unit)));
-  parts_.expected_jails.expect(*member->policy);
-  parts_.members.add(member);
+  if (is_peer && prepared_.policies.asks_for_units()) unit = unit_of(principal.pid(), principal.uid());
+  TRY(auto member, registry_.admit(principal, std::move(unit)));
+  expected_jails_.expect(*member->policy);
+  members_.add(member);
   return member;
 }
 
-Result<> ClientDoors::listen() {
+ClientDoors::ClientDoors(Loop& loop, Prepared& prepared, mcp::Server& server, tenants::Registry& registry,
+                         bus::Members& members, ExpectedJails& expected_jails, FdStore* fd_store)
+    : loop_(loop),
+      prepared_(prepared),
+      server_(server),
+      registry_(registry),
+      members_(members),
+      expected_jails_(expected_jails),
+      fd_store_(fd_store) {}
+
+Result<std::unique_ptr<ClientDoors>> ClientDoors::open(Loop& loop, Prepared& prepared, mcp::Server& server,
+                                                       tenants::Registry& registry, bus::Members& members,
+                                                       ExpectedJails& expected_jails, FdStore* fd_store) {
+  return std::make_unique<ClientDoors>(loop, prepared, server, registry, members, expected_jails, fd_store);
+}
+
+Result<> ClientDoors::serve() {
   CHECKED(listen_for_http());
   mcp::Listener::Keep keep;
-  FdStore* const store = parts_.fd_store;
+  FdStore* const store = fd_store_;
   if (store) keep = [store](int socket, int record) { return store->keep(socket, record); };
-  for (auto& socket : std::exchange(parts_.prepared.passed.sockets, {})) {
+  for (auto& socket : std::exchange(prepared_.passed.sockets, {})) {
     TRY(auto listener, mcp::Listener::open(
-                           parts_.loop, parts_.server, std::move(socket), mcp::ListenerLimits{},
+                           loop_, server_, std::move(socket), mcp::ListenerLimits{},
                            [this](const mcp::Principal& principal) { return admit(principal); }, keep));
     listener->set_http([this](Fd client_socket, std::string_view bytes, mcp::Conversation::Client client) {
       http_->serve_peer(std::move(client_socket), bytes, std::move(client));
     });
     listeners_.push_back(std::move(listener));
   }
+  adopt_connections();
   return {};
 }
 
 void ClientDoors::adopt_connections() {
-  FdStore* const store = parts_.fd_store;
+  FdStore* const store = fd_store_;
   size_t whole = 0;
-  for (auto& connection : std::exchange(parts_.prepared.passed.connections, {})) {
+  for (auto& connection : std::exchange(prepared_.passed.connections, {})) {
     if (!store) {
       end(connection);
     } else if (!connection.socket || !connection.record) {  // the client left meanwhile
@@ -70,21 +87,21 @@ void ClientDoors::adopt_connections() {
   }
   if (whole > 0) log_notice("the connections of {} clients continue after the restart", whole);
   // Every list may have changed over the restart.
-  for (const mcp::Changed what : parts_.server.told()) parts_.server.lists_changed(what);
+  for (const mcp::Changed what : server_.told()) server_.lists_changed(what);
 }
 
 Result<> ClientDoors::listen_for_http() {
-  const HttpOptions& options = parts_.prepared.options.http;
+  const HttpOptions& options = prepared_.options.http;
   http_.emplace(
-      parts_.loop, parts_.server, [this](const mcp::Principal& principal) { return admit(principal); },
+      loop_, server_, [this](const mcp::Principal& principal) { return admit(principal); },
       streamable_http::HttpSettings{.hosts = options.hosts, .origins = options.origins});
   adopt_tokens();
-  for (Fd& socket : std::exchange(parts_.prepared.passed.http, {})) CHECKED(serve_http_on(std::move(socket)));
+  for (Fd& socket : std::exchange(prepared_.passed.http, {})) CHECKED(serve_http_on(std::move(socket)));
   return {};
 }
 
 Result<> ClientDoors::serve_http_on(Fd socket) {
-  TRY(auto listener, streamable_http::HttpListener::open(parts_.loop, *http_, std::move(socket), tokens_in_force_));
+  TRY(auto listener, streamable_http::HttpListener::open(loop_, *http_, std::move(socket), tokens_in_force_));
   const size_t tokens = tokens_in_force_->tokens().count();
   log_notice("MCP over HTTP: listening on {}; {}", listener->address(),
              tokens > 0 ? fmt::format("{} tokens are in force", tokens)
@@ -94,19 +111,18 @@ Result<> ClientDoors::serve_http_on(Fd socket) {
 }
 
 std::vector<configuration::Shortfall> ClientDoors::open_missing(std::vector<configuration::Shortfall> missing) {
-  Prepared& prepared = parts_.prepared;
-  const auto& in_force = prepared.configuration;
-  const auto& addresses = prepared.options.http.listen;
-  for (size_t i = 0; i < addresses.size() && !prepared.held.http_passed; i++) {
+  const auto& in_force = prepared_.configuration;
+  const auto& addresses = prepared_.options.http.listen;
+  for (size_t i = 0; i < addresses.size() && !prepared_.held.http_passed; i++) {
     const std::string key = fmt::format("http.listen[{}]", i);
-    if (prepared.held.opened.contains(addresses[i]) || configuration::has_key(missing, key)) continue;
+    if (prepared_.held.opened.contains(addresses[i]) || configuration::has_key(missing, key)) continue;
     const auto opened = [&]() -> Result<> {
       TRY(const TcpAddress address, parse_tcp_address(addresses[i]));
       TRY(Fd socket, listen_on(address));
       return serve_http_on(std::move(socket));
     }();
     if (opened) {
-      prepared.held.opened.insert(addresses[i]);
+      prepared_.held.opened.insert(addresses[i]);
       continue;
     }
     missing.push_back(
@@ -121,15 +137,15 @@ std::vector<configuration::Shortfall> ClientDoors::open_missing(std::vector<conf
 // HttpEndpoint ends those that expire later.
 void ClientDoors::adopt_tokens() {
   const credentials::TokenTable before = tokens_in_force_->tokens();
-  const credentials::JwtSettings &old_jwt = tokens_in_force_->jwt(), &new_jwt = parts_.prepared.options.jwt;
+  const credentials::JwtSettings &old_jwt = tokens_in_force_->jwt(), &new_jwt = prepared_.options.jwt;
   const bool has_other_rules = old_jwt.issuer != new_jwt.issuer || old_jwt.audience != new_jwt.audience ||
                                old_jwt.tenant_claim != new_jwt.tenant_claim;
-  tokens_in_force_->set_jwt(parts_.prepared.options.jwt);
-  tokens_in_force_->set_tokens(credentials::TokenTable(parts_.prepared.tokens()));
+  tokens_in_force_->set_jwt(prepared_.options.jwt);
+  tokens_in_force_->set_tokens(credentials::TokenTable(prepared_.tokens()));
   if (http_)
     for (const auto& token : tokens_in_force_->tokens().all())
       http_->set_good_until(mcp::Principal::of_token(token.name).name(), token.expires);
-  for (const auto& token : parts_.prepared.credential_tokens) {
+  for (const auto& token : prepared_.credential_tokens) {
     const auto* used = tokens_in_force_->tokens().named(token.name);
     if (!used || used->hash != token.hash)
       log_warning(
@@ -148,10 +164,15 @@ void ClientDoors::adopt_tokens() {
   });
 }
 
+void ClientDoors::adopt_policies() {
+  adopt_tokens();
+  disconnect_if([](const std::shared_ptr<mcp::ConnectionUser>& user) { return tenants::member_of(user).revoked; });
+}
+
 void ClientDoors::disconnect_if(const Chosen& chosen) {
   for (auto& listener : listeners_) listener->close_if(chosen);
   if (http_) http_->close_if(chosen);
-  parts_.server.task_calls()->cancel_of(chosen);
+  server_.task_calls()->cancel_of(chosen);
 }
 
 void ClientDoors::disconnect_tenant(const std::string& tenant) {
@@ -169,44 +190,60 @@ void ClientDoors::refuse_calls() {
   if (http_) http_->pause();
 }
 
-void ClientDoors::close() {
+void ClientDoors::disconnect() {
   for (auto& listener : listeners_) listener->leave();
   listeners_.clear();  // closing a connection cancels its calls
-  if (parts_.server.task_calls()) parts_.server.task_calls()->cancel_of({});
+  if (server_.task_calls()) server_.task_calls()->cancel_of({});
   http_listeners_.clear();
   http_.reset();
 }
 
-metrics::HttpNumbers ClientDoors::http_numbers() const {
+ClientDoors::TokenCounts ClientDoors::token_counts() const {
   constexpr std::chrono::hours kSoon{7 * 24};
-  metrics::HttpNumbers numbers;
-  if (http_) {
-    numbers.connections = http_->connections();
-    numbers.sessions = http_->sessions();
-    numbers.event_streams = http_->event_streams();
-  }
-  for (size_t i = 0; i < streamable_http::kDenialReasons; i++) {
-    const auto reason = static_cast<streamable_http::DenialReason>(i);
-    numbers.refused.emplace_back(streamable_http::denial_name(reason),
-                                 http_ ? http_->failed_attempts().count(reason) : 0);
-  }
+  TokenCounts counts;
   const auto now = credentials::rights_now();
   for (const auto& token : tokens_in_force_->tokens().all())
-    (token.is_expired(now)           ? numbers.tokens_expired
-     : token.is_expired(now + kSoon) ? numbers.tokens_expire_soon
-                                     : numbers.tokens_good)++;
-  return numbers;
+    (token.is_expired(now) ? counts.expired : token.is_expired(now + kSoon) ? counts.expire_soon : counts.good)++;
+  return counts;
 }
 
-doctor::HttpUse ClientDoors::http_use() const {
-  const metrics::HttpNumbers numbers = http_numbers();
+uint64_t ClientDoors::refused(streamable_http::DenialReason reason) const {
+  return http_ ? http_->failed_attempts().count(reason) : 0;
+}
+
+void ClientDoors::write_metrics(metrics::OpenMetricsText& text, Reader) const {
+  text.family("warder_http_connections", "gauge", "", "Clients that are connected over HTTP.");
+  text.sample("", {}, http_ ? http_->connections() : 0);
+  text.family("warder_http_sessions", "gauge", "", "Sessions of clients over HTTP (Mcp-Session-Id).");
+  text.sample("", {}, http_ ? http_->sessions() : 0);
+  text.family("warder_http_event_streams", "gauge", "", "Open streams of events to clients over HTTP.");
+  text.sample("", {}, http_ ? http_->event_streams() : 0);
+  text.family("warder_http_refused", "counter", "",
+              "Requests over TCP that were refused with 401: without a token, in another form, unknown, expired.");
+  for (size_t i = 0; i < streamable_http::kDenialReasons; i++) {
+    const auto reason = static_cast<streamable_http::DenialReason>(i);
+    text.sample("_total", {{"reason", streamable_http::denial_name(reason)}}, refused(reason));
+  }
+  const TokenCounts tokens = token_counts();
+  text.family("warder_access_tokens", "gauge", "", "Tokens for clients over TCP; expiring: within seven days.");
+  text.sample("", {{"state", "good"}}, tokens.good);
+  text.sample("", {{"state", "expiring"}}, tokens.expire_soon);
+  text.sample("", {{"state", "expired"}}, tokens.expired);
+}
+
+// Only if the daemon listens on TCP.
+Task<doctor::Findings> ClientDoors::examine() {
+  if (http_listeners_.empty()) co_return doctor::Findings{};
   doctor::HttpUse use;
   for (const auto& listener : http_listeners_) use.addresses.push_back(listener->address());
-  use.connections = numbers.connections, use.sessions = numbers.sessions;
-  for (const auto& [reason, count] : numbers.refused) use.refused += count;
-  use.tokens_good = numbers.tokens_good, use.tokens_expire_soon = numbers.tokens_expire_soon;
-  use.tokens_expired = numbers.tokens_expired;
+  use.connections = http_->connections(), use.sessions = http_->sessions();
+  for (size_t i = 0; i < streamable_http::kDenialReasons; i++)
+    use.refused += refused(static_cast<streamable_http::DenialReason>(i));
+  const TokenCounts tokens = token_counts();
+  use.tokens_good = tokens.good, use.tokens_expire_soon = tokens.expire_soon, use.tokens_expired = tokens.expired;
   use.has_jwt = tokens_in_force_->jwt().is_set();
   use.has_jwt_keys = !tokens_in_force_->jwt().keys.empty();
-  return use;
+  co_return doctor::Findings{doctor::judge_http(use)};
 }
+
+PartEntry client_doors_part() { return part_entry_of("client doors", ClientDoors::open); }

@@ -1,6 +1,8 @@
 #include "supervisor/daemon/cluster_parts.h"
 
 #include "supervisor/base/log.h"
+#include "supervisor/executions/runs/named_execution.h"
+#include "supervisor/tenant_turns.h"
 
 namespace {
 
@@ -15,8 +17,18 @@ Task<Result<Page>> without_cluster() {
 
 }  // namespace
 
+ClusterParts::ClusterParts(const Parts& parts) : parts_(parts), tasks_(parts.loop) {
+  parts_.discovery.add_others([this] {
+    discovery::ServerTools tools;
+    if (rules()) tools.described = rules()->definitions();
+    return tools;
+  });
+}
+
 // The admission outlives this object, and is connected to it by join().
 ClusterParts::~ClusterParts() { parts_.admission.on_change({}); }
+
+Task<Result<>> ClusterParts::begin() { co_return join(); }
 
 Result<> ClusterParts::join() {
   const ClusterOptions& options = parts_.prepared.options.cluster;
@@ -37,7 +49,7 @@ Result<> ClusterParts::join() {
                    .named = parts_.named,
                    .workflows = parts_.workflows.disk(),
                    .vault_keys = [this](const std::string& tenant) { return parts_.prepared.key.of_vault(tenant); },
-                   .close = [this](const tenants::TenantId& id) { parts_.tenant_data.close(id); }}));
+                   .close = [this](const tenants::TenantId& id) { close_tenant_workspace(parts_.all, id); }}));
   const ClusterQueries::Parts looked_at{.loop = parts_.loop,
                                         .link = membership_->link(),
                                         .executions = parts_.executions,
@@ -54,13 +66,13 @@ Result<> ClusterParts::join() {
   uses.is_in_doubt = [this] {
     return parts_.prepared.configuration.source != configuration::ConfigurationInForce::Source::files;
   };
-  uses.catalog_changed = parts_.catalog_changed;
+  uses.catalog_changed = [this] { tasks_.spawn(parts_.discovery.refresh()); };
   uses.skills_changed = [this] { adopt_skills(); };
   uses.has_policy = [this](const std::string& name) { return parts_.prepared.policies.find(name) != nullptr; };
   return membership_->take_rules({options.socket, options.trust, parts_.prepared.options.state}, std::move(uses));
 }
 
-Result<> ClusterParts::listen() {
+Result<> ClusterParts::serve() {
   for (auto& socket : std::exchange(parts_.prepared.passed.node, {}))
     if (membership_)
       CHECKED(membership_->listen(
@@ -72,13 +84,14 @@ Result<> ClusterParts::listen() {
   return {};
 }
 
-void ClusterParts::stop_listening() {
+void ClusterParts::refuse_calls() {
   if (membership_) membership_->stop_listening();
 }
 
 void ClusterParts::disconnect() {
+  tasks_.cancel_all();
   if (queries_) queries_->cancel();
-  stop_listening();
+  refuse_calls();
 }
 
 void ClusterParts::adopt_skills() {
@@ -108,7 +121,7 @@ void ClusterParts::end_shared_work(cluster::LeaseEnd end) {
   if (ends_all) parts_.sessions.end_under(is_shared, "this node has lost its lease of the cluster");
 }
 
-bus::ClusterServices ClusterParts::services() {
+bus::ClusterServices ClusterParts::bus_services() {
   bus::ClusterServices services;
   services.standing = [this] { return membership_ ? membership_->link().standing() : cluster::Standing::no_cluster; };
   services.self = [this] { return membership_ ? membership_->link().node() : std::string(); };
@@ -196,6 +209,10 @@ metrics::ClusterNumbers ClusterParts::numbers() const {
   return numbers;
 }
 
+void ClusterParts::write_metrics(metrics::OpenMetricsText& text, Reader) const {
+  metrics::add_cluster(text, numbers());
+}
+
 Task<doctor::Findings> ClusterParts::examine() {
   if (!queries_) co_return doctor::Findings{};
   auto findings = co_await queries_->examine();
@@ -207,3 +224,21 @@ Task<Result<>> ClusterParts::leave(std::string tenant) {
   auto left = co_await membership_->link().forget_homes(std::move(tenant));
   co_return left;
 }
+
+namespace {
+
+Result<std::unique_ptr<ClusterParts>> open_cluster(
+    Loop& loop, Prepared& prepared, jail::Host& host, DaemonControls& controls, mcp::Server& server, ClientDoors& doors,
+    tenants::Registry& registry, bus::Members& members, executions::Admission& admission,
+    executions::ExecutionRegistry& executions, executions::Sessions& sessions, proposals::ProposalStores& proposals,
+    tasks::TaskStore& tasks, runs::NamedExecutions& named, workflows::WorkflowStore& workflows,
+    skill_stores::TenantSkills& skills, discovery::Discovery& discovery, Parts& all) {
+  const ClusterParts::Parts parts{loop,     prepared,    host,      controls,   server,    doors,
+                                  registry, members,     admission, executions, sessions,  proposals,
+                                  tasks,    named.store, workflows, skills,     discovery, all};
+  return std::make_unique<ClusterParts>(parts);
+}
+
+}  // namespace
+
+PartEntry cluster_part() { return part_entry_of("cluster", open_cluster); }

@@ -1,8 +1,8 @@
 // ClusterParts: the daemon as a node of a cluster: its link to warder-node, its moves of workspaces, the requests of
 // other nodes, and what D-Bus shows of the cluster. Without the key "cluster" in the configuration there is no cluster:
 // the functions then say so (unavailable), or do nothing.
-// Source: the key "cluster", and the socket for warder-node. Made by: DaemonParts. Errors of join() and listen(): those
-// of RuleFollower, Moves and NodeListener.
+// Source: the key "cluster", and the socket for warder-node. Errors of begin() and serve(): those of RuleFollower,
+// Moves and NodeListener.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,24 +12,31 @@
 #include "supervisor/cluster/moves/moves.h"
 #include "supervisor/daemon/client_doors.h"
 #include "supervisor/daemon/cluster_queries.h"
-#include "supervisor/daemon/daemon_controls.h"
 #include "supervisor/daemon/prepared.h"
-#include "supervisor/daemon/tenant_data.h"
+#include "supervisor/daemon_controls.h"
 #include "supervisor/executions/admission.h"
 #include "supervisor/executions/sessions.h"
+#include "supervisor/executions/skill_stores/tenant_skills.h"
 #include "supervisor/operations/bus/bus_objects.h"
 #include "supervisor/operations/metrics/cluster.h"
+#include "supervisor/parts.h"
+#include "supervisor/records/workflows/workflow_store.h"
+#include "supervisor/upstream/discovery/catalog_watch.h"
 
-class ClusterParts {
+class ClusterParts final : public Part,
+                           public Beginner,
+                           public Opener,
+                           public Drainer,
+                           public FindingSource,
+                           public MetricSource {
  public:
   struct Parts {  // must outlive this object
     Loop& loop;
     Prepared& prepared;
     jail::Host& host;
-    const DaemonControls& controls;
+    DaemonControls& controls;
     mcp::Server& server;
     ClientDoors& doors;
-    TenantData& tenant_data;
     tenants::Registry& registry;
     const bus::Members& members;
     executions::Admission& admission;
@@ -40,19 +47,21 @@ class ClusterParts {
     tasks::TaskStore& named;
     workflows::WorkflowStore& workflows;
     skill_stores::TenantSkills& skills;
-    std::function<void()> catalog_changed;  // called when the cluster's tool definitions have changed
+    discovery::Discovery& discovery;
+    const ::Parts& all;  // for the data of tenants
   };
-  explicit ClusterParts(Parts parts) : parts_(std::move(parts)) {}
+  explicit ClusterParts(const Parts& parts);
   ClusterParts(const ClusterParts&) = delete;
-  ~ClusterParts();
+  ~ClusterParts() override;
+  std::tuple<ClusterParts&> services() { return {*this}; }
 
-  // Connects to warder-node, and takes the rules of the cluster. Call it before the doors open.
-  Result<> join();
+  // Connects to warder-node, and takes the rules of the cluster.
+  Task<Result<>> begin() override;
   // Takes requests of other nodes, and serves them like clients of doors.main_listener().
-  Result<> listen();
-  void stop_listening();
+  Result<> serve() override;
+  void refuse_calls() override;
   // Takes no further requests, and ends the tasks of this object.
-  void disconnect();
+  void disconnect() override;
 
   // The tools that the rules of the cluster define. nullptr: the rules are not used.
   const cluster::RuleFollower* rules() const { return membership_ ? membership_->rules() : nullptr; }
@@ -62,11 +71,13 @@ class ClusterParts {
   // Removes the records that say that this node is the home of the tenant's workspaces.
   Task<Result<>> leave(std::string tenant);
 
-  bus::ClusterServices services();
-  metrics::ClusterNumbers numbers() const;
-  Task<doctor::Findings> examine();  // no findings without a cluster
+  bus::ClusterServices bus_services();
+  void write_metrics(metrics::OpenMetricsText& text, Reader reader) const override;
+  Task<doctor::Findings> examine() override;  // no findings without a cluster
 
  private:
+  Result<> join();
+  metrics::ClusterNumbers numbers() const;
   void adopt_skills();
   void end_shared_work(cluster::LeaseEnd end);
   Task<Result<bus::RestoredHome>> restore_home(std::string file);
@@ -77,4 +88,5 @@ class ClusterParts {
   std::unique_ptr<cluster::Membership> membership_;
   std::unique_ptr<moves::Moves> moves_;
   std::unique_ptr<ClusterQueries> queries_;
+  Scope tasks_;  // last: cancelled first
 };

@@ -10,7 +10,7 @@
 #include "jail/jail.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
-#include "supervisor/daemon/message_ids.h"
+#include "supervisor/message_ids.h"
 
 namespace {
 
@@ -134,7 +134,7 @@ Task<Result<>> Daemon::start_serving() {
   CO_TRY(jails_, JailHost::start(loop_, prepared_, lost));
   co_await test_host();
   CO_TRY(parts_, DaemonParts::open(loop_, prepared_, jails_->host(), controls()));
-  co_await parts_->begin();
+  CO_CHECKED(co_await parts_->begin());
   CO_CHECKED(parts_->serve());
   co_await parts_->publish_sockets();
   service_.start_watchdog(loop_);

@@ -11,13 +11,15 @@
 #include "supervisor/base/log.h"
 #include "supervisor/executions/runs/background.h"
 #include "supervisor/executions/runs/execute_answer.h"
+#include "supervisor/executions/runs/named_execution.h"
 #include "supervisor/executions/runs/resumed_execution.h"
+#include "supervisor/protocol/mcp/task_calls.h"
 
 // The id under which an execution goes on is the same at each start: a daemon that ended before the row of its run had
 // the new id may have answered with it already.
 std::string InterruptedRuns::successor_of(const std::string& execution) const {
   std::array<unsigned char, crypto_generichash_BYTES_MIN> hash;
-  const std::string_view key = parts_.workflows.disk().hash_secret();
+  const std::string_view key = workflows_.disk().hash_secret();
   crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(execution.data()),
                      execution.size(), reinterpret_cast<const unsigned char*>(key.data()), key.size());
   return fmt::format("e{:02x}", fmt::join(hash.begin(), hash.begin() + 8, ""));
@@ -27,31 +29,32 @@ std::map<std::string, std::string> InterruptedRuns::adopt(std::vector<std::strin
   std::map<std::string, std::string> new_ids;
   for (std::string& execution : executions) {
     runs_.push_back({execution, successor_of(execution)});
-    parts_.tasks.expect(runs_.back().now);
+    background_.expect(runs_.back().now);
     new_ids.emplace(std::move(execution), runs_.back().now);
   }
   return new_ids;
 }
 
-void InterruptedRuns::resume() {
+Result<> InterruptedRuns::serve() {
   for (InterruptedRun& run : std::exchange(runs_, {})) tasks_.spawn(resume_run(std::move(run)));
+  return {};
 }
 
 Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const workflows::StoredRun& run) {
   TRY(runs::StoredCaller caller, runs::read_stored_caller(run.caller));
   const mcp::Principal& principal = caller.principal;
   if (principal.kind() == mcp::Principal::Kind::token) {
-    const auto* token = parts_.tokens.tokens().named(principal.token());
+    const auto* token = doors_.tokens_in_force().tokens().named(principal.token());
     if (!token || token->is_expired(credentials::rights_now()))
       return fail(Code::denied, fmt::format("token '{}' is not in force any more", principal.token()),
                   "send the program again with another token");
-  } else if (!parts_.identity.root && principal.uid() != parts_.identity.uid) {
-    return fail(Code::denied, fmt::format("this daemon serves user {} only", parts_.identity.uid));
+  } else if (!identity_.root && principal.uid() != identity_.uid) {
+    return fail(Code::denied, fmt::format("this daemon serves user {} only", identity_.uid));
   }
   // One member for all runs of a client: each member counts as a connection.
   std::shared_ptr<tenants::Member> member = members_[run.caller].lock();
   if (!member || member->revoked) {
-    TRY(member, parts_.registry.admit(principal, std::move(caller.unit)));
+    TRY(member, registry_.admit(principal, std::move(caller.unit)));
     members_[run.caller] = member;
   }
   if (member->tenant->account() != tenants::account_of(run.workflow.tenant))
@@ -68,15 +71,15 @@ Result<std::shared_ptr<tenants::Member>> InterruptedRuns::admit_again(const work
 // The daemon may have ended when the run had its new id, and the execution of that id had not begun: then no task leads
 // from that id to the next one.
 Task<> InterruptedRuns::end_former(const workflows::StoredRun& run, InterruptedRun ids) {
-  if (parts_.tasks.find_of_tenant(ids.before, run.workflow.tenant)) co_return;
+  if (background_.find_of_tenant(ids.before, run.workflow.tenant)) co_return;
   tasks::NewTask former;
   former.kind = tasks::TaskKind::background;
   former.id = ids.before;
   auto caller = runs::read_stored_caller(run.caller);
   former.owner = {run.workflow.tenant, caller ? caller->principal.name() : std::string()};
-  auto begun = co_await parts_.tasks.begin(std::move(former));
+  auto begun = co_await background_.begin(std::move(former));
   if (begun)
-    parts_.tasks.end(ids.before, tasks::TaskState::completed, runs::interrupted_answer(ids.before, ids.now), true);
+    background_.end(ids.before, tasks::TaskState::completed, runs::interrupted_answer(ids.before, ids.now), true);
 }
 
 // The new id is known to clients by now (the answer of the interrupted execution names it), so the run gets an answer
@@ -87,8 +90,8 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
     const std::string id;
     ~GiveUp() { tasks.give_up(id); }
   };
-  const GiveUp at_the_end{parts_.tasks, ids.now};
-  auto found = co_await parts_.workflows.disk().find_run(ids.before);
+  const GiveUp at_the_end{background_, ids.now};
+  auto found = co_await workflows_.disk().find_run(ids.before);
   if (!found || !*found) co_return;
   runs::ResumedExecution again{**std::move(found), nullptr, {}};
   workflows::StoredRun& run = again.run;
@@ -96,11 +99,11 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
   auto arguments = parse_json(run.arguments);
   auto member = admit_again(run);
   if (member) {
-    const auto is_home = co_await parts_.cluster.wait_for_home(run.workflow.tenant, (*member)->policy);
+    const auto is_home = co_await cluster_.wait_for_home(run.workflow.tenant, (*member)->policy);
     if (!is_home) member = tl::unexpected<Error>(is_home.error());
   }
   if (arguments && member) {
-    auto counted = co_await parts_.workflows.disk().resume_run(ids.before, ids.now);
+    auto counted = co_await workflows_.disk().resume_run(ids.before, ids.now);
     if (counted) {
       run.execution = ids.now;
       run.resumes++;
@@ -108,21 +111,54 @@ Task<> InterruptedRuns::resume_run(InterruptedRun ids) {
                  run.workflow.name, ids.now, run.resumes, (*member)->policy->workflows.resume);
       again.member = *std::move(member);
       again.arguments = *std::move(arguments);
-      co_await runs::resume_execution(parts_.execute, std::move(again));
+      co_await runs::resume_execution(execute_, std::move(again));
       co_return;
     }
     member = tl::unexpected<Error>(std::move(counted).error());
   }
   const Error why = arguments ? member.error() : arguments.error();
   log_warning("execution {} of workflow '{}' is not started again: {}", ids.before, run.workflow.name, why.what);
-  parts_.workflows.disk().end_run(ids.before);
+  workflows_.disk().end_run(ids.before);
   tasks::NewTask refused;
   refused.kind = tasks::TaskKind::background;
   refused.id = ids.now;
   auto caller = runs::read_stored_caller(run.caller);
   refused.owner = {run.workflow.tenant, caller ? caller->principal.name() : std::string()};
-  auto begun = co_await parts_.tasks.begin(std::move(refused));
+  auto begun = co_await background_.begin(std::move(refused));
   if (!begun) co_return;
   const mcp::ToolResult answer = runs::make_refusal(ids.now, why);
-  parts_.tasks.end(ids.now, tasks::TaskState::completed, std::get<mcp::Text>(answer.content.front()).text);
+  background_.end(ids.now, tasks::TaskState::completed, std::get<mcp::Text>(answer.content.front()).text);
 }
+
+namespace {
+
+// The tasks of the protocol, and those that the last daemon left.
+Result<std::unique_ptr<InterruptedRuns>> open_runs(Loop& loop, Prepared& prepared, ClientDoors& doors,
+                                                   tenants::Registry& registry, journal::Journal& journal,
+                                                   tasks::TaskStore& tasks, runs::NamedExecutions& named,
+                                                   workflows::WorkflowStore& workflows,
+                                                   runs::ExecuteEnvironment& execute, mcp::Server& server,
+                                                   ClusterParts& cluster) {
+  auto interrupted_runs =
+      std::make_unique<InterruptedRuns>(loop, prepared.identity, doors, registry, tasks, workflows, execute, cluster);
+  const std::map<std::string, std::string> resumed = interrupted_runs->adopt(journal.take_runs());
+  const size_t interrupted = tasks.load(journal.take_tasks(), [&](const tasks::StoredTask& task) {
+    if (task.kind != tasks::TaskKind::background) return mcp::interrupted_result(task.id, server.identity());
+    const auto again = resumed.find(task.id);
+    return runs::interrupted_answer(task.id, again == resumed.end() ? std::string() : again->second);
+  });
+  if (interrupted > 0) log_notice("tasks: {} were interrupted when the daemon last ended", interrupted);
+  static_cast<void>(named.store.load(journal.take_named(),
+                                     [](const tasks::StoredTask& one) { return runs::interrupted_named(one.id); }));
+  mcp::TaskRules rules;
+  rules.promote_after = prepared.options.promote_after;
+  rules.owner_of = [](const mcp::RequestContext& context) {
+    return tasks::TaskOwner{tenants::member_of(context).tenant->account(), context.principal.name()};
+  };
+  server.set_tasks(tasks, std::move(rules));
+  return interrupted_runs;
+}
+
+}  // namespace
+
+PartEntry interrupted_runs_part() { return part_entry_of("interrupted runs", open_runs); }

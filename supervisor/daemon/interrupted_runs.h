@@ -1,6 +1,6 @@
 // InterruptedRuns: background executions of workflows that the last daemon's end interrupted. They are started again,
 // as often as their policy allows, and only if their client would be admitted today, with the same tenant. Source: the
-// journal (take_runs()). Made by: DaemonParts. Errors are answers: an execution that is not started again gets a
+// journal (take_runs()). Errors are answers: an execution that is not started again gets a
 // refusal, under the id that its client knows.
 #pragma once
 #include <map>
@@ -8,31 +8,32 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/daemon/client_doors.h"
 #include "supervisor/daemon/cluster_parts.h"
 #include "supervisor/executions/runs/execute.h"
 #include "supervisor/privileges.h"
-#include "supervisor/protocol/streamable_http/authenticator.h"
 
-class InterruptedRuns {
+class InterruptedRuns final : public Part, public Opener, public Drainer {
  public:
-  struct Parts {  // must outlive this object
-    Loop& loop;
-    const DaemonIdentity& identity;
-    const streamable_http::TokenAuthenticator& tokens;
-    tenants::Registry& registry;
-    tasks::TaskStore& tasks;
-    workflows::WorkflowStore& workflows;
-    runs::ExecuteEnvironment& execute;
-    ClusterParts& cluster;
-  };
-  explicit InterruptedRuns(const Parts& parts) : parts_(parts), tasks_(parts.loop) {}
-  InterruptedRuns(const InterruptedRuns&) = delete;
+  // All must outlive this object.
+  InterruptedRuns(Loop& loop, const DaemonIdentity& identity, const ClientDoors& doors, tenants::Registry& registry,
+                  tasks::TaskStore& tasks, workflows::WorkflowStore& workflows, runs::ExecuteEnvironment& execute,
+                  ClusterParts& cluster)
+      : loop_(loop),
+        identity_(identity),
+        doors_(doors),
+        registry_(registry),
+        background_(tasks),
+        workflows_(workflows),
+        execute_(execute),
+        cluster_(cluster),
+        tasks_(loop) {}
 
   // Notes the ids of interrupted executions. Returns the new id of each.
   std::map<std::string, std::string> adopt(std::vector<std::string> executions);
-  // Starts the noted executions again. Call it once, when clients are served.
-  void resume();
-  void cancel() { tasks_.cancel_all(); }
+  // Starts the noted executions again.
+  Result<> serve() override;
+  void disconnect() override { tasks_.cancel_all(); }
 
  private:
   // An execution, and the id under which it continues.
@@ -44,8 +45,15 @@ class InterruptedRuns {
   Task<> end_former(const workflows::StoredRun& run, InterruptedRun ids);
   Result<std::shared_ptr<tenants::Member>> admit_again(const workflows::StoredRun& run);
 
-  const Parts parts_;
-  std::vector<InterruptedRun> runs_;                               // until resume()
+  Loop& loop_;
+  const DaemonIdentity& identity_;
+  const ClientDoors& doors_;
+  tenants::Registry& registry_;
+  tasks::TaskStore& background_;
+  workflows::WorkflowStore& workflows_;
+  runs::ExecuteEnvironment& execute_;
+  ClusterParts& cluster_;
+  std::vector<InterruptedRun> runs_;                               // until serve()
   std::map<std::string, std::weak_ptr<tenants::Member>> members_;  // by StoredRun::caller
   Scope tasks_;                                                    // last: cancelled first
 };

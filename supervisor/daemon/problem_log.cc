@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "supervisor/daemon/message_ids.h"
+#include "supervisor/message_ids.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/daemon.h"
-#include "supervisor/daemon/message_ids.h"
+#include "supervisor/message_ids.h"
 
 namespace {
 
@@ -134,8 +134,8 @@ std::vector<configuration::Shortfall> Daemon::open_missing(const std::vector<con
                                                            const configuration::ConfigurationDocument& fresh) {
   const configuration::ConfigurationDocument& start = prepared_.configuration.document;
   auto missing = std::move(tried);
-  if (!is_changed("http", start, fresh)) missing = parts_->doors().open_missing(std::move(missing));
-  if (!is_changed("metrics", start, fresh)) missing = parts_->metrics().open_missing(std::move(missing));
+  if (!is_changed("http", start, fresh)) missing = parts_->open_missing_http(std::move(missing));
+  if (!is_changed("metrics", start, fresh)) missing = parts_->open_missing_metrics(std::move(missing));
   for (const auto& shortfall : before) {
     const bool is_tried = shortfall.key == "metrics" || shortfall.key.starts_with("http.");
     if (!is_tried && !is_changed(shortfall.key, start, fresh) && !configuration::has_key(missing, shortfall.key))

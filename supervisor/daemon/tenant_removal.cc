@@ -10,6 +10,7 @@
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/tenant_turns.h"
 #include "supervisor/tenants/named_workspaces.h"
 
 namespace {
@@ -32,11 +33,36 @@ Result<std::vector<tenants::TenantId>> ids_of(int tenants, const std::string& na
 
 }  // namespace
 
+TenantRemoval::TenantRemoval(const Parts& parts, Loop& loop, tenants::Registry& registry, journal::Journal& journal,
+                             executions::ExecutionRegistry& executions, executions::Sessions& sessions,
+                             ClientDoors& doors, ClusterParts& cluster)
+    : parts_(parts),
+      loop_(loop),
+      registry_(registry),
+      journal_(journal),
+      executions_(executions),
+      sessions_(sessions),
+      doors_(doors),
+      cluster_(cluster),
+      tasks_(loop) {
+  registry_.on_removed([this](const tenants::TenantId& id) {
+    forget_tenant(parts_, id);
+    journal_.forget(id.text());
+  });
+}
+
+Result<std::unique_ptr<TenantRemoval>> TenantRemoval::open(Parts& parts, Loop& loop, tenants::Registry& registry,
+                                                           journal::Journal& journal,
+                                                           executions::ExecutionRegistry& executions,
+                                                           executions::Sessions& sessions, ClientDoors& doors,
+                                                           ClusterParts& cluster) {
+  return std::make_unique<TenantRemoval>(parts, loop, registry, journal, executions, sessions, doors, cluster);
+}
+
 Result<> TenantRemoval::check_unused(const std::string& name) const {
   size_t living = 0;
-  services_.executions.each_living(
-      [&](const executions::ExecutionRecord& one) { living += one.tenant.account == name; });
-  const size_t sessions = services_.sessions.count_of(name);
+  executions_.each_living([&](const executions::ExecutionRecord& one) { living += one.tenant.account == name; });
+  const size_t sessions = sessions_.count_of(name);
   if (living + sessions == 0) return {};
   return fail(Code::denied, fmt::format("tenant '{}' has {} executions and {} sessions now", name, living, sessions),
               "wait for their end, or force the removal, which ends them");
@@ -46,14 +72,15 @@ Result<> TenantRemoval::check_unused(const std::string& name) const {
 Task<Result<>> TenantRemoval::end_uses(std::string name) {
   for (int look = 0; look < kReleaseLooks; look++) {
     std::vector<executions::ExecutionRecordPtr> living;
-    for (const auto& one : services_.executions.all())
+    for (const auto& one : executions_.all())
       if (one->tenant.account == name && one->stage != executions::Stage::ended) living.push_back(one);
-    for (const auto& one : living) static_cast<void>(services_.executions.cancel(*one));
-    services_.sessions.end_of(name, "its tenant is being removed");
-    services_.disconnect(name);
-    const bool released = living.empty() && services_.registry.close_account(name);
+    for (const auto& one : living) static_cast<void>(executions_.cancel(*one));
+    sessions_.end_of(name, "its tenant is being removed");
+    doors_.disconnect_tenant(name);
+    close_tenant_account(parts_, registry_, name);
+    const bool released = living.empty() && registry_.close_account(name);
     if (released) co_return Result<>{};
-    co_await sleep_for(services_.loop, kReleaseEvery);
+    co_await sleep_for(loop_, kReleaseEvery);
   }
   co_return fail(Code::unavailable, "tenant '" + name + "' is still in use after 20 s; nothing was removed",
                  "try again; warder ps --all lists its executions");
@@ -61,21 +88,21 @@ Task<Result<>> TenantRemoval::end_uses(std::string name) {
 
 Task<Result<>> TenantRemoval::remove(std::string name, tenants::RemovalForce force, uint32_t uid) {
   if (!policies::valid_name(name)) co_return fail(Code::invalid, "this is not the name of a tenant");
-  CO_TRY(const auto all, services_.registry.all_tenants());
+  CO_TRY(const auto all, registry_.all_tenants());
   if (std::find(all.begin(), all.end(), name) == all.end())
     co_return fail(Code::not_found, "there is no tenant '" + name + "'", "warder tenants lists them");
   if (force == tenants::RemovalForce::no) CO_CHECKED(check_unused(name));
-  CO_CHECKED(services_.registry.begin_removal(name));
+  CO_CHECKED(registry_.begin_removal(name));
   auto ended = co_await end_uses(name);
   if (ended) ended = co_await leave_cluster(name, force);
   if (ended) ended = co_await forget(name, force, uid);
-  services_.registry.end_removal(name);
+  registry_.end_removal(name);
   co_return ended;
 }
 
 // Before the files: a home without files would be found, and a workspace there would be empty.
 Task<Result<>> TenantRemoval::leave_cluster(std::string name, tenants::RemovalForce force) {
-  auto left = co_await services_.leave_cluster(name);
+  auto left = co_await cluster_.leave(name);
   if (left) co_return left;
   if (force == tenants::RemovalForce::yes) {
     log_warning("tenant {}: records of its homes may stay in the cluster: {}", name, left.error().what);
@@ -88,17 +115,15 @@ Task<Result<>> TenantRemoval::leave_cluster(std::string name, tenants::RemovalFo
 }
 
 Task<Result<>> TenantRemoval::forget(std::string name, tenants::RemovalForce force, uint32_t uid) {
-  CO_TRY(const auto ids, ids_of(services_.registry.directory(), name));
-  CO_TRY(const int64_t last_row, co_await services_.journal.last_row());
-  CO_TRY(tenants::RemovedTenant removed,
-         tenants::set_aside(services_.registry.directory(), name, journal::now_ms(), last_row));
-  for (const auto& id : ids) services_.forget(id);
+  CO_TRY(const auto ids, ids_of(registry_.directory(), name));
+  CO_TRY(const int64_t last_row, co_await journal_.last_row());
+  CO_TRY(tenants::RemovedTenant removed, tenants::set_aside(registry_.directory(), name, journal::now_ms(), last_row));
+  for (const auto& id : ids) forget_tenant(parts_, id);
   uint64_t executions = 0;
   CO_CHECKED(co_await leave_journal(removed, executions));
   const Json shape = {
       {"executions", executions}, {"forced", force == tenants::RemovalForce::yes}, {"workspaces", ids.size()}};
-  services_.journal.audit(
-      {journal::now_ms(), name, uid, 0, "tenant removed", name, dump_json(shape), journal::AuditKind::call});
+  journal_.audit({journal::now_ms(), name, uid, 0, "tenant removed", name, dump_json(shape), journal::AuditKind::call});
   log_notice("tenant {} was removed by user {}: {} workspaces, {} executions", name, uid, ids.size(), executions);
   delete_files(std::move(removed));
   co_return Result<>{};
@@ -106,22 +131,22 @@ Task<Result<>> TenantRemoval::forget(std::string name, tenants::RemovalForce for
 
 Task<Result<>> TenantRemoval::leave_journal(tenants::RemovedTenant& removed, uint64_t& executions) {
   const int64_t last_row = removed.last_row.value_or(std::numeric_limits<int64_t>::max());
-  CO_TRY(executions, co_await services_.journal.forget_account(removed.name, last_row));
-  co_return tenants::leave_journal(services_.registry.directory(), removed);
+  CO_TRY(executions, co_await journal_.forget_account(removed.name, last_row));
+  co_return tenants::leave_journal(registry_.directory(), removed);
 }
 
 void TenantRemoval::delete_files(tenants::RemovedTenant removed) { tasks_.spawn(delete_beside(std::move(removed))); }
 
 Task<> TenantRemoval::delete_beside(tenants::RemovedTenant removed) {
   if (!disk_) {
-    auto started = WorkerThread::start(services_.loop);
+    auto started = WorkerThread::start(loop_);
     if (!started) {
       log_error("files of the removed tenant {} stay until the next start: {}", removed.name, started.error().what);
       co_return;
     }
     disk_ = *std::move(started);
   }
-  const WorkerThread::Job job = [removed, tenants = services_.registry.directory(), thread = disk_.get()] {
+  const WorkerThread::Job job = [removed, tenants = registry_.directory(), thread = disk_.get()] {
     return tenants::delete_files(tenants, removed, [thread] { return thread->is_ending(); });
   };
   auto done = co_await disk_->run(job);
@@ -132,11 +157,11 @@ Task<> TenantRemoval::delete_beside(tenants::RemovedTenant removed) {
   }
 }
 
-Task<> TenantRemoval::finish() {
-  auto left = tenants::list_removed(services_.registry.directory());
+Task<Result<>> TenantRemoval::begin() {
+  auto left = tenants::list_removed(registry_.directory());
   if (!left) {
     log_error("removed tenants: {}", left.error().what);
-    co_return;
+    co_return Result<>{};
   }
   for (tenants::RemovedTenant& removed : *left) {
     if (removed.in_journal) {
@@ -150,4 +175,7 @@ Task<> TenantRemoval::finish() {
     }
     delete_files(std::move(removed));
   }
+  co_return Result<>{};
 }
+
+PartEntry tenant_removal_part() { return part_entry_of("removal of tenants", TenantRemoval::open); }

@@ -5,44 +5,42 @@
 // Order, so that a killed daemon leaves no half-done removal: no client gets the tenant any longer; its executions,
 // sessions and connections end; the cluster forgets that its workspaces are here (if it cannot, the removal continues
 // only with force); its folder is renamed (from here on the removal is sure to be completed); the journal forgets it;
-// the files are deleted, on a thread beside the loop. finish() does the rest of earlier removals. Used by:
-// daemon_parts.cc, for RemoveTenant of D-Bus. Errors: not_found; denied: it is in use; unavailable: it is being
+// the files are deleted, on a thread beside the loop. begin() does the rest of earlier removals. Used by:
+// bus_part.cc, for RemoveTenant of D-Bus. Errors: not_found; denied: it is in use; unavailable: it is being
 // removed, or was not released in time; those of the journal and the file system.
 #pragma once
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "supervisor/base/worker_thread.h"
+#include "supervisor/daemon/client_doors.h"
+#include "supervisor/daemon/cluster_parts.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/sessions.h"
+#include "supervisor/parts.h"
 #include "supervisor/records/journal/journal.h"
 #include "supervisor/tenants/removed_tenants.h"
 #include "supervisor/tenants/tenant.h"
 
-class TenantRemoval {
+class TenantRemoval final : public Part, public Beginner, public Drainer {
  public:
-  struct Services {
-    Loop& loop;
-    tenants::Registry& registry;
-    journal::Journal& journal;
-    executions::ExecutionRegistry& executions;
-    executions::Sessions& sessions;
-    // Ends the tenant's waiting jails, connections of clients, and idle upstream servers. May be called several times.
-    std::function<void(const std::string& tenant)> disconnect;
-    // Deletes the data of the tenant or named workspace in memory, and elsewhere in the state folder.
-    std::function<void(const tenants::TenantId& id)> forget;
-    // Removes the records that say that this node is the home of the tenant's workspaces.
-    std::function<Task<Result<>>(std::string tenant)> leave_cluster;
-  };
-  explicit TenantRemoval(Services services) : services_(std::move(services)), tasks_(services_.loop) {}
-  TenantRemoval(const TenantRemoval&) = delete;
+  // All must outlive this object.
+  TenantRemoval(const Parts& parts, Loop& loop, tenants::Registry& registry, journal::Journal& journal,
+                executions::ExecutionRegistry& executions, executions::Sessions& sessions, ClientDoors& doors,
+                ClusterParts& cluster);
+  static Result<std::unique_ptr<TenantRemoval>> open(Parts& parts, Loop& loop, tenants::Registry& registry,
+                                                     journal::Journal& journal,
+                                                     executions::ExecutionRegistry& executions,
+                                                     executions::Sessions& sessions, ClientDoors& doors,
+                                                     ClusterParts& cluster);
+  std::tuple<TenantRemoval&> services() { return {*this}; }
 
   // Returns when the tenant is gone for clients and journal. Its files are deleted after that. `uid`: of the
   // administrator, for the audit.
   Task<Result<>> remove(std::string name, tenants::RemovalForce force, uint32_t uid);
-  // Call it before clients are served: completes removals of an earlier daemon. Deletes their files later.
-  Task<> finish();
+  // Completes removals of an earlier daemon. Deletes their files later.
+  Task<Result<>> begin() override;
+  void disconnect() override { tasks_.cancel_all(); }
 
  private:
   Result<> check_unused(const std::string& name) const;
@@ -53,7 +51,14 @@ class TenantRemoval {
   void delete_files(tenants::RemovedTenant removed);
   Task<> delete_beside(tenants::RemovedTenant removed);
 
-  Services services_;
+  const Parts& parts_;
+  Loop& loop_;
+  tenants::Registry& registry_;
+  journal::Journal& journal_;
+  executions::ExecutionRegistry& executions_;
+  executions::Sessions& sessions_;
+  ClientDoors& doors_;
+  ClusterParts& cluster_;
   std::unique_ptr<WorkerThread> disk_;  // started for the first deletion
   Scope tasks_;                         // last: cancelled first
 };

@@ -1,6 +1,6 @@
 // Statistics: numbers about the whole daemon for administrators, read from memory in some microseconds.
 // Source: ExecutionRegistry, jail::Pool. Used by: supervisor/operations/bus/bus_objects.cc,
-// supervisor/operations/metrics/exposition.cc. No errors.
+// execution_metrics.cc. No errors.
 #pragma once
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // join_project(): sets up the kernel's project quota for a workspace, as a second limit behind the daemon's own count.
 // The count (quota.h) is exact and refuses first, but it sees writes of a jail only when it counts again. The kernel
 // refuses each write beyond its limit. A workspace has a project only if it was empty when it was first opened on a
-// file system with project quotas. Used by: Tenant, supervisor/daemon/workspace_quotas.cc. Errors: those of
+// file system with project quotas. Used by: Tenant, supervisor/tenants/kernel_quota.cc. Errors: those of
 // folder.h.
 #pragma once
 #include <cstdint>

@@ -49,6 +49,9 @@ class OperationRegistry {
   void add(Operation operation) const;
   // For a tool that needs no requester, so that it answers also if the request names a workspace that is refused.
   mcp::Server& server() const { return server_; }
+  // For calls of jailed code that agents do not have.
+  calls::GuestCalls& guest_calls() const { return guest_calls_; }
+  const tenants::RequesterOf& requester_of() const { return requester_of_; }
 
  private:
   mcp::Server& server_;

@@ -48,6 +48,11 @@ using RunNamed = std::function<Task<mcp::ToolResult>(Json arguments, NamedRun& r
 Task<mcp::ToolResult> execute_named(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments,
                                     RunNamed run);
 
+// NamedExecutions: the store of executions with ids that their clients chose; a type of its own among the services of
+// parts.
+struct NamedExecutions {
+  tasks::TaskStore& store;
+};
 // The stores and the registry that know an execution by its id. All must outlive the users.
 struct ExecutionStores {
   tasks::TaskStore& background;

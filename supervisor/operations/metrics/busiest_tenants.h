@@ -4,7 +4,7 @@
 // A tenant has a name of its own while it is among the busiest: an execution counts half as much a day later. A busier
 // tenant takes the place of the least busy one only if it is clearly busier, so names seldom change. An execution is
 // counted once, where its tenant belongs at its end, so no sum ever decreases, and rates stay right when names change.
-// Source: ExecutionRegistry. Used by: supervisor/daemon/metrics_sockets.cc. No errors. An event costs about a
+// Source: ExecutionRegistry. Used by: part.cc. No errors. An event costs about a
 // microsecond; a scrape does not depend on the number of tenants.
 #pragma once
 #include <array>

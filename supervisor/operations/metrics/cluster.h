@@ -1,5 +1,5 @@
 // ClusterNumbers: the daemon as a node of a cluster, as a scrape needs it. All are 0 without a cluster, so that rules
-// and panels find every series. Source: supervisor/daemon/metrics_sockets.cc. Used by: fleet.cc. No errors.
+// and panels find every series. Used by: supervisor/daemon/cluster_parts.cc. No errors.
 #pragma once
 #include <cstdint>
 #include <string>

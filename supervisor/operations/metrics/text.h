@@ -1,5 +1,5 @@
 // OpenMetricsText: writes metric families as OpenMetrics 1.0 text, in the order of the calls.
-// Used by: exposition.cc, fleet.cc. No errors: every label value is escaped.
+// Used by: each part of the daemon that has metrics. No errors: every label value is escaped.
 #pragma once
 #include <cstdint>
 #include <initializer_list>

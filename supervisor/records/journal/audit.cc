@@ -195,7 +195,9 @@ Result<> note_added(Database& database, const std::string& account, AuditKind ki
 
 }  // namespace
 
-Part audit_part() { return {"audit", {kAuditTables, kAuditShares, kAuditExecutions, kAuditPrincipals, kAuditAge}}; }
+SchemaPart audit_part() {
+  return {"audit", {kAuditTables, kAuditShares, kAuditExecutions, kAuditPrincipals, kAuditAge}};
+}
 
 std::string principal_of(const AuditEntry& entry) {
   return entry.principal.empty() ? fmt::format("uid:{}", entry.uid) : entry.principal;

@@ -36,7 +36,7 @@
 
 namespace journal {
 
-Part audit_part();
+SchemaPart audit_part();
 
 enum class AuditKind { call, refusal, approval, own };  // own: by the journal itself. The numbers are stored in files.
 

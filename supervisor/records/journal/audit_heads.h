@@ -1,7 +1,7 @@
 // Audit heads: ends of the audit chain that were written down outside of the journal, so that a chain that was cut off,
 // restarted or rewritten is found. The daemon logs a head at its start, each hour and at its end.
-// Used by: supervisor/daemon/audit_anchors.cc, which writes heads, and `warder audit verify --against`, which reads
-// them. Errors: those of Database.
+// Used by: supervisor/records/journal/audit_anchors.cc, which writes heads, and `warder audit verify --against`, which
+// reads them. Errors: those of Database.
 #pragma once
 #include <optional>
 #include <string>

@@ -13,7 +13,7 @@ CREATE TABLE elapsed_clock(
 
 }  // namespace
 
-Part clock_part() { return {"clock", {kClockTable}}; }
+SchemaPart clock_part() { return {"clock", {kClockTable}}; }
 
 Result<std::optional<ClockRecord>> read_clock(Database& database) {
   TRY(Statement found, database.prepare("SELECT retention_ms, expected_ms, uncounted_ms, boot_ms, boot_id, "

@@ -8,7 +8,7 @@
 
 namespace journal {
 
-Part clock_part();
+SchemaPart clock_part();
 
 // nullopt: no earlier daemon stored a record.
 Result<std::optional<ClockRecord>> read_clock(Database& database);

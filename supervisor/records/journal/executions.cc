@@ -176,7 +176,7 @@ constexpr char kAddTotals[] =
 
 }  // namespace
 
-Part executions_part() {
+SchemaPart executions_part() {
   return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares, kHistory, kPrincipals, kAge}};
 }
 

@@ -13,7 +13,7 @@
 
 namespace journal {
 
-Part executions_part();
+SchemaPart executions_part();
 
 struct Begun {
   std::string id;

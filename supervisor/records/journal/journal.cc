@@ -52,8 +52,8 @@ int64_t now_ms() { return system_now_ms(); }
 
 Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& folder, Settings settings) {
   if (sodium_init() < 0) return fail(Code::unavailable, "libsodium cannot be used on this machine");
-  const std::vector<Part> parts = {executions_part(), audit_part(),     records_part(),
-                                   tasks_part(),      workflows_part(), clock_part()};
+  const std::vector<SchemaPart> parts = {executions_part(), audit_part(),     records_part(),
+                                         tasks_part(),      workflows_part(), clock_part()};
   TRY(Opened opened, open_checked(folder + "/journal.db", parts));
   TRY(Spool spool, Spool::open(folder + "/spool"));
   std::unique_ptr<Journal> journal(new Journal(loop, folder, settings, std::move(spool)));

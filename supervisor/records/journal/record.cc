@@ -73,7 +73,7 @@ T from_array(const Json& array, size_t least) {
 
 }  // namespace
 
-Part records_part() { return {"records", {kTable}}; }
+SchemaPart records_part() { return {"records", {kTable}}; }
 
 std::string to_line(const Record& record) {
   Json line = {{"n", record.number}};

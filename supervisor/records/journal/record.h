@@ -12,7 +12,7 @@
 
 namespace journal {
 
-Part records_part();
+SchemaPart records_part();
 
 struct Finished {
   Begun begun;  // repeated here: the row of the begin may be lost

@@ -2,7 +2,7 @@
 // writes its records into that space; when space is back, it makes the file again.
 // It is a few MiB: a 64th of the disk, at least 256 KiB and at most 16 MiB. A file system that writes every change to
 // new blocks (copy-on-write) cannot promise that a removed file gives its space back; there is no reserve on it.
-// Used by: supervisor/daemon/state_disk.cc. All functions wait for the disk.
+// Used by: supervisor/records/disk/state_disk.cc. All functions wait for the disk.
 #pragma once
 #include <cstdint>
 #include <string>

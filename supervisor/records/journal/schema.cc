@@ -68,7 +68,7 @@ struct Tried {
   std::string objection;
 };
 
-Result<Tried> try_open(const std::string& path, const std::vector<Part>& parts) {
+Result<Tried> try_open(const std::string& path, const std::vector<SchemaPart>& parts) {
   Tried tried;
   auto said = [&tried](const Error& error) -> Result<Tried> {
     // An error of the disk or the folder would also stop a new file.
@@ -95,14 +95,14 @@ Result<Tried> try_open(const std::string& path, const std::vector<Part>& parts) 
 
 }  // namespace
 
-Result<> migrate(Database& database, const std::vector<Part>& parts) {
+Result<> migrate(Database& database, const std::vector<SchemaPart>& parts) {
   TRY(Transaction transaction, Transaction::begin(database));
   CHECKED(database.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};"
                                        "CREATE TABLE IF NOT EXISTS parts(name TEXT PRIMARY KEY, version INTEGER NOT "
                                        "NULL) WITHOUT ROWID",
                                        kApplication, kFormat)
                                .c_str()));
-  for (const Part& part : parts) {
+  for (const SchemaPart& part : parts) {
     size_t version = 0;
     {
       TRY(Statement known, database.prepare("SELECT version FROM parts WHERE name=?"));
@@ -119,7 +119,7 @@ Result<> migrate(Database& database, const std::vector<Part>& parts) {
   return transaction.commit();
 }
 
-Result<Opened> open_checked(const std::string& path, const std::vector<Part>& parts) {
+Result<Opened> open_checked(const std::string& path, const std::vector<SchemaPart>& parts) {
   const bool existed = is_regular(path);
   TRY(Tried tried, try_open(path, parts));
   if (tried.database) return Opened{*std::move(tried.database), {}};

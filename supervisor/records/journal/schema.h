@@ -11,20 +11,20 @@
 
 namespace journal {
 
-// Part: `steps[n]` brings the tables from version n to n + 1. Released steps never change.
-struct Part {
+// SchemaPart: `steps[n]` brings the tables from version n to n + 1. Released steps never change.
+struct SchemaPart {
   std::string name;  // "executions"
   std::vector<const char*> steps;
 };
 
 // Applies the missing steps. Errors: internal: a step fails; unavailable: the file has later steps than this program.
-Result<> migrate(Database& database, const std::vector<Part>& parts);
+Result<> migrate(Database& database, const std::vector<SchemaPart>& parts);
 
 struct Opened {
   Database database;
   std::string set_aside;  // empty, or a sentence about the renamed file and its new name
 };
 // Opens, checks and migrates the file at `path`. Errors: the folder cannot be written, the disk is full.
-Result<Opened> open_checked(const std::string& path, const std::vector<Part>& parts);
+Result<Opened> open_checked(const std::string& path, const std::vector<SchemaPart>& parts);
 
 }  // namespace journal

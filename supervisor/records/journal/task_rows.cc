@@ -66,7 +66,7 @@ Result<> write_task_end(Database& database, TaskTable table, const tasks::Stored
 
 }  // namespace
 
-Part tasks_part() { return {"tasks", {kTaskTable, kTaskColumns, kNamedTable, kExpiry}}; }
+SchemaPart tasks_part() { return {"tasks", {kTaskTable, kTaskColumns, kNamedTable, kExpiry}}; }
 
 Result<std::vector<tasks::StoredTask>> read_tasks(Database& database, TaskTable table) {
   TRY(Statement rows, database.prepare(statements_of(table).all));

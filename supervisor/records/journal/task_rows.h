@@ -24,7 +24,7 @@ class TaskRows : public tasks::TaskDisk {
   const TaskTable table_;
 };
 
-Part tasks_part();
+SchemaPart tasks_part();
 // All rows of a table, oldest first. For the start.
 Result<std::vector<tasks::StoredTask>> read_tasks(Database& database, TaskTable table);
 

@@ -236,7 +236,7 @@ Task<Result<T>> answer_of(Journal& journal, Side side, std::function<Result<T>(D
 
 }  // namespace
 
-Part workflows_part() { return {"workflows", {kWorkflowTables, kStepInputs, kHashSecret}}; }
+SchemaPart workflows_part() { return {"workflows", {kWorkflowTables, kStepInputs, kHashSecret}}; }
 
 Result<std::vector<std::string>> read_run_executions(Database& database) {
   TRY(Statement rows, database.prepare("SELECT execution FROM workflow_runs ORDER BY rowid"));

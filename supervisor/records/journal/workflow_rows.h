@@ -33,7 +33,7 @@ class WorkflowRows : public workflows::WorkflowDisk {
   Journal& journal_;
 };
 
-Part workflows_part();
+SchemaPart workflows_part();
 // The executions of all runs that a former daemon left. For the start.
 Result<std::vector<std::string>> read_run_executions(Database& database);
 // The random bytes that WorkflowRows::hash_secret() returns. For the start.

@@ -4,6 +4,7 @@
 #include <sys/inotify.h>
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include "supervisor/base/flag_guard.h"
@@ -11,6 +12,17 @@
 
 namespace discovery {
 namespace {
+
+ServerTools all_of(const std::vector<Discovery::Others>& sources) {
+  ServerTools all;
+  for (const Discovery::Others& source : sources) {
+    ServerTools tools = source();
+    std::move(tools.readings.begin(), tools.readings.end(), std::back_inserter(all.readings));
+    std::move(tools.unlearned.begin(), tools.unlearned.end(), std::back_inserter(all.unlearned));
+    std::move(tools.described.begin(), tools.described.end(), std::back_inserter(all.described));
+  }
+  return all;
+}
 
 using namespace std::chrono_literals;
 
@@ -136,7 +148,7 @@ Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> Discovery::look() {
 }
 
 Task<Result<>> Discovery::load(std::shared_ptr<catalog::CatalogBuilder> builder) {
-  auto job = [builder, others = others_ ? others_() : ServerTools{}, thread = thread_.get()]() -> Result<> {
+  auto job = [builder, others = all_of(others_), thread = thread_.get()]() -> Result<> {
     for (const auto& [origin, reading] : others.readings) builder->add(origin, *reading);
     builder->call_only_servers(others.unlearned);
     for (const auto& [origin, reading] : others.described) builder->add_described(origin, *reading);

@@ -36,10 +36,10 @@ class Discovery {
   std::shared_ptr<const catalog::Catalog> current() const { return current_; }
   // Sets the function that is called after each change, on the loop.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
-  // Sets the source of definitions that are not in the folder. Each load calls it. After a change of these definitions
-  // the caller calls refresh().
+  // Adds a source of definitions that are not in the folder. Each load calls all sources. After a change of these
+  // definitions the caller calls refresh().
   using Others = std::function<ServerTools()>;
-  void add_others(Others others) { others_ = std::move(others); }
+  void add_others(Others others) { others_.push_back(std::move(others)); }
   Task<> refresh();
   // Compares the folder with the catalog and loads a new catalog if they differ. Done when the new catalog is current.
   // If another reload runs, returns at once: that one then compares once more.
@@ -62,7 +62,7 @@ class Discovery {
   bool loading_ = false;
   bool stale_ = false;           // the definitions of others_ changed
   bool is_asked_again_ = false;  // reload() was called while another reload ran
-  Others others_;
+  std::vector<Others> others_;
   std::function<void()> changed_;
   AsyncFd inotify_;
   std::unique_ptr<WorkerThread> thread_;

@@ -6,7 +6,8 @@
 #include <iostream>
 #include <map>
 
-#include "supervisor/operations/metrics/exposition.h"
+#include "supervisor/operations/metrics/tenant_numbers.h"
+#include "supervisor/operations/metrics/text.h"
 #include "tests/catch.h"
 
 using executions::ExecutionRecord;
@@ -53,6 +54,12 @@ std::map<std::string, uint64_t> counts_of(const BusiestTenants& tenants) {
   std::map<std::string, uint64_t> all;
   tenants.each_named([&](std::string_view name, const auto& sum) { all[std::string(name)] = count_of(sum); });
   return all;
+}
+
+size_t text_size(const std::vector<metrics::TenantNumbers>& tenants) {
+  metrics::OpenMetricsText text;
+  metrics::write_tenants(text, tenants);
+  return std::move(text).end().size();
 }
 
 }  // namespace
@@ -146,16 +153,11 @@ TEST_CASE("the text for very many tenants is as long as for a hundred", "[metric
     Ending ending;
     const BusiestTenants tenants(ending.registry);
     for (int i = 0; i < count; i++) ending.end("tenant-" + std::to_string(100'000 + i));
-    metrics::FleetNumbers fleet;
-    fleet.shows_tenants = true;
-    tenants.each_named([&](std::string_view name, const auto& sum) {
-      fleet.tenants.push_back({std::string(name), sum});
-    });
-    fleet.tenants.push_back({std::string(metrics::kOtherTenants), tenants.others()});
-    CHECK(fleet.tenants.size() == static_cast<size_t>(std::min(count, 100)) + 1);
-    metrics::DaemonNumbers daemon;
-    daemon.fleet = fleet;
-    const size_t size = metrics::exposition(ending.registry, nullptr, nullptr, daemon).size();
+    std::vector<metrics::TenantNumbers> numbers;
+    tenants.each_named([&](std::string_view name, const auto& sum) { numbers.push_back({std::string(name), sum}); });
+    numbers.push_back({std::string(metrics::kOtherTenants), tenants.others()});
+    CHECK(numbers.size() == static_cast<size_t>(std::min(count, 100)) + 1);
+    const size_t size = text_size(numbers);
     if (count == 1'000) of_hundred = size;
     if (count > 1'000) CHECK(size < of_hundred + 200);  // some digits more
   }
@@ -172,13 +174,12 @@ TEST_CASE("measure: size and time of a scrape", "[.measure]") {
     const auto scraped = Monotonic::now();
     constexpr int kTimes = 50;
     for (int i = 0; i < kTimes; i++) {
-      metrics::DaemonNumbers daemon;
-      daemon.fleet.shows_tenants = true;
+      std::vector<metrics::TenantNumbers> numbers;
       tenants.each_named([&](std::string_view name, const auto& sum) {
-        daemon.fleet.tenants.push_back({std::string(name), sum, 0, 0, 1, true, 1 << 20, 1 << 30, 10, 10'000});
+        numbers.push_back({std::string(name), sum, 0, 0, 1, true, 1 << 20, 1 << 30, 10, 10'000});
       });
-      daemon.fleet.tenants.push_back({std::string(metrics::kOtherTenants), tenants.others()});
-      size = metrics::exposition(ending.registry, nullptr, nullptr, daemon).size();
+      numbers.push_back({std::string(metrics::kOtherTenants), tenants.others()});
+      size = text_size(numbers);
     }
     std::cout << count << " tenants: " << size << " bytes, " << ms_since(scraped) / kTimes
               << " ms; an end of an execution " << event_us << " us (with its record)\n";

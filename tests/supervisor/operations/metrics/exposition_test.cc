@@ -1,11 +1,13 @@
 // The daemon's metrics as text, line by line: a collector refuses the whole text for one wrong line.
-#include "supervisor/operations/metrics/exposition.h"
+#include "supervisor/executions/execution_metrics.h"
 
 #include <map>
 #include <set>
 #include <sstream>
 #include <vector>
 
+#include "supervisor/operations/metrics/daemon_numbers.h"
+#include "supervisor/operations/metrics/text.h"
 #include "tests/catch.h"
 
 using executions::ExecutionRecord;
@@ -38,6 +40,13 @@ struct Exposed {
   }
 };
 
+std::string exposition(const ExecutionRegistry& registry, const metrics::DaemonNumbers& daemon = {}) {
+  metrics::OpenMetricsText text;
+  metrics::write_daemon(text, daemon);
+  executions::write_execution_metrics(text, registry, nullptr);
+  return std::move(text).end();
+}
+
 void end(ExecutionRegistry& registry, const std::string& language, jail::Outcome outcome, int64_t wall_us) {
   auto record = std::make_shared<ExecutionRecord>();
   record->id = language + std::to_string(wall_us);
@@ -59,8 +68,7 @@ TEST_CASE("every sample belongs to the family before it, and the text ends with 
   Loop loop;
   ExecutionRegistry registry(loop);
   end(registry, "python", jail::Outcome::ok, 1000);
-  traces::Queue spans;
-  const std::string text = metrics::exposition(registry, nullptr, &spans, {});
+  const std::string text = exposition(registry);
   CHECK(text.ends_with("\n# EOF\n"));
   const Exposed all(text);
   std::string family, unit;
@@ -90,7 +98,7 @@ TEST_CASE("executions are counted by language and outcome, with times in seconds
   end(registry, "python", jail::Outcome::ok, 1000);
   end(registry, "python", jail::Outcome::ok, 1'500'000);
   end(registry, "shell", jail::Outcome::timeout, 70'000'000);
-  const Exposed all(metrics::exposition(registry, nullptr, nullptr, {}));
+  const Exposed all(exposition(registry));
   CHECK(all.at(R"(warder_executions_total{language="python",outcome="ok"})") == "2");
   CHECK(all.at(R"(warder_executions_total{language="shell",outcome="timeout"})") == "1");
   CHECK(all.at(R"(warder_program_seconds_bucket{language="python",le="0.001"})") == "1");
@@ -102,7 +110,6 @@ TEST_CASE("executions are counted by language and outcome, with times in seconds
   CHECK(all.at(R"(warder_program_seconds_bucket{language="shell",le="+Inf"})") == "1");
   CHECK(all.at(R"(warder_cpu_seconds_total{language="python"})") == "0.003");
   CHECK(all.at(R"(warder_executions_now{state="running"})") == "0");
-  CHECK(all.at("warder_spans_total") == "missing");
 }
 
 TEST_CASE("a label's value cannot end its line or its quotes", "[metrics]") {
@@ -114,32 +121,22 @@ TEST_CASE("a label's value cannot end its line or its quotes", "[metrics]") {
     ExecutionRegistry::Entry entry(registry, record);
     entry.refuse(Error{Code::denied, 0, "no", "", "a\"b\\c\nd"});
   }
-  const Exposed all(metrics::exposition(registry, nullptr, nullptr, {}));
+  const Exposed all(exposition(registry));
   CHECK(all.at(R"(warder_refusals_total{rule="a\"b\\c\nd"})") == "1");
 }
 
-TEST_CASE("the daemon's own numbers and its spans are in the text", "[metrics]") {
+TEST_CASE("the daemon's own numbers are in the text", "[metrics]") {
   Loop loop;
   const ExecutionRegistry registry(loop);
-  traces::Queue spans;
-  spans.counts = {7, 3};
   metrics::DaemonNumbers daemon;
   daemon.configuration_ok = false;
   daemon.started = 1'700'000'000;
-  daemon.unread_bytes = 42;
-  daemon.state_disk_failing = true;
-  daemon.clock_jump_s = -90'000;
   daemon.longest_turn.busy = std::chrono::milliseconds(120);
   daemon.longest_turn.work = LoopWork::search;
-  const Exposed all(metrics::exposition(registry, nullptr, &spans, daemon));
+  daemon.missing_listeners = 2;
+  const Exposed all(exposition(registry, daemon));
   CHECK(all.at("warder_start_time_seconds") == "1700000000");
-  CHECK(all.at("warder_unread_bytes") == "42");
-  CHECK(all.at("warder_state_disk_failing") == "1");
-  CHECK(all.at(R"(warder_clock_jump_seconds{direction="ahead"})") == "0");
-  CHECK(all.at(R"(warder_clock_jump_seconds{direction="behind"})") == "90000");
+  CHECK(all.at("warder_missing_listeners") == "2");
   CHECK(all.at("warder_configuration_ok") == "0");
   CHECK(all.at(R"(warder_loop_busy_seconds_max{work="search"})") == "0.12");
-  CHECK(all.at(R"(warder_spans_total{result="exported"})") == "7");
-  CHECK(all.at(R"(warder_spans_total{result="dropped"})") == "3");
-  CHECK(all.at("warder_spans_now") == "0");
 }

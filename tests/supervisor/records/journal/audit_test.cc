@@ -174,7 +174,7 @@ namespace {
 
 // Entries 1 to 12 as the version before principals wrote them: its tables, its hashes.
 void write_chain_of_users(const std::string& path) {
-  Part before = audit_part();
+  SchemaPart before = audit_part();
   before.steps.resize(3);
   auto opened = open_checked(path, {before});
   REQUIRE(opened);

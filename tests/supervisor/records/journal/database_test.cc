@@ -14,7 +14,7 @@ using namespace journal;
 
 namespace {
 
-Part notes() { return {"notes", {"CREATE TABLE notes(text TEXT, bytes BLOB)"}}; }
+SchemaPart notes() { return {"notes", {"CREATE TABLE notes(text TEXT, bytes BLOB)"}}; }
 
 int64_t count(Database& database, const char* sql) {
   auto found = database.number(sql);
@@ -80,7 +80,7 @@ TEST_CASE("a transaction that is not committed is taken back", "[journal]") {
 TEST_CASE("parts bring their tables once, and later steps later", "[journal]") {
   TempDirectory folder;
   const std::string path = folder.path() / "journal.db";
-  Part part = notes();
+  SchemaPart part = notes();
   {
     auto opened = open_checked(path, {part});
     REQUIRE(opened);

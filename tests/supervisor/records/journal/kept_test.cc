@@ -26,7 +26,7 @@ TEST_CASE("a tenant's flood of executions removes its own rows, not those of oth
 TEST_CASE("a journal of an older version goes on: rows count for their tenants, the audit is one chain", "[journal]") {
   TempDirectory folder;
   {
-    Part executions = executions_part(), audit = audit_part();
+    SchemaPart executions = executions_part(), audit = audit_part();
     executions.steps.resize(3);
     audit.steps.resize(1);
     auto opened = open_checked(folder.path() / "journal.db", {executions, audit, records_part()});

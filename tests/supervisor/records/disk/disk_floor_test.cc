@@ -1,5 +1,5 @@
 // The list of jails that use the disk, and which of them end when it is full. The jailer is played by a thread.
-#include "supervisor/daemon/disk_floor.h"
+#include "supervisor/records/disk/disk_floor.h"
 
 #include <signal.h>
 #include <sys/socket.h>

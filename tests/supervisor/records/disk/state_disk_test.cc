@@ -1,4 +1,4 @@
-#include "supervisor/daemon/state_disk.h"
+#include "supervisor/records/disk/state_disk.h"
 
 #include <sys/stat.h>
 
@@ -10,7 +10,7 @@
 
 #include "supervisor/base/disk_faults.h"
 #include "supervisor/base/durable.h"
-#include "supervisor/daemon/disk_floor.h"
+#include "supervisor/records/disk/disk_floor.h"
 #include "supervisor/records/journal/reserve.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"

@@ -1,4 +1,4 @@
-#include "supervisor/daemon/server_network.h"
+#include "supervisor/egress/server_network.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "supervisor/daemon/disk_floor.h"
+#include "supervisor/records/disk/disk_floor.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

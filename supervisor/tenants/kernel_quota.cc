@@ -1,4 +1,4 @@
-#include "supervisor/daemon/workspace_quotas.h"
+#include "supervisor/tenants/kernel_quota.h"
 
 #include <fcntl.h>
 

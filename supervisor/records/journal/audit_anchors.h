@@ -1,6 +1,6 @@
 // Audit anchors: heads of the audit chain in the log, outside of the journal's file. `warder audit verify --against`
-// compares the chain with them. Source: the journal. Used by: opened_parts.cc (start), daemon_parts.cc (each hour and
-// at the end). No errors: a head that cannot be read is logged as a warning.
+// compares the chain with them. Source: the journal. Used by: part.cc, at the start, each hour and at the end. No
+// errors: a head that cannot be read is logged as a warning.
 #pragma once
 #include "supervisor/base/loop.h"
 #include "supervisor/records/journal/journal.h"

@@ -1,7 +1,7 @@
-#include "supervisor/daemon/audit_anchors.h"
+#include "supervisor/records/journal/audit_anchors.h"
 
 #include "supervisor/base/log.h"
-#include "supervisor/daemon/message_ids.h"
+#include "supervisor/message_ids.h"
 #include "supervisor/records/journal/audit_heads.h"
 
 void log_audit_head(const journal::AuditHead& head) {

@@ -1,4 +1,4 @@
-#include "supervisor/daemon/state_disk.h"
+#include "supervisor/records/disk/state_disk.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include "supervisor/base/durable.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/log.h"
-#include "supervisor/daemon/message_ids.h"
+#include "supervisor/message_ids.h"
 #include "supervisor/records/journal/reserve.h"
 
 namespace {

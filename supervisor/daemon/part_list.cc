@@ -1,0 +1,84 @@
+// A new part is a part.cc in its folder, a declaration and a line here, and a line in its folder's CMakeLists.txt.
+#include "supervisor/daemon/part_list.h"
+
+// clang-format off
+namespace calls { PartEntry part(); }
+namespace discovery { PartEntry part(); PartEntry stubs_part(); }
+namespace disk { PartEntry part(); }
+namespace egress { PartEntry part(); }
+namespace executions { PartEntry part(); }
+namespace journal { PartEntry part(); }
+namespace metrics { PartEntry part(); }
+namespace privacy { PartEntry part(); }
+namespace proposals { PartEntry part(); }
+namespace runs { PartEntry part(); }
+namespace skill_stores { PartEntry part(); }
+namespace tasks { PartEntry part(); }
+namespace tenants { PartEntry part(); }
+namespace tools {
+PartEntry catalog_part();
+PartEntry changes_part();
+PartEntry execution_part();
+PartEntry pii_part();
+PartEntry proposals_part();
+PartEntry skills_part();
+PartEntry statistics_part();
+PartEntry workflows_part();
+PartEntry workspace_part();
+}  // namespace tools
+namespace traces { PartEntry part(); }
+namespace upstream { PartEntry part(); }
+namespace workflows { PartEntry part(); }
+// clang-format on
+PartEntry bus_part();
+PartEntry client_doors_part();
+PartEntry cluster_part();
+PartEntry fd_store_part();
+PartEntry interrupted_runs_part();
+PartEntry jails_part();
+PartEntry metrics_sockets_part();
+PartEntry self_examination_part();
+PartEntry server_part();
+PartEntry tenant_removal_part();
+
+// Parts are opened in this order, but for those that need a later one; clients see tools in the order of these lines.
+std::vector<PartEntry> all_parts() {
+  return {
+      tenants::part(),
+      journal::part(),
+      fd_store_part(),
+      workflows::part(),
+      tasks::part(),
+      traces::part(),
+      disk::part(),
+      proposals::part(),
+      jails_part(),
+      executions::part(),
+      metrics::part(),
+      discovery::part(),
+      privacy::part(),
+      egress::part(),
+      upstream::part(),
+      discovery::stubs_part(),
+      calls::part(),
+      skill_stores::part(),
+      runs::part(),
+      server_part(),
+      tools::changes_part(),
+      tools::execution_part(),
+      tools::workspace_part(),
+      tools::workflows_part(),
+      tools::proposals_part(),
+      tools::catalog_part(),
+      tools::statistics_part(),
+      tools::pii_part(),
+      tools::skills_part(),
+      client_doors_part(),
+      cluster_part(),
+      interrupted_runs_part(),
+      tenant_removal_part(),
+      self_examination_part(),
+      metrics_sockets_part(),
+      bus_part(),
+  };
+}
