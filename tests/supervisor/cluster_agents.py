@@ -5,7 +5,7 @@ import collections
 import threading
 import time
 
-from harness import Client
+from harness import Client, eventually
 
 # Writes the call's number, and when: CLOCK_BOOTTIME, in seconds.
 CODE = "import time; open('runs', 'a').write(f'{number} {{time.clock_gettime(time.CLOCK_BOOTTIME):.3f}}\\n')"
@@ -45,6 +45,9 @@ class Agent(threading.Thread):
                 time.sleep(0.05)
         self.leave(client)
 
+    def done(self):
+        return list(self.told.values()).count(DONE)
+
     def leave(self, client):
         if client:
             self.extra += len(client.order) - len(set(client.order))
@@ -71,12 +74,19 @@ class Work:
         for agent in self.agents:
             agent.start()
 
+    def await_answers(self, count, nodes=None):
+        """Waits until each agent of these nodes (of all) has done `count` more calls."""
+        agents = [agent for agent in self.agents if nodes is None or agent.node in nodes]
+        before = {agent: agent.done() for agent in agents}
+        eventually(lambda: all(agent.done() >= before[agent] + count for agent in agents), f"{count} more calls are done")
+
     def end(self):
         for agent in self.agents:
             agent.is_over = True
         for agent in self.agents:
             agent.join(90)
-        time.sleep(0.5)  # what was told to have ended must not begin later
+        # Proof of absence: no program that was told to have ended begins later. A program begins within 0.1 s of its order.
+        time.sleep(0.5)
 
     def told(self):
         return {number: what for agent in self.agents for number, what in agent.told.items()}

@@ -57,15 +57,15 @@ class Scene(unittest.TestCase):
         return self.rig.daemons[self.home].state / "tenants" / ACCOUNT / "workspace" / name
 
     def after_fault(self, fault, heal, seconds):
-        """Agents work at each node for `seconds` of the fault, and until each was answered well again after it."""
+        """Agents work at each node for `seconds`, the length of the fault, and until each was answered well again after it."""
         work = Work(self.rig, self.home)
         work.begin()
-        time.sleep(0.5)
+        work.await_answers(4)
         fault()
         time.sleep(seconds)
         heal()
         self.all_work()
-        time.sleep(0.5)
+        work.await_answers(4)
         work.end()
         self.assertEqual(work.faults(ACCOUNT), [], self.rig.logs())
         self.assertEqual(work.works(), set(self.rig.names))
@@ -191,7 +191,8 @@ class LostBus(Scene):
         self.rig.bus.start()
         self.rig.nodes[restarted].start()
         self.all_work()
-        time.sleep(FENCED_S + 1)  # leases are renewed in a new bucket
+        # Proof of absence: leases of before the loss are over, and no home is fenced, as it renews its lease in a new bucket.
+        time.sleep(FENCED_S + 1)
         self.all_work()
         other = self.others[1]  # it remembers nothing, and hears of the homes from the bus
         self.rig.nodes[other].stop()

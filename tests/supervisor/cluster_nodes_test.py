@@ -10,8 +10,10 @@ import unittest
 
 from cluster_agents import DONE, Work
 from cluster_rig import NATS_SERVER, Rig
-from harness import Client, Policies, eventually
+from harness import Client, Policies, await_still, eventually
 
+# The length of a fault: longer than the 2.5 s after which a node that is silent counts as lost.
+STOPPED_S = 4
 ACCOUNT = f"uid-{os.geteuid()}"
 if NATS_SERVER is None:
     sys.stderr.write("*** NOT TESTED: nodes of a cluster, because nats-server is missing: apt-get install nats-server ***\n")
@@ -76,15 +78,15 @@ class Nodes(unittest.TestCase):
             code = "import time\nwhile True:\n  open('beat', 'w').write(str(time.time_ns())); print('running', flush=True); time.sleep(0.05)"
             client.cancel(client.begin_running(code, timeout_seconds=300))
             beat = self.workspace(self.home) / "beat"
-            eventually(lambda: beat.read_text() == (time.sleep(0.4), beat.read_text())[1], "the program has ended")
+            await_still(beat.read_text, 0.4, "the program has ended")  # eight of its beats
 
-    def after_fault(self, fault, seconds=3.0):
-        """Two agents work at each node while `fault` happens. Returns what each was told."""
+    def after_fault(self, fault):
+        """Two agents work at each node while `fault` happens, and until each works again. Returns what each was told."""
         work = Work(self.rig, self.home)
         work.begin()
-        time.sleep(0.5)
+        work.await_answers(4)
         fault()
-        time.sleep(seconds)
+        work.await_answers(4)
         work.end()
         self.assertEqual(work.faults(ACCOUNT), [])
         self.assertEqual(work.works(), set(self.rig.names))
@@ -93,48 +95,48 @@ class Nodes(unittest.TestCase):
         return told
 
     def test_without_a_fault_all_is_done(self):
-        told = self.after_fault(lambda: None, 1.5)
+        told = self.after_fault(lambda: None)
         self.assertEqual(set(told.values()), {DONE})
 
     def test_the_home_is_killed_and_starts_again(self):
         def fault():
             self.rig.daemons[self.home].kill()
             self.rig.daemons[self.home].start()
-        self.after_fault(fault, 4)
+        self.after_fault(fault)
 
     def test_a_node_process_is_killed_and_starts_again(self):
         def fault():
             self.rig.nodes[self.home].stop(signal.SIGKILL)
             self.rig.nodes[self.home].start()
-        self.after_fault(fault, 12)  # orders of before the start of a node are refused for some seconds
+        self.after_fault(fault)  # orders of before the start of a node are refused for some seconds
 
     def test_a_node_process_stops_for_four_seconds(self):
         def fault():
             self.rig.nodes[self.others[0]].send(signal.SIGSTOP)
-            time.sleep(4)
+            time.sleep(STOPPED_S)
             self.rig.nodes[self.others[0]].send(signal.SIGCONT)
         self.after_fault(fault)
 
     def test_the_home_stops_for_four_seconds(self):
         def fault():
             self.rig.daemons[self.home].process.send_signal(signal.SIGSTOP)
-            time.sleep(4)
+            time.sleep(STOPPED_S)
             self.rig.daemons[self.home].process.send_signal(signal.SIGCONT)
         self.after_fault(fault)
 
     def test_nats_is_killed_and_starts_again(self):
         def fault():
             self.rig.bus.stop(signal.SIGKILL)
-            time.sleep(0.7)
+            time.sleep(0.7)  # the length of the fault: the nodes have tried to connect again and failed
             self.rig.bus.start()
-        self.after_fault(fault, 8)
+        self.after_fault(fault)
 
     def test_nats_stops_for_four_seconds(self):
         def fault():
             self.rig.bus.send(signal.SIGSTOP)
-            time.sleep(4)
+            time.sleep(STOPPED_S)
             self.rig.bus.send(signal.SIGCONT)
-        self.after_fault(fault, 8)
+        self.after_fault(fault)
 
 
 if __name__ == "__main__":

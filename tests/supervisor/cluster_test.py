@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from harness import ORDINARY_USER, PATIENCE, Client, Daemon, Policies, as_user, body_of, eventually, jailed
+from harness import ORDINARY_USER, PATIENCE, Client, Daemon, Policies, as_user, await_still, body_of, eventually, jailed
 from node_double import Cluster, id_range
 
 ACCOUNT = f"uid-{os.geteuid()}"
@@ -183,11 +183,12 @@ class Faults(Nodes):
         code = ("import os, time\nopen('once', 'a').write('x'); print('running', flush=True)\n"
                 "while not os.path.exists('gate'): time.sleep(0.01)\nresult = 'kept'")
         request = self.client["n2"].begin_running(code, timeout_seconds=60)
-        home = self.client["n1"]
+        home, double = self.client["n1"], self.cluster.nodes["n2"]
         self.cluster.is_frozen = True  # the answer does not come back
+        eventually(double.stands_still, "the double carries no more bytes")
         home.write_file("gate", "")
         self.assertTrue(gate.exists())
-        time.sleep(0.5)
+        eventually(lambda: double.has_waiting(b"kept"), "the answer waits at the double")
         self.cluster.is_frozen = False
         done = self.client["n2"].executed(request)
         self.assertEqual(done["result"], "kept")
@@ -210,12 +211,12 @@ class Faults(Nodes):
         def stop():
             daemon = self.daemons["n2"].process
             daemon.send_signal(signal.SIGSTOP)
-            time.sleep(2.6)
+            time.sleep(2.6)  # the length of the pause: 2.5 s without a byte count as silence
             daemon.send_signal(signal.SIGCONT)
 
         def freeze():
             self.cluster.is_frozen = True
-            time.sleep(1.3)
+            time.sleep(1.3)  # the length of the pause: a sign of life comes each second
             self.cluster.is_frozen = False
         code = ("import os, time; print('running', flush=True)\nwhile not os.path.exists('pauses'): time.sleep(0.01)\n"
                 "result = 'one connection'")
@@ -234,9 +235,11 @@ class Faults(Nodes):
         self.client["n2"].execute("pass")
         before = len(self.cluster.nodes["n2"].opened)
         self.cluster.is_frozen = True
+        double = self.cluster.nodes["n2"]
+        eventually(double.stands_still, "the double carries no more bytes")
         request = self.client["n2"].begin("tools/call", name="write_workspace_file", arguments={"filename": "w", "content": "x"})
-        time.sleep(0.2)
-        self.cluster.nodes["n2"].cut()
+        eventually(lambda: double.has_waiting(b"write_workspace_file"), "the order waits at the double")
+        double.cut()
         failed = json.loads(self.client["n2"].answer(request)["result"]["content"][0]["text"])
         self.assertIs(failed["may_have_run"], True)
         self.assertEqual(len(self.cluster.nodes["n2"].opened), before)
@@ -291,7 +294,7 @@ class Lease(Nodes):
 
     def await_still(self, *files):
         for file in files:
-            eventually(lambda: self.file_at("n1", file) == (time.sleep(0.3), self.file_at("n1", file))[1], f"{file} has ended")  # noqa: B023
+            await_still(lambda: self.file_at("n1", file), 0.3, f"{file} has ended")  # noqa: B023  six beats
 
     def test_what_runs_without_a_client_is_ended_too(self):
         home, node = self.client["n1"], self.cluster.nodes["n1"]

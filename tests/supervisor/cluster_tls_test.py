@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import unittest
 
 from cluster_agents import DONE, Work
@@ -135,7 +134,7 @@ class Tls(unittest.TestCase):
         leader = eventually(rig.leader, "the servers have a leader")
         work = Work(rig, home)
         work.begin()
-        time.sleep(1)
+        work.await_answers(4)
         rig.servers[leader].stop(signal.SIGKILL)
         eventually(lambda: rig.leader() not in (None, leader), "another leader is elected")
         for name in rig.names:

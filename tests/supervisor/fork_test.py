@@ -385,7 +385,7 @@ class ForkUnderAdmission(unittest.TestCase):
         request = self.client.begin_execute(MARK + HOLD, fork=list(range(6)), timeout_seconds=60)
         eventually(lambda: {"ran-0", "ran-1"} <= self.files(), "two branches run")
         self.daemon.process.terminate()
-        time.sleep(0.3)
+        eventually(lambda: "the daemon ends after the running calls" in self.daemon.log_text(), "the daemon drains")
         self.assertIsNone(self.daemon.process.poll(), "it waits for what runs")
         let_go(self.daemon)
         body = self.client.executed(request)

@@ -219,6 +219,19 @@ def eventually(holds, what, after=0):
     return found
 
 
+def await_still(read, seconds, what, within=PATIENCE):
+    """Waits until `read` gave the same value for so many seconds. No event says that a program beats no more: `seconds` are
+    some of its beats."""
+    until = time.monotonic() + within
+    value, since = read(), time.monotonic()
+    while time.monotonic() < since + seconds:
+        if time.monotonic() > until:
+            raise AssertionError(f"still not after {within} s: {what}")
+        time.sleep(0.02)
+        if (now := read()) != value:
+            value, since = now, time.monotonic()
+
+
 def as_user(uid, action):
     """Does something with that user's rights, as the kernel tells others of them."""
     os.setegid(uid)

@@ -14,6 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from daemon import META, TOP, Daemon  # noqa: E402
+from harness import await_still, eventually  # noqa: E402
 from ports import free_port  # noqa: E402
 from unix_http import UnixHttp  # noqa: E402
 
@@ -116,10 +117,8 @@ class HttpTest(unittest.TestCase):
                     time.sleep(0.02)
                 client.sock.shutdown(socket.SHUT_RDWR)
                 client.close()
-                time.sleep(0.25)
-                last = self.beats()
-                time.sleep(0.25)
-                self.assertEqual(self.beats(), last, "the program goes on")
+                # Some fifty beats; by itself the program ends after 10 s.
+                await_still(self.beats, 0.25, "the program has ended", within=5)
 
     def test_tcp_lets_nobody_in_without_a_token(self):
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
@@ -185,8 +184,8 @@ class HttpTest(unittest.TestCase):
             listen = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"notifications": {"toolsListChanged": True}, "_meta": META}}
             send(listening, listen)
             self.assertTrue(listening.getresponse().readline())
-            send(running, call("execute_code", {"code": "import time; time.sleep(1); result = 'whole'"}))
-            time.sleep(0.5)
+            send(running, call("execute_code", {"code": "open('began', 'w').close()\nimport time; time.sleep(1); result = 'whole'"}))
+            eventually(lambda: list(daemon.state.glob("tenants/*/workspace/began")), "the program runs")
             ended = threading.Thread(target=daemon.stop)
             ended.start()
             answer = json.loads(running.getresponse().read())

@@ -63,6 +63,7 @@ class NodeDouble:
         self.listener.listen(100)
         self.control = None
         self.carried = []     # pairs of sockets
+        self.still = set()    # of these, the pairs whose bytes are not carried now
         self.came = 0         # parts of bytes from other nodes
         self.finds = 0        # questions for homes
         self.opened = []      # the member "for" of each connection
@@ -182,8 +183,12 @@ class NodeDouble:
         client.settimeout(60)
         far.settimeout(60)
         while True:
-            readable = select.select([client, far], [], [], 0.05)[0] if not self.cluster.is_frozen else []
-            if self.cluster.is_frozen:
+            readable = []
+            if not self.cluster.is_frozen:
+                self.still.discard((client, far))
+                readable = select.select([client, far], [], [], 0.05)[0]
+            else:
+                self.still.add((client, far))
                 time.sleep(0.02)
                 if client.fileno() < 0 or select.select([client], [], [], 0)[0] and not peek(client):
                     return
@@ -197,6 +202,15 @@ class NodeDouble:
                 except OSError:
                     return
 
+    def stands_still(self):
+        """Whether a frozen double has carried its last bytes."""
+        return all(pair in self.still for pair in list(self.carried))
+
+    def has_waiting(self, part):
+        """Whether `part` is among the bytes that came and are not carried yet."""
+        ends = [one for pair in list(self.carried) for one in pair if one.fileno() >= 0]
+        return any(part in peek(one, 1 << 20) for one in select.select(ends, [], [], 0)[0])
+
     def cut(self):
         """Ends all carried connections, as the loss of the other node does."""
         for pair in list(self.carried):
@@ -205,9 +219,9 @@ class NodeDouble:
                     one.shutdown(socket.SHUT_RDWR)
 
 
-def peek(connected):
+def peek(connected, count=1):
     try:
-        return connected.recv(1, socket.MSG_PEEK)
+        return connected.recv(count, socket.MSG_PEEK)
     except OSError:
         return b""
 
