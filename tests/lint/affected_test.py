@@ -95,6 +95,7 @@ class Affected(unittest.TestCase):
     def test_runners_in_jails_choose_their_tests(self):
         self.assertEqual(self.chosen("jail/guest/python/runner.py"), {"guest_*", "jail_tests"})
         self.assertIn("guest", self.choice("jail/guest/python/runner.py").targets())
+        self.assertEqual(self.chosen("jail/guest/python/warder/__init__.py"), {"guest_*", "jail_tests"})
 
     def test_a_fuzzer_is_chosen_by_what_it_includes(self):
         self.assertEqual(self.chosen("jail/plan.h"), {"jail_tests", "orders_fuzz"})
