@@ -120,3 +120,33 @@ TEST_CASE("folders of tools are found at any depth, and files of such names are 
   CHECK(folded_files(changes) == Json{{"created", {"node_modules", "venv.txt"}},
                                       {"folders", {{"app/node_modules/", "1 created"}, {"venv/", "1 created"}}}});
 }
+
+TEST_CASE("paths for .gitignore are those outside of tools' folders, and no long ones", "[answer]") {
+  Changes changes;
+  changes.created.paths = {"a.txt", ".git/index", "app/node_modules/x.js", std::string(runs::kMaxIgnoredPath, 'p'),
+                           std::string(runs::kMaxIgnoredPath + 1, 'q')};
+  changes.modified.paths = {"b.txt"};
+  changes.deleted.paths = {"c.txt"};
+  changes.created.beyond.add("data/1");
+  changes.created.beyond.add("venv/bin/python");
+  std::vector<std::string> paths = {"before"};
+  runs::add_paths_to_ignore(changes, paths);
+  CHECK(paths == std::vector<std::string>{"before", "data/", "a.txt", std::string(runs::kMaxIgnoredPath, 'p'), "b.txt",
+                                          "c.txt"});
+}
+
+TEST_CASE("a tool's own folder is counted also where .gitignore names it", "[answer]") {
+  Changes changes;
+  changes.created.add("node_modules/x.js", kListedChanges);
+  changes.created.add("dist/x.js", kListedChanges);
+  CHECK(folded_files(changes, ignored_by("node_modules/\ndist/\n", changes)) ==
+        Json{{"folders", {{"node_modules/", "1 created"}}}, {"ignored", 1}});
+}
+
+TEST_CASE("a folder whose changes are of several kinds counts each", "[answer]") {
+  Changes changes;
+  add_many(changes.created, "src/", 30);
+  add_many(changes.modified, "src/", 20);
+  changes.deleted.add("src/old", kListedChanges);
+  CHECK(folded_files(changes)["folders"] == Json{{"src/", "30 created, 20 modified, 1 deleted"}});
+}

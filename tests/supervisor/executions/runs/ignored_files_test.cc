@@ -75,3 +75,36 @@ TEST_CASE("a path that is too long for the patterns is named", "[answer]") {
   CHECK(ignores("*", std::string(runs::kMaxIgnoredPath, 'a')));
   CHECK_FALSE(ignores("*", std::string(runs::kMaxIgnoredPath + 1, 'a')));
 }
+
+TEST_CASE("beyond its bounds the file's text is not read", "[answer]") {
+  std::string many;
+  for (size_t i = 0; i < runs::kMaxIgnorePatterns; i++) many += "p" + std::to_string(i) + "\n";
+  CHECK(ignores(many, "p199"));
+  CHECK_FALSE(ignores(many + "late\n", "late"));
+  // The last line of a text that is cut may be a part of one: "*" of "*.log" would ignore each path.
+  const std::string filler = "# " + std::string(runs::kMaxIgnoreBytes - 4, '-') + "\n";
+  CHECK_FALSE(ignores(filler + "*.log\n", "a.txt"));
+  CHECK_FALSE(ignores(filler + "*.log\n", "a.log"));
+}
+
+TEST_CASE("lines that are no pattern fit no path", "[answer]") {
+  for (const char* line : {"", "/", "!", "#", "   ", "\r", "[z-a]", "[!]"}) {
+    CAPTURE(line);
+    CHECK_FALSE(ignores(line, "a"));
+  }
+  CHECK(ignores("[z-a]\n*.log\n", "a.log"));
+}
+
+TEST_CASE("paths are bytes, with line ends and bytes that are no UTF-8", "[answer]") {
+  CHECK(ignores("*.log", "a\nb.log"));
+  CHECK(ignores("*.log", "\xff.log"));
+  CHECK(ignores("caf?", "caf\xe9"));
+  CHECK(ignores("a\\*b", "a*b"));
+  CHECK_FALSE(ignores("a\\*b", "axb"));
+}
+
+TEST_CASE("an exception stands for the folder's files, too, wherever it stands", "[answer]") {
+  const IgnoredFiles some("!out/good/\nout/\n", {"out/a.o", "out/good/b.o"});
+  CHECK(some.contains("out/a.o"));
+  CHECK_FALSE(some.contains("out/good/b.o"));
+}
