@@ -92,7 +92,7 @@ TEST_CASE("a task that is destroyed before its end is cancelled, but not by the 
     scene.task.reset();
     CHECK(scene.ended == 1);
     CHECK(scene.found()->state == TaskState::cancelled);
-    const Json stored = scene.stored();
+    Json stored = scene.stored();
     CHECK(stored["error"] == "the execution was cancelled");
     CHECK(stored["may_have_run"] == true);
     CHECK(stored["execution_id"] == kBackground);
@@ -155,7 +155,7 @@ TEST_CASE("of a long answer the beginning is stored, with its length", "[backgro
   CHECK(runs::kept_text("e1", answer_with(text), "ok", text.size()) == text);
   mcp::ToolResult failed = answer_with(text);
   failed.is_error = true;
-  const Json stored = Json::parse(runs::kept_text("e1", failed, "timeout", 800));
+  Json stored = Json::parse(runs::kept_text("e1", failed, "timeout", 800));
   CHECK(stored["success"] == false);
   CHECK(stored["outcome"] == "timeout");
   CHECK(stored["execution_id"] == "e1");
@@ -165,12 +165,12 @@ TEST_CASE("of a long answer the beginning is stored, with its length", "[backgro
   const Json cut =
       Json::parse(runs::kept_text("e1", answer_with("{\"a\":\"" + std::string(999, '\xc3') + "\"}"), "ok", 160));
   CHECK(cut["success"] == true);
-  const Json empty = Json::parse(runs::kept_text("e1", {}, "ok", 800));
+  Json empty = Json::parse(runs::kept_text("e1", {}, "ok", 800));
   CHECK(empty["error"] == "the answer has no text");
 }
 
 TEST_CASE("the answer of an interrupted execution names the one that continues", "[background]") {
-  const Json alone = Json::parse(runs::interrupted_answer("e1", ""));
+  Json alone = Json::parse(runs::interrupted_answer("e1", ""));
   CHECK(alone["outcome"] == "interrupted");
   CHECK(alone["may_have_run"] == true);
   CHECK_FALSE(alone.contains("resumed_as"));

@@ -44,7 +44,7 @@ TEST_CASE("a call with wrong arguments is denied, is in the registry, and leaves
   CallScene scene;
   const mcp::ToolResult refused = scene.execute({{"code", "1"}, {"language", "perl"}});
   CHECK(refused.is_error);
-  const Json body = body_of(refused);
+  Json body = body_of(refused);
   CHECK(body["success"] == false);
   CHECK(body["code"] == "invalid");
   CHECK(body["outcome"] == "denied");
@@ -81,7 +81,7 @@ TEST_CASE("the end of a session that does not exist is a good answer without a p
 
 TEST_CASE("a workspace that the policy does not allow is denied", "[execute]") {
   CallScene scene;
-  const Json body = body_of(scene.execute({{"code", "1"}}, {{tenants::kWorkspaceKey, "reports"}}));
+  Json body = body_of(scene.execute({{"code", "1"}}, {{tenants::kWorkspaceKey, "reports"}}));
   CHECK(body["code"] == "denied");
   CHECK(body["rule"] == "workspaces");
 }
@@ -90,7 +90,7 @@ TEST_CASE("a place is home or any, and a stateless execution needs the policy", 
   CallScene scene;
   const Json code = {{"code", "1"}};
   CHECK_THAT(error_in(scene.execute(code, {{tenants::kPlaceKey, "moon"}})), Contains("neither"));
-  const Json denied = body_of(scene.execute(code, {{tenants::kPlaceKey, "any"}}));
+  Json denied = body_of(scene.execute(code, {{tenants::kPlaceKey, "any"}}));
   CHECK(denied["rule"] == "cluster.spread");
   scene.change_policy([](policies::Policy& policy) { policy.cluster.spreads_stateless = true; });
   const Json both = {{tenants::kPlaceKey, "any"}, {tenants::kWorkspaceKey, "default"}};
@@ -103,7 +103,7 @@ TEST_CASE("a place is home or any, and a stateless execution needs the policy", 
 TEST_CASE("while no program may begin, a call is refused after its wait, and gives its place back", "[execute]") {
   CallScene scene;
   scene.refusal = Error{Code::unavailable, 0, "the disk is full", "make room", {}};
-  const Json body = body_of(scene.execute({{"code", "1"}}));
+  Json body = body_of(scene.execute({{"code", "1"}}));
   CHECK(body["error"] == "the disk is full");
   CHECK(body["outcome"] == "internal");
   CHECK(body["may_have_run"] == false);
@@ -125,7 +125,7 @@ TEST_CASE("without a jail the program did not run, and the journal says so", "[e
   scene.jailer = Fd();
   REQUIRE(run_until(scene.loop, [&] { return scene.host.jailer.is_gone(); }));
   const mcp::ToolResult refused = scene.execute({{"code", "1"}});
-  const Json body = body_of(refused);
+  Json body = body_of(refused);
   CHECK_THAT(body["error"].get<std::string>(), Contains("; the program did not run"));
   CHECK(body["may_have_run"] == false);
   REQUIRE(body.contains("execution_id"));
@@ -159,7 +159,7 @@ TEST_CASE("an administrator ends a call that waits for a place", "[execute]") {
   StartedCall call(scene, scene.with(arguments));
   scene.wait_for_line();
   REQUIRE(scene.executions.cancel(*scene.last_record()));
-  const Json body = body_of(call.result());
+  Json body = body_of(call.result());
   CHECK(body["code"] == "denied");
   CHECK_THAT(body["error"].get<std::string>(), Contains("administrator"));
   CHECK(scene.admission.waiting() == 0);
@@ -171,7 +171,7 @@ TEST_CASE("a full queue refuses a call with the policy's rule", "[execute]") {
   const executions::Admission::Permit place = scene.take_only_place();
   StartedCall waiting(scene, scene.with({{"code", "1"}}));
   scene.wait_for_line();
-  const Json body = body_of(scene.execute({{"code", "1"}}));
+  Json body = body_of(scene.execute({{"code", "1"}}));
   CHECK(body["code"] == "exhausted");
   CHECK(body["rule"] == "admission.queued_executions");
   CHECK_FALSE(waiting.is_done());
@@ -180,10 +180,10 @@ TEST_CASE("a full queue refuses a call with the policy's rule", "[execute]") {
 TEST_CASE("a call with an id of its client that runs no program can be sent again with it", "[execute]") {
   CallScene scene;
   const Json meta = {{runs::kExecutionIdKey, "11111111-2222-3333"}};
-  const Json first = body_of(scene.execute({{"code", "1"}, {"language", "perl"}}, meta));
+  Json first = body_of(scene.execute({{"code", "1"}, {"language", "perl"}}, meta));
   CHECK(first["code"] == "invalid");
   CHECK_FALSE(first.contains("execution_id"));
-  const Json second = body_of(scene.execute({{"code", "1"}, {"session", "a/b"}}, meta));
+  Json second = body_of(scene.execute({{"code", "1"}, {"session", "a/b"}}, meta));
   CHECK_THAT(second["error"].get<std::string>(), Contains("session"));
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("a background call is answered at once, and stays when its client leav
   CallScene scene;
   RunsClient client(scene);
   client.call(1, {{"code", "1"}, {"background", true}});
-  const Json handle = Json::parse(client.result()["content"][0]["text"].get<std::string>());
+  Json handle = Json::parse(client.result()["content"][0]["text"].get<std::string>());
   CHECK(handle["state"] == "working");
   const std::string id = handle["execution_id"].get<std::string>();
   client.close();
@@ -220,7 +220,7 @@ TEST_CASE("a background call with wrong arguments is answered by its task", "[ex
   CallScene scene;
   RunsClient client(scene);
   client.call(1, {{"code", "1"}, {"background", true}, {"language", "perl"}});
-  const Json handle = Json::parse(client.result()["content"][0]["text"].get<std::string>());
+  Json handle = Json::parse(client.result()["content"][0]["text"].get<std::string>());
   const std::string id = handle["execution_id"].get<std::string>();
   const auto* task = scene.tasks.find_of_tenant(id, scene.tenant().name());
   REQUIRE(task);
@@ -233,7 +233,7 @@ TEST_CASE("a background call with wrong arguments is answered by its task", "[ex
 
 TEST_CASE("a call in the background needs a client that can be answered before its end", "[execute]") {
   CallScene scene;
-  const Json body = body_of(scene.execute({{"code", "1"}, {"background", true}}));
+  Json body = body_of(scene.execute({{"code", "1"}, {"background", true}}));
   CHECK(body["code"] == "unavailable");
   CHECK(body["may_have_run"] == false);
   CHECK(scene.tasks.counts().running == 0);

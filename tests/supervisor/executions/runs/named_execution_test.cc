@@ -126,7 +126,7 @@ TEST_CASE("the answer of a program that failed is a failure for each call", "[na
 TEST_CASE("an id with other arguments is refused", "[named]") {
   NamedScene scene;
   scene.call("1");
-  const Json refused = body_of(scene.call("2"));
+  Json refused = body_of(scene.call("2"));
   CHECK(refused["code"] == "invalid");
   CHECK_THAT(refused["error"].get<std::string>(), Contains("other arguments"));
   CHECK(scene.programs == 1);
@@ -300,7 +300,7 @@ TEST_CASE("an answer that is too long to be stored is stored with its beginning"
   const size_t most = runs::named_limits().result_bytes;
   scene.answer = mcp::ToolResult::text(R"({"result":")" + std::string(most, 'x') + "\"}");
   CHECK(body_of(scene.call())["result"].get_ref<const std::string&>().size() == most);
-  const Json again = body_of(scene.call());
+  Json again = body_of(scene.call());
   CHECK(again["truncated"]["answer"]["bytes"] == most + 13);
   CHECK_THAT(again["answer_begins"].get<std::string>(), Contains("xxx"));
   CHECK(again["execution_id"] == scene.id());

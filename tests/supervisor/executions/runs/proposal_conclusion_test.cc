@@ -36,7 +36,7 @@ struct ConclusionScene : IdleScene {
 
 TEST_CASE("a proposal that the agent or a person commits stays open, with its difference", "[proposal]") {
   ConclusionScene scene(GENERATE(CommitBy::agent, CommitBy::ask));
-  const Json shown = scene.conclude(jail::Outcome::ok);
+  Json shown = scene.conclude(jail::Outcome::ok);
   CHECK(shown["id"] == scene.proposal.id);
   CHECK(shown["state"] == "open");
   CHECK_THAT(shown["diff"].get<std::string>(), Contains("new.txt") && Contains("+second\n"));
@@ -71,7 +71,7 @@ TEST_CASE("automatic: the changes of any other program are discarded", "[proposa
 TEST_CASE("automatic: a conflict leaves the proposal open, and says where", "[proposal]") {
   ConclusionScene scene(CommitBy::automatic);
   runs_test::put(scene.workspace() / "new.txt", "of another program");
-  const Json shown = scene.conclude(jail::Outcome::ok);
+  Json shown = scene.conclude(jail::Outcome::ok);
   CHECK(shown["state"] == "open");
   REQUIRE(shown.contains("conflicts"));
   CHECK(shown["conflicts"][0]["path"] == "new.txt");

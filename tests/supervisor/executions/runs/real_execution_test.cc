@@ -67,7 +67,7 @@ TEST_CASE("a program's value, output and files are in the answer, and its end is
   INFO((result ? "" : result.error().what));
   REQUIRE(result);
   CHECK_FALSE(result->is_error);
-  const Json body = body_of(*result);
+  Json body = body_of(*result);
   CAPTURE(body.dump());
   CHECK(body["success"] == true);
   CHECK(body["result"] == 5);
@@ -100,7 +100,7 @@ TEST_CASE("a program that fails is an answer, not an error", "[execution]") {
   const auto result = direct.run({{"code", "open('half.txt', 'w').write('x')\nraise ValueError('no')"}});
   REQUIRE(result);
   CHECK(result->is_error);
-  const Json body = body_of(*result);
+  Json body = body_of(*result);
   CHECK(body["success"] == false);
   CHECK(body["outcome"] == "error");
   CHECK_THAT(body["error"].get<std::string>(), Contains("ValueError: no"));
@@ -149,7 +149,7 @@ TEST_CASE("an administrator ends a program that runs, and the answer says how fa
   REQUIRE(run_until(
       scene.loop, [&] { return std::filesystem::exists(scene.workspace() / "began"); }, std::chrono::seconds(60)));
   REQUIRE(scene.executions.cancel(*scene.executions.all().back()));
-  const Json body = body_of(call.result());
+  Json body = body_of(call.result());
   CHECK(body["outcome"] == "cancelled");
   CHECK(body["output"] == Json({"began"}));
 }
@@ -170,7 +170,7 @@ TEST_CASE("a result that is too large for its message is stored, and its beginni
     policy.limits.standard.result_bytes = policy.limits.maximum.result_bytes = 10'000;
   });
   const mcp::ToolResult result = scene.execute({{"code", "result = 'y' * 50_000"}});
-  const Json body = body_of(result);
+  Json body = body_of(result);
   CHECK(body["success"] == true);
   CHECK(body["result_begins"] == std::string(2000, 'y'));
   CHECK(body["truncated"]["result"]["bytes"] == 50'000);
@@ -183,7 +183,7 @@ TEST_CASE("a result that is too large for its message is stored, and its beginni
 
 TEST_CASE("a large result that fits becomes text beside the loop, and stays equal", "[execution]") {
   JailScene scene;
-  const Json body = run_python(scene, "result = list(range(60_000))");
+  Json body = run_python(scene, "result = list(range(60_000))");
   REQUIRE(body["result"].is_array());
   CHECK(body["result"].size() == 60'000);
   CHECK(body["result"][59'999] == 59'999);
@@ -192,9 +192,9 @@ TEST_CASE("a large result that fits becomes text beside the loop, and stays equa
 TEST_CASE("a program that writes more than the quota ends with the outcome disk, and the rule", "[execution]") {
   JailScene scene;
   scene.change_policy([](policies::Policy& policy) { policy.quota.workspace_bytes = 1 << 20; });
-  const Json body = run_python(scene,
-                               "for i in range(4): open(f'f{i}', 'w').write('x' * (1 << 19))\n"
-                               "import time\ntime.sleep(20)");
+  Json body = run_python(scene,
+                         "for i in range(4): open(f'f{i}', 'w').write('x' * (1 << 19))\n"
+                         "import time\ntime.sleep(20)");
   CHECK(body["outcome"] == "disk");
   CHECK(body["rule"] == "quota.workspace_bytes");
   CHECK_FALSE(body["remedy"].get<std::string>().empty());
@@ -224,9 +224,9 @@ TEST_CASE("files that .gitignore leaves out are counted, unless the program wrot
 
 TEST_CASE("a name of an earlier program is explained, and so is a null result", "[execution]") {
   JailScene scene;
-  const Json first = run_python(scene, "table = [1, 2]");
+  Json first = run_python(scene, "table = [1, 2]");
   CHECK_THAT(notes_of(first), Contains("assigning to `table`"));
-  const Json second = run_python(scene, "len(table)");
+  Json second = run_python(scene, "len(table)");
   CHECK_THAT(second["error"].get<std::string>(), Contains(first["execution_id"].get<std::string>()));
   CHECK_THAT(second["error"].get<std::string>(), Contains("`session`"));
 }
@@ -262,7 +262,7 @@ TEST_CASE("a session keeps its variables, tells its calls, and ends by a reset",
   body = run_python(scene, "x + 1", {{"session", "s"}});
   CHECK(body["result"] == 42);
   CHECK(body["session"]["call"] == 2);
-  const Json ended = body_of(scene.execute({{"code", ""}, {"session", "s"}, {"reset_session", true}}));
+  Json ended = body_of(scene.execute({{"code", ""}, {"session", "s"}, {"reset_session", true}}));
   CHECK(ended["session"] == Json{{"name", "s"}, {"ended", true}});
   CHECK(scene.sessions.count_of(scene.tenant().account()) == 0);
 }
@@ -276,7 +276,7 @@ TEST_CASE("the calls of a program reach their handlers, with the program's execu
     caller_id = caller.execution;
     co_return fail(Code::not_found, "no skill of the test");
   });
-  const Json body = run_python(scene, "from skills import parse_invoice");
+  Json body = run_python(scene, "from skills import parse_invoice");
   CHECK(body["success"] == false);
   CHECK_THAT(seen.dump(), Contains("parse_invoice"));
   CHECK(caller_id == body["execution_id"]);
@@ -289,7 +289,7 @@ TEST_CASE("a staged program's files become a proposal, and the workspace stays a
   const mcp::ToolResult result =
       scene.execute({{"code", "open('new.txt', 'w').write('new')\nopen('old.txt', 'w').write('changed\\n')"},
                      {"workspace", "staged"}});
-  const Json body = body_of(result);
+  Json body = body_of(result);
   CAPTURE(body.dump());
   CHECK(body["success"] == true);
   REQUIRE(body.contains("proposal"));
@@ -337,11 +337,11 @@ TEST_CASE("a program without the service of its network says why it had no netwo
     policy.egress.seconds = std::chrono::seconds(10);
     policy.egress.bytes_up = policy.egress.bytes_down = 1 << 20;
   });
-  const Json body = run_python(scene,
-                               "import os, socket, urllib.parse\n"
-                               "proxy = urllib.parse.urlsplit(os.environ['HTTPS_PROXY'])\n"
-                               "link = socket.create_connection((proxy.hostname, proxy.port))\n"
-                               "result = len(link.recv(10))");
+  Json body = run_python(scene,
+                         "import os, socket, urllib.parse\n"
+                         "proxy = urllib.parse.urlsplit(os.environ['HTTPS_PROXY'])\n"
+                         "link = socket.create_connection((proxy.hostname, proxy.port))\n"
+                         "result = len(link.recv(10))");
   CAPTURE(body.dump());
   CHECK_THAT(notes_of(body), Contains("the program had no network"));
   CHECK_THAT(notes_of(body), Contains("warder-egress does not answer"));
@@ -352,14 +352,14 @@ TEST_CASE("a background program's answer is its result, and a large value is sto
   JailScene scene;
   runs_test::RunsClient client(scene);
   client.call(1, {{"code", "result = 'z' * 600_000"}, {"background", true}, {"timeout_seconds", 60}});
-  const Json handle = Json::parse(client.result()["content"][0]["text"].get<std::string>());
+  Json handle = Json::parse(client.result()["content"][0]["text"].get<std::string>());
   client.close();  // the program continues
   const std::string id = handle["execution_id"].get<std::string>();
   const auto found = scene.finish(runs::await_result(scene.loop, {scene.tasks, scene.named, scene.executions},
                                                      scene.tenant(), id, std::chrono::seconds(50)));
   REQUIRE(found);
   REQUIRE(found->state == runs::ExecutionResult::State::ended);
-  const Json body = Json::parse(found->text);
+  Json body = Json::parse(found->text);
   CHECK(body["success"] == true);
   CHECK(body["truncated"]["result"]["bytes"] == 600'000);
   CHECK(body["truncated"]["result"]["resource"] == "exec:///" + id + "/value");
@@ -369,7 +369,7 @@ TEST_CASE("a call with an id of its client runs its program once", "[execution]"
   JailScene scene;
   const Json meta = {{runs::kExecutionIdKey, "11111111-2222-3333"}};
   const Json arguments = {{"code", "with open('count', 'a') as file: file.write('x')\nresult = 7"}};
-  const Json first = body_of(scene.execute(arguments, meta));
+  Json first = body_of(scene.execute(arguments, meta));
   CHECK(first["result"] == 7);
   CHECK(body_of(scene.execute(arguments, meta)) == first);
   CHECK(runs_test::get(scene.workspace() / "count") == "x");

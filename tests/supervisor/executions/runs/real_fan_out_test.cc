@@ -16,9 +16,9 @@ mcp::ToolResult fork_answer(JailScene& scene, const std::string& code, Json item
   return scene.execute(std::move(more));
 }
 
-std::vector<std::string> outcomes_of(const Json& body) {
+std::vector<std::string> outcomes_of(Json body) {
   std::vector<std::string> all;
-  for (const Json& element : body["results"]) all.push_back(element["outcome"].get<std::string>());
+  for (Json& element : body["results"]) all.push_back(element["outcome"].get<std::string>());
   return all;
 }
 
@@ -30,7 +30,7 @@ TEST_CASE("the code runs once for each item, and the results are in the items' o
   JailScene scene;
   const mcp::ToolResult result =
       fork_answer(scene, "result = [item, factor]", {1, "two", {{"three", 3}}}, {{"context_vars", {{"factor", 7}}}});
-  const Json body = body_of(result);
+  Json body = body_of(result);
   CAPTURE(body.dump());
   CHECK_FALSE(result.is_error);
   CHECK(body["success"] == true);
@@ -41,7 +41,7 @@ TEST_CASE("the code runs once for each item, and the results are in the items' o
   CHECK_FALSE(body.contains("failed"));
   const std::string id = body["execution_id"].get<std::string>();
   for (size_t i = 0; i < 3; i++) {
-    const Json& element = body["results"][i];
+    Json& element = body["results"][i];
     CHECK(element["execution_id"] == id + "-" + std::to_string(i));
     CHECK_FALSE(element.contains("success"));
     CHECK_FALSE(element.contains("output"));
@@ -74,11 +74,11 @@ TEST_CASE("the branches share what one answer may print and return", "[fork]") {
     policy.limits.standard.output_bytes = 2000;
     policy.limits.standard.result_bytes = policy.limits.maximum.result_bytes = 8000;
   });
-  const Json body = body_of(fork_answer(scene, "print('p' * 1500)\nresult = 'r' * item", {100, 7000}));
+  Json body = body_of(fork_answer(scene, "print('p' * 1500)\nresult = 'r' * item", {100, 7000}));
   CAPTURE(body.dump());
   CHECK(body["results"][0]["truncated"]["stdout"]["bytes"] == 1501);
   CHECK(body["results"][0]["result"] == std::string(100, 'r'));
-  const Json& large = body["results"][1];
+  Json& large = body["results"][1];
   CHECK_FALSE(large.contains("result"));
   CHECK(large["truncated"]["result"]["bytes"] == 7000);
   CHECK(large["result_begins"] == std::string(500, 'r'));
@@ -88,11 +88,11 @@ TEST_CASE("the branches share what one answer may print and return", "[fork]") {
 TEST_CASE("timeout_seconds is for all branches together, and those that never began say so", "[fork]") {
   JailScene scene;
   scene.change_policy([](policies::Policy& policy) { policy.concurrent_executions = 1; });
-  const Json body = body_of(fork_answer(scene, "import time\ntime.sleep(60)", {1, 2, 3}, {{"timeout_seconds", 1}}));
+  Json body = body_of(fork_answer(scene, "import time\ntime.sleep(60)", {1, 2, 3}, {{"timeout_seconds", 1}}));
   CAPTURE(body.dump());
   CHECK(outcomes_of(body) == Outcomes{"timeout", "timeout", "timeout"});
   CHECK(body["failed"] == Json({0, 1, 2}));
-  const Json& last = body["results"][2];
+  Json& last = body["results"][2];
   CHECK_FALSE(last.contains("execution_id"));
   CHECK(last["error"] == "the call's 1 seconds passed before this branch began; it did not run");
   CHECK_THAT(last["remedy"].get<std::string>(), Contains("timeout_seconds"));
@@ -115,7 +115,7 @@ TEST_CASE("an administrator's cancellation ends the branches that run, and begin
     if (record->id.find('-') == std::string::npos) whole = record;
   REQUIRE(whole);
   REQUIRE(scene.executions.cancel(*whole));
-  const Json body = body_of(call.result());
+  Json body = body_of(call.result());
   CAPTURE(body.dump());
   CHECK(outcomes_of(body) == Outcomes{"ok", "cancelled", "cancelled", "cancelled"});
   CHECK(body["results"][1].contains("execution_id"));
@@ -149,14 +149,14 @@ TEST_CASE("a call whose client leaves ends all its branches", "[fork]") {
 TEST_CASE("branches get the values of a session that the code names, and the session stays as it is", "[fork]") {
   JailScene scene;
   REQUIRE(body_of(scene.execute({{"code", "table = [10, 20]\nother = 5"}, {"session", "s"}}))["success"] == true);
-  const Json body = body_of(fork_answer(scene, "table.append(item)\nresult = sum(table)", {1, 2}, {{"session", "s"}}));
+  Json body = body_of(fork_answer(scene, "table.append(item)\nresult = sum(table)", {1, 2}, {{"session", "s"}}));
   CAPTURE(body.dump());
   CHECK(body["success"] == true);
   CHECK(body["results"][0]["result"] == 31);
   CHECK(body["results"][1]["result"] == 32);
   CHECK(body["session"]["name"] == "s");
   CHECK(body["shared"]["names"] == Json({"table"}));
-  const Json after = body_of(scene.execute({{"code", "table"}, {"session", "s"}}));
+  Json after = body_of(scene.execute({{"code", "table"}, {"session", "s"}}));
   CHECK(after["result"] == Json({10, 20}));
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("a value that a session cannot share refuses the call before its branc
   JailScene scene;
   REQUIRE(body_of(scene.execute(
               {{"code", "import threading\nlock = threading.Lock()"}, {"session", "s"}}))["success"] == true);
-  const Json body = body_of(fork_answer(scene, "result = lock", {1, 2}, {{"session", "s"}}));
+  Json body = body_of(fork_answer(scene, "result = lock", {1, 2}, {{"session", "s"}}));
   CAPTURE(body.dump());
   CHECK(body["success"] == false);
   CHECK(body["rule"] == "session");
@@ -177,7 +177,7 @@ TEST_CASE("receipts of branches are a list in the order of the items", "[fork]")
   JailScene scene;
   const mcp::ToolResult result = scene.execute({{"code", "1"}, {"fork", {1, 2}}}, {{runs::kReceiptKey, true}});
   REQUIRE(result.meta.contains("org.warder/receipts"));
-  const Json receipts = Json::parse(result.meta.at("org.warder/receipts"));
+  Json receipts = Json::parse(result.meta.at("org.warder/receipts"));
   REQUIRE(receipts.size() == 2);
   CHECK(receipts[1]["no_new_privileges"] == true);
 }
@@ -188,7 +188,7 @@ TEST_CASE("an image of a branch is behind the whole answer's text, and its eleme
   scene.change_policy([](policies::Policy& policy) { policy.concurrent_executions = 1; });
   const std::string code = "if item: open(f'{item}.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + item.encode())";
   const mcp::ToolResult result = fork_answer(scene, code, {"", "plot"});
-  const Json body = body_of(result);
+  Json body = body_of(result);
   CAPTURE(body.dump());
   size_t images = 0;
   for (const mcp::Block& block : result.content) images += std::holds_alternative<mcp::Image>(block) ? 1 : 0;

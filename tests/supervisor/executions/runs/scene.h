@@ -34,7 +34,8 @@ struct IdleHost {
   IdleHost();
 };
 
-// The JSON object in the text block of an answer.
+// The JSON object in the text block of an answer. Tests hold it in a variable without `const`: a key that is missing
+// is then null, and fails one check; otherwise it would abort the program.
 Json body_of(const mcp::ToolResult& result);
 // The links of an answer.
 std::vector<std::string> links_of(const mcp::ToolResult& result);
