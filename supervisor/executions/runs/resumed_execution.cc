@@ -7,8 +7,6 @@
 namespace runs {
 namespace {
 
-constexpr size_t kMaxArguments = 1 << 20;  // bytes as JSON
-
 // Empty: credentials that a later daemon cannot check.
 std::string write_caller(const policies::CallerCredentials& credentials) {
   if (const auto* bearer = std::get_if<policies::TokenBearer>(&credentials))
@@ -31,7 +29,7 @@ std::shared_ptr<const workflows::StoredRun> resumable_run(const tenants::Member&
   run.execution = execution;
   run.caller = write_caller(member.credentials);
   run.arguments = dump_json(arguments);
-  if (run.caller.empty() || run.arguments.size() > kMaxArguments) return nullptr;
+  if (run.caller.empty()) return nullptr;
   return std::make_shared<const workflows::StoredRun>(std::move(run));
 }
 

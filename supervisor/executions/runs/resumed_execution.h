@@ -12,9 +12,9 @@
 
 namespace runs {
 
-// The run of this execution, if a policy lets it be started again, and it can be: its arguments have at most 1 MiB, it
-// has no session and no branches, and its client has no credentials that expire by themselves (a JWT). Otherwise
-// nullptr.
+// The run of this execution, if a policy lets it be started again, and it can be: its arguments are not large
+// (is_large(); they are written and read on the loop), it has no session and no branches, and its client has no
+// credentials that expire by themselves (a JWT). Otherwise nullptr.
 std::shared_ptr<const workflows::StoredRun> resumable_run(const tenants::Member& member, const std::string& execution,
                                                           const Json& arguments);
 
