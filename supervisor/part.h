@@ -14,6 +14,9 @@
 #include "supervisor/base/task.h"
 #include "supervisor/operations/doctor/doctor.h"
 
+namespace bus {
+class OfferedMembers;
+}
 namespace metrics {
 class OpenMetricsText;
 }
@@ -130,4 +133,13 @@ class MetricSource {
 
  protected:
   ~MetricSource() = default;
+};
+
+// Has properties and methods on D-Bus, of the Manager. Called once, before the daemon is on the bus.
+class BusSource {
+ public:
+  virtual void add_bus_members(bus::OfferedMembers& members) = 0;
+
+ protected:
+  ~BusSource() = default;
 };

@@ -9,35 +9,8 @@
 #include "supervisor/daemon_controls.h"
 #include "supervisor/operations/bus/service.h"
 #include "supervisor/parts.h"
-#include "supervisor/records/disk/state_disk.h"
-#include "supervisor/upstream/discovery/search_learning.h"
-#include "supervisor/upstream/upstream_servers.h"
 
 namespace {
-
-bus::UpstreamServices upstream_services(upstream::UpstreamServers& upstream) {
-  return {
-      .statuses = [&upstream] { return upstream.statuses(); },
-      .test = [&upstream](std::string name,
-                          std::string tenant) { return upstream.test(std::move(name), std::move(tenant)); },
-  };
-}
-
-bus::LoginServices login_services(upstream::UpstreamServers& upstream) {
-  return {
-      .is_shared = [&upstream](const std::string& server) { return upstream.is_login_shared(server); },
-      .begin =
-          [&upstream](std::string server, std::string owner, std::string redirect, std::vector<std::string> scopes) {
-            return upstream.begin_login(std::move(server), std::move(owner), std::move(redirect), std::move(scopes));
-          },
-      .finish =
-          [&upstream](std::string server, std::string owner, std::string id, std::string redirected) {
-            return upstream.finish_login(std::move(server), std::move(owner), std::move(id), std::move(redirected));
-          },
-      .log_out = [&upstream](std::string server,
-                             std::string owner) { return upstream.log_out(std::move(server), std::move(owner)); },
-  };
-}
 
 bus::ConfigurationView configuration_view(const Prepared& prepared) {
   const auto files = configuration::files_of(prepared.configuration.invocation, prepared.options);
@@ -56,23 +29,20 @@ bus::ConfigurationView configuration_view(const Prepared& prepared) {
 }
 
 bus::DaemonHealth health_services(const Prepared& prepared, const jail::Host& host, const DaemonControls& controls,
-                                  const StateDisk& disk, SelfExamination& examination) {
+                                  SelfExamination& examination) {
   return {
       .is_draining = controls.draining,
       .is_degraded =
           [&prepared, &host] {
             return prepared.configuration.degraded() || prepared.configuration.falls_short() || host.unfit;
           },
-      .disk_problem = [&disk] { return disk.trouble() ? disk.trouble()->what : std::string(); },
       .examine = [&examination] { return examination.run(); },
   };
 }
 
-bus::TenantServices tenant_services(const executions::Sessions& sessions, discovery::SearchLearning& learning,
-                                    TenantRemoval& removal) {
+bus::TenantServices tenant_services(const executions::Sessions& sessions, TenantRemoval& removal) {
   return {
       .sessions_of = [&sessions](const std::string& tenant) { return sessions.count_of(tenant); },
-      .forget_searches = [&learning](const std::string& tenant) { learning.forget(tenant); },
       .remove = [&removal](std::string name, tenants::RemovalForce force,
                            uint32_t uid) { return removal.remove(std::move(name), force, uid); },
   };
@@ -97,10 +67,9 @@ Result<std::unique_ptr<Part>> open_bus(Loop& loop, Prepared& prepared, jail::Hos
                                        calls::Approvals& approvals, executions::TimelineRecorder& timeline,
                                        jail::Pool& pool, tenants::Registry& registry,
                                        proposals::ProposalStores& proposals, journal::Journal& journal,
-                                       bus::Members& members, StateDisk& disk, SelfExamination& examination,
-                                       executions::Sessions& sessions, discovery::SearchLearning& learning,
-                                       TenantRemoval& removal, upstream::UpstreamServers& upstream,
-                                       ClusterParts& cluster) {
+                                       bus::Members& members, SelfExamination& examination,
+                                       executions::Sessions& sessions, TenantRemoval& removal, ClusterParts& cluster,
+                                       Parts& all) {
   if (prepared.options.bus == "off") return std::make_unique<Part>();
   bus::DaemonServices services{
       .loop = loop,
@@ -116,13 +85,13 @@ Result<std::unique_ptr<Part>> open_bus(Loop& loop, Prepared& prepared, jail::Hos
       .policies = prepared.policies,
       .own_uid = prepared.identity.uid,
       .configuration = configuration_view(prepared),
-      .health = health_services(prepared, host, controls, disk, examination),
+      .health = health_services(prepared, host, controls, examination),
       .commands = {.reload = controls.reload, .drain = controls.drain},
-      .tenants = tenant_services(sessions, learning, removal),
-      .upstream = upstream_services(upstream),
-      .logins = login_services(upstream),
+      .tenants = tenant_services(sessions, removal),
       .cluster = cluster.bus_services(),
+      .members_of_rooms = {},
   };
+  for (BusSource* part : all.all<BusSource>()) part->add_bus_members(services.members_of_rooms);
   return std::make_unique<BusPart>(std::move(services), prepared.options.bus);
 }
 

@@ -8,6 +8,7 @@
 #include "supervisor/operations/metrics/text.h"
 #include "supervisor/parts.h"
 #include "supervisor/tenants/master_key.h"
+#include "supervisor/upstream/bus_methods.h"
 #include "supervisor/upstream/discovery/catalog_watch.h"
 #include "supervisor/upstream/upstream_servers.h"
 
@@ -33,7 +34,12 @@ UpstreamServers::Settings settings_of(Options& options, const StateFolder& state
   return settings;
 }
 
-class UpstreamPart final : public Part, public Beginner, public TenantDataOwner, public Drainer, public MetricSource {
+class UpstreamPart final : public Part,
+                           public Beginner,
+                           public TenantDataOwner,
+                           public Drainer,
+                           public MetricSource,
+                           public BusSource {
  public:
   UpstreamPart(jail::Host& host, UpstreamServers::Settings settings, discovery::Discovery& discovery)
       : discovery_(discovery), servers_(host, std::move(settings)), tasks_(host.loop) {
@@ -63,6 +69,10 @@ class UpstreamPart final : public Part, public Beginner, public TenantDataOwner,
     if (id.workspace.empty()) servers_.forget_logins_of(id.account);
   }
   void disconnect() override { tasks_.cancel_all(); }
+  void add_bus_members(bus::OfferedMembers& members) override {
+    offer_server_methods(members, servers_);
+    offer_login_methods(members, servers_);
+  }
 
   void write_metrics(metrics::OpenMetricsText& text, Reader reader) const override {
     if (!reader.sees_names) return;  // names of servers tell what a machine is used for

@@ -1,5 +1,5 @@
 // ServerStatus: one upstream server as administrators see it: where it runs, its tools, its last problem.
-// Source: UpstreamServers::statuses(). Shown by: supervisor/operations/bus/servers.cc. Plain data.
+// Source: UpstreamServers::statuses(). Shown by: server_methods.cc. Plain data.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -67,6 +67,7 @@ BusObjects::BusObjects(const DaemonServices& services, BusConnection& connection
       connection_(connection),
       failed_(std::move(failed)),
       authority_(services.loop, connection, std::move(rules)),
+      manager_table_(manager_table_with(services.members_of_rooms)),
       tasks_(services.loop) {}
 
 Result<> BusObjects::keep(int result, sd_bus_slot* slot, const char* what) {
@@ -80,7 +81,7 @@ Result<> BusObjects::begin(std::string reload_problem) {
   constexpr char kLogPath[] = "/org/freedesktop/LogControl1", kLogControl[] = "org.freedesktop.LogControl1";
   sd_bus* bus = connection_.get();
   sd_bus_slot* slot = nullptr;
-  int r = sd_bus_add_object_vtable(bus, &slot, kPath, kManager, kManagerTable, this);
+  int r = sd_bus_add_object_vtable(bus, &slot, kPath, kManager, manager_table(), this);
   CHECKED(keep(r, slot, kManager));
   r = sd_bus_add_object_vtable(bus, &slot, kPath, kCluster, kClusterTable, this);
   CHECKED(keep(r, slot, kCluster));
@@ -140,7 +141,7 @@ const ManagerProperties& BusObjects::properties() {
   properties_.policies = services_.policies.names();
   properties_.policy_folders = services_.configuration.policy_folders();
   properties_.reload_problem = reload_problem_;
-  properties_.disk_problem = services_.health.disk_problem();
+  properties_.of_rooms = services_.members_of_rooms.values();
   return properties_;
 }
 

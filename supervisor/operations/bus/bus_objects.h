@@ -24,13 +24,13 @@
 #include "supervisor/operations/bus/caller.h"
 #include "supervisor/operations/bus/connection.h"
 #include "supervisor/operations/bus/members.h"
+#include "supervisor/operations/bus/offered_members.h"
 #include "supervisor/operations/doctor/doctor.h"
 #include "supervisor/records/journal/journal.h"
 #include "supervisor/tenants/proposals/proposal_stores.h"
 #include "supervisor/tenants/removed_tenants.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/calls/approvals.h"
-#include "supervisor/upstream/server_status.h"
 
 namespace bus {
 
@@ -85,7 +85,6 @@ struct ConfigurationView {
 struct DaemonHealth {
   std::function<bool()> is_draining;
   std::function<bool()> is_degraded;
-  std::function<std::string()> disk_problem;  // of the state folder's disk; empty: no problem
   // Runs the doctor. Errors: exhausted: another run of the doctor is under way.
   std::function<Task<Result<doctor::Findings>>()> examine;
 };
@@ -97,27 +96,8 @@ struct DaemonCommands {
 
 struct TenantServices {
   std::function<size_t(const std::string& tenant)> sessions_of;  // how many the tenant has, in all its workspaces
-  std::function<void(const std::string& tenant)> forget_searches;
   // Removes a tenant with its data (supervisor/daemon/tenant_removal.h). `uid`: of the caller.
   std::function<Task<Result<>>(std::string name, tenants::RemovalForce force, uint32_t uid)> remove;
-};
-
-// Upstream servers (supervisor/upstream/upstream_servers.h).
-struct UpstreamServices {
-  std::function<std::vector<upstream::ServerStatus>()> statuses;
-  // Errors: those of UpstreamServers::test().
-  std::function<Task<Result<>>(std::string name, std::string tenant)> test;
-};
-
-// Logins at upstream servers (supervisor/upstream/upstream_servers.h). Errors: those of UpstreamServers.
-struct LoginServices {
-  std::function<Result<bool>(const std::string& server)> is_shared;
-  // Returns an id and a URL.
-  std::function<Task<Result<std::pair<std::string, std::string>>>(
-      std::string server, std::string owner, std::string redirect, std::vector<std::string> scopes)>
-      begin;
-  std::function<Task<Result<>>(std::string server, std::string owner, std::string id, std::string redirected)> finish;
-  std::function<Task<Result<std::pair<bool, std::string>>>(std::string server, std::string owner)> log_out;
 };
 
 // DaemonServices: the parts of the daemon that D-Bus shows and controls. All must outlive the service.
@@ -138,16 +118,16 @@ struct DaemonServices {
   DaemonHealth health;
   DaemonCommands commands;
   TenantServices tenants;
-  UpstreamServices upstream;
-  LoginServices logins;
   ClusterServices cluster;
+  OfferedMembers members_of_rooms;
 };
 
 // The properties of the Manager that change.
 struct ManagerProperties : executions::Statistics {
   std::string state;
   std::vector<std::string> policies, policy_folders;
-  std::string reload_problem, disk_problem, configuration_problem;
+  std::string reload_problem, configuration_problem;
+  OfferedMembers::Values of_rooms;
   bool operator==(const ManagerProperties&) const = default;
 };
 
@@ -178,6 +158,8 @@ class BusObjects {
   std::shared_ptr<tenants::Tenant> tenant_at(const char* path) const;
   const DaemonServices& services() const { return services_; }
   Authority& authority() { return authority_; }
+  // The Manager's table: kManagerTable, and the members that rooms bring.
+  const sd_bus_vtable* manager_table() const { return manager_table_.data(); }
 
   Task<Result<MessagePtr>> get_manager_property(MessagePtr call);
   Task<Result<MessagePtr>> get_manager_properties(MessagePtr call);
@@ -205,12 +187,6 @@ class BusObjects {
   Task<Result<MessagePtr>> reload(MessagePtr call);
   Task<Result<MessagePtr>> drain(MessagePtr call);
   Task<Result<MessagePtr>> run_doctor(MessagePtr call);
-  Task<Result<MessagePtr>> forget_searches(MessagePtr call);
-  Task<Result<MessagePtr>> list_servers(MessagePtr call);
-  Task<Result<MessagePtr>> test_server(MessagePtr call);
-  Task<Result<MessagePtr>> begin_login(MessagePtr call);
-  Task<Result<MessagePtr>> finish_login(MessagePtr call);
-  Task<Result<MessagePtr>> log_out(MessagePtr call);
   Task<Result<MessagePtr>> set_log_level(MessagePtr call);
   Task<Result<MessagePtr>> subscribe(MessagePtr call);
   Task<Result<MessagePtr>> unsubscribe(MessagePtr call);
@@ -267,9 +243,6 @@ class BusObjects {
   // Whether the caller may read the records of `asked`: a tenant; empty: all; nullopt: all that it sees, which are its
   // own tenant's unless it sees all. Returns the tenant, or empty for all. Errors: denied.
   Task<Result<std::string>> readable_records(MessagePtr call, std::optional<std::string> asked);
-  // The owner of the login that a caller names: `tenant`; empty: its own, or all tenants if the login is shared.
-  // Errors: denied: the caller may not act on that login.
-  Task<Result<std::string>> login_owner(MessagePtr call, std::string server, std::string tenant);
   // Settles an approval, if the caller may. At an execution's path, the approval must belong to that execution.
   Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);
   // A proposal's place, and the caller that acts on it.
@@ -303,6 +276,7 @@ class BusObjects {
   BusConnection& connection_;
   std::function<void(std::string)> failed_;
   Authority authority_;
+  std::vector<sd_bus_vtable> manager_table_;
   std::vector<SlotPtr> slots_;
   std::map<std::string, std::unique_ptr<Subscriber>, std::less<>> subscribers_;
   std::vector<News> news_;
@@ -326,7 +300,9 @@ extern const sd_bus_vtable kClusterTable[];
 extern const sd_bus_vtable kExecutionTable[];
 extern const sd_bus_vtable kTenantTable[];
 extern const sd_bus_vtable kLogControlTable[];
-// The names of the Manager's properties that differ.
+// kManagerTable with the members that rooms bring. Their userdata is the BusObjects, too.
+std::vector<sd_bus_vtable> manager_table_with(const OfferedMembers& members);
+// The names of the Manager's properties that differ. They live as long as `after`.
 std::vector<const char*> changed_properties(const ManagerProperties& before, const ManagerProperties& after);
 // Handles reads of executions and tenants, which sd-bus would have answered to every user (read_objects.cc).
 int handle_read(sd_bus_message* call, void* objects, sd_bus_error* error);

@@ -38,6 +38,21 @@ int get_started(sd_bus*, const char*, const char*, const char*, sd_bus_message* 
   return append(reply, kStartedUsec);
 }
 
+int get_of_room(sd_bus*, const char*, const char*, const char* name, sd_bus_message* reply, void* data, sd_bus_error*) {
+  const auto& values = static_cast<BusObjects*>(data)->properties().of_rooms;
+  const auto value = values.find(std::string_view(name));
+  if (value == values.end()) return -ENXIO;
+  return std::visit([reply](const auto& one) { return append(reply, one); }, value->second);
+}
+
+int call_of_room(sd_bus_message* call, void* data, sd_bus_error*) {
+  auto& objects = *static_cast<BusObjects*>(data);
+  const MethodHandler* handler = objects.services().members_of_rooms.find_method(sd_bus_message_get_member(call));
+  if (!handler) return 0;
+  objects.answer(share(call), (*handler)(share(call), objects.authority()));
+  return 1;
+}
+
 struct Property {
   const char* name;
   bool (*same)(const ManagerProperties& one, const ManagerProperties& other);
@@ -52,7 +67,6 @@ constexpr Property kProperties[] = {
     {"PolicyFolders", same<&ManagerProperties::policy_folders>},
     {"ReloadProblem", same<&ManagerProperties::reload_problem>},
     {"ConfigurationProblem", same<&ManagerProperties::configuration_problem>},
-    {"DiskProblem", same<&ManagerProperties::disk_problem>},
     {"Waiting", same<&ManagerProperties::waiting>},
     {"Starting", same<&ManagerProperties::starting>},
     {"Running", same<&ManagerProperties::running>},
@@ -116,7 +130,20 @@ std::vector<const char*> changed_properties(const ManagerProperties& before, con
   std::vector<const char*> names;
   for (const Property& property : kProperties)
     if (!property.same(before, after)) names.push_back(property.name);
+  for (const auto& [name, value] : after.of_rooms) {
+    const auto former = before.of_rooms.find(name);
+    if (former == before.of_rooms.end() || former->second != value) names.push_back(name.c_str());
+  }
   return names;
+}
+
+std::vector<sd_bus_vtable> manager_table_with(const OfferedMembers& members) {
+  const sd_bus_vtable* end = kManagerTable;
+  while (end->type != _SD_BUS_VTABLE_END) end++;
+  std::vector<sd_bus_vtable> table(kManagerTable, end);
+  for (const sd_bus_vtable& row : members.rows(get_of_room, call_of_room)) table.push_back(row);
+  table.push_back(*end);
+  return table;
 }
 
 const sd_bus_vtable kManagerTable[] = {
@@ -130,7 +157,6 @@ const sd_bus_vtable kManagerTable[] = {
     SD_BUS_PROPERTY("PolicyFolders", "as", get<&ManagerProperties::policy_folders>, 0, kAnnounced),
     SD_BUS_PROPERTY("ReloadProblem", "s", get_problem<&ManagerProperties::reload_problem>, 0, kAnnounced),
     SD_BUS_PROPERTY("ConfigurationProblem", "s", get_problem<&ManagerProperties::configuration_problem>, 0, kAnnounced),
-    SD_BUS_PROPERTY("DiskProblem", "s", get<&ManagerProperties::disk_problem>, 0, kAnnounced),
     SD_BUS_PROPERTY("Waiting", "u", get<&ManagerProperties::waiting>, 0, kAnnounced),
     SD_BUS_PROPERTY("Starting", "u", get<&ManagerProperties::starting>, 0, kAnnounced),
     SD_BUS_PROPERTY("Running", "u", get<&ManagerProperties::running>, 0, kAnnounced),
@@ -195,23 +221,11 @@ const sd_bus_vtable kManagerTable[] = {
     SD_BUS_METHOD_WITH_ARGS("UndoProposal", SD_BUS_ARGS("s", tenant, "s", proposal), SD_BUS_RESULT("a{sv}", result),
                             handle<&BusObjects::undo_proposal>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::reload>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ForgetSearches", SD_BUS_ARGS("s", tenant), SD_BUS_NO_RESULT,
-                            handle<&BusObjects::forget_searches>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("Drain", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::drain>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("RunDoctor", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(ssss)", findings),
                             handle<&BusObjects::run_doctor>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("SetLogLevel", SD_BUS_ARGS("s", level), SD_BUS_NO_RESULT,
                             handle<&BusObjects::set_log_level>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("ListServers", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", servers),
-                            handle<&BusObjects::list_servers>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("TestServer", SD_BUS_ARGS("s", name, "s", tenant), SD_BUS_NO_RESULT,
-                            handle<&BusObjects::test_server>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("BeginLogin", SD_BUS_ARGS("s", server, "s", tenant, "s", redirect, "as", scopes),
-                            SD_BUS_RESULT("s", id, "s", url), handle<&BusObjects::begin_login>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("FinishLogin", SD_BUS_ARGS("s", server, "s", tenant, "s", id, "s", redirected),
-                            SD_BUS_NO_RESULT, handle<&BusObjects::finish_login>, kEveryone | SD_BUS_VTABLE_SENSITIVE),
-    SD_BUS_METHOD_WITH_ARGS("LogOut", SD_BUS_ARGS("s", server, "s", tenant),
-                            SD_BUS_RESULT("b", was_there, "s", not_revoked), handle<&BusObjects::log_out>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::subscribe>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::unsubscribe>,
                             kEveryone),
@@ -344,18 +358,6 @@ Task<Result<MessagePtr>> BusObjects::drain(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} ends the daemon after the running calls", caller.uid);
   services_.commands.drain();
-  co_return reply_to(call.get());
-}
-
-Task<Result<MessagePtr>> BusObjects::forget_searches(MessagePtr call) {
-  const char* tenant = nullptr;
-  if (int r = sd_bus_message_read(call.get(), "s", &tenant); r < 0)
-    co_return fail_errno(-r, "read the argument", Code::invalid);
-  const std::string name = tenant;
-  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
-  log_notice("D-Bus: user {} deletes the learning from searches of {}", caller.uid,
-             name.empty() ? "all tenants together" : "tenant " + printable(name, 64));
-  services_.tenants.forget_searches(name);
   co_return reply_to(call.get());
 }
 

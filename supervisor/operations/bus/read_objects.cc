@@ -52,7 +52,7 @@ Task<Result<MessagePtr>> BusObjects::get_manager_property(MessagePtr call) {
   const char *interface = nullptr, *name = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &interface, &name); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  const ObjectKind& kind = std::string_view(interface) == kCluster ? kClusterObject : kManagerObject;
+  const ObjectKind kind = std::string_view(interface) == kCluster ? kClusterObject : manager_object(*this);
   CO_CHECKED(check_interface(kind, interface, false));
   CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
@@ -67,7 +67,7 @@ Task<Result<MessagePtr>> BusObjects::get_manager_properties(MessagePtr call) {
   if (int r = sd_bus_message_read(call.get(), "s", &interface); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
   const std::string_view asked = interface;
-  const ObjectKind& kind = asked == kCluster ? kClusterObject : kManagerObject;
+  const ObjectKind kind = asked == kCluster ? kClusterObject : manager_object(*this);
   if (asked != kObjectManagerInterface) CO_CHECKED(check_interface(kind, asked, true));
   const bool is_own = asked.empty() || asked == kind.interface;
   CO_TRY(Viewer viewer, co_await authority_.view(share(call.get())));

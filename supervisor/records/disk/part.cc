@@ -2,6 +2,7 @@
 #include "jail/host.h"
 #include "supervisor/daemon_controls.h"
 #include "supervisor/given_services.h"
+#include "supervisor/operations/bus/offered_members.h"
 #include "supervisor/operations/metrics/text.h"
 #include "supervisor/parts.h"
 #include "supervisor/records/disk/disk_floor.h"
@@ -12,7 +13,7 @@
 namespace disk {
 namespace {
 
-class DiskPart final : public Part, public FindingSource, public MetricSource {
+class DiskPart final : public Part, public FindingSource, public MetricSource, public BusSource {
  public:
   DiskPart(jail::Host& host, const StateFolder& state, WorkerThread& thread, journal::Journal& journal,
            const DaemonControls& controls)
@@ -47,6 +48,12 @@ class DiskPart final : public Part, public FindingSource, public MetricSource {
       facts.remedy = trouble->remedy;
     }
     co_return doctor::Findings{doctor::judge_state_disk(facts)};
+  }
+  void add_bus_members(bus::OfferedMembers& members) override {
+    members.add_property("DiskProblem", [this] {
+      const auto& trouble = state_disk_.trouble();
+      return trouble ? trouble->what : std::string();
+    });
   }
   void write_metrics(metrics::OpenMetricsText& text, Reader) const override {
     text.family("warder_state_disk_failing", "gauge", "", "1 while the state folder's disk takes no writes.");

@@ -1,6 +1,7 @@
 // The catalog of tools as a part of the daemon: the catalog itself, learning from searches, and the files of /servers.
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/configuration/options.h"
+#include "supervisor/operations/bus/offered_members.h"
 #include "supervisor/parts.h"
 #include "supervisor/upstream/discovery/catalog_watch.h"
 #include "supervisor/upstream/discovery/search_learning.h"
@@ -22,7 +23,21 @@ Result<std::unique_ptr<Discovery>> open_catalog(Loop& loop, const Options& optio
   return Discovery::open(loop, "", std::move(servers));
 }
 
-class DiscoveryPart final : public Part, public Beginner, public TenantDataOwner, public Drainer {
+// ForgetSearches of D-Bus. An empty name: what all tenants together have taught.
+Task<Result<bus::MessagePtr>> forget_searches(SearchLearning& learning, bus::MessagePtr call,
+                                              bus::Authority& authority) {
+  const char* tenant = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "s", &tenant); r < 0)
+    co_return fail_errno(-r, "read the argument", Code::invalid);
+  const std::string name = tenant;
+  CO_TRY(auto caller, co_await authority.allow(bus::share(call.get()), bus::Right::configure, std::string()));
+  log_notice("D-Bus: user {} deletes the learning from searches of {}", caller.uid,
+             name.empty() ? "all tenants together" : "tenant " + printable(name, 64));
+  learning.forget(name);
+  co_return bus::reply_to(call.get());
+}
+
+class DiscoveryPart final : public Part, public Beginner, public TenantDataOwner, public Drainer, public BusSource {
  public:
   DiscoveryPart(Loop& loop, const Options& options, std::unique_ptr<Discovery> discovery)
       : loop_(loop),
@@ -45,6 +60,12 @@ class DiscoveryPart final : public Part, public Beginner, public TenantDataOwner
     co_return Result<>{};
   }
   void forget(const tenants::TenantId& id) override { learning_.forget(id.text()); }
+  void add_bus_members(bus::OfferedMembers& members) override {
+    members.add_method("ForgetSearches", {{"s", "tenant"}}, {},
+                       [this](bus::MessagePtr call, bus::Authority& authority) {
+                         return forget_searches(learning_, std::move(call), authority);
+                       });
+  }
   Task<> finish_calls() override {
     learning_.write_all();
     co_return;

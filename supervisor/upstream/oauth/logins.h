@@ -2,7 +2,7 @@
 //   begin() --URL--> a person's browser --redirect--> the command line's loopback port --> finish()
 // A login begins and ends in this daemon: state, PKCE verifier and client secret never leave it; the redirect carries a
 // code that is useless without them.
-// Source: D-Bus (supervisor/operations/bus/logins.cc), through UpstreamServers. Errors: invalid (the redirect), denied
+// Source: D-Bus (supervisor/upstream/login_methods.cc), through UpstreamServers. Errors: invalid (the redirect), denied
 // (the authorization server, or a redirect that does not belong to the login), not_found, exhausted, unavailable.
 // Facts: RFC 6749 section 4.1, RFC 7636, RFC 8252, RFC 8707, RFC 9207.
 #pragma once

@@ -37,7 +37,7 @@ ManagerProperties all_different() {
   all.state = "running";
   all.policies = {"default"};
   all.policy_folders = {"/etc/warder/policies"};
-  all.reload_problem = all.disk_problem = all.configuration_problem = "bad";
+  all.reload_problem = all.configuration_problem = "bad";
   all.waiting = all.starting = all.running = all.frozen = all.waiting_jails = 1;
   all.executions = all.cpu_usec = all.cpu_unknown = all.memory_bytes = 1;
   all.outcomes = all.refusals = all.starts = all.answer_usec = all.wall_usec = all.ledger = {{"one", 1}};
@@ -60,8 +60,12 @@ TEST_CASE("a change of one property is reported as that property alone", "[bus]"
   after.wall_usec = {{"p50", 1}};
   CHECK(changed({}, after) == Names{"WallUSec"});
   after = {};
-  after.disk_problem = "full";
+  after.of_rooms = {{"DiskProblem", std::string("full")}};
   CHECK(changed({}, after) == Names{"DiskProblem"});
+  ManagerProperties before = after;
+  CHECK(changed(before, after).empty());
+  before.of_rooms = {{"DiskProblem", std::string()}};
+  CHECK(changed(before, after) == Names{"DiskProblem"});
 }
 
 TEST_CASE("members of the tables have valid names, each once, and every method and property has a handler", "[bus]") {
@@ -88,4 +92,33 @@ TEST_CASE("members of the tables have valid names, each once, and every method a
     });
     CHECK(names.size() > 2);
   }
+}
+
+TEST_CASE("members that rooms bring stand in the Manager's table, behind its own", "[bus]") {
+  bus::OfferedMembers members;
+  std::string trouble = "none";
+  members.add_property("Trouble", [&trouble] { return trouble; });
+  members.add_property("Uses", [] { return uint64_t{7}; });
+  members.add_method(
+      "TestIt", {{"s", "name"}, {"as", "paths"}}, {{"b", "done"}},
+      [](bus::MessagePtr call, bus::Authority&) -> Task<Result<bus::MessagePtr>> { co_return std::move(call); },
+      bus::OfferedMembers::Secrecy::secret);
+  const auto table = bus::manager_table_with(members);
+  CHECK(table.front().type == _SD_BUS_VTABLE_START);
+  CHECK(table.back().type == _SD_BUS_VTABLE_END);
+  REQUIRE(table.size() > 4);
+  const sd_bus_vtable &trouble_row = table[table.size() - 4], &uses_row = table[table.size() - 3],
+                      &method_row = table[table.size() - 2];
+  CHECK(std::string(trouble_row.x.property.member) == "Trouble");
+  CHECK(std::string(trouble_row.x.property.signature) == "s");
+  CHECK(std::string(uses_row.x.property.signature) == "t");
+  CHECK(std::string(method_row.x.method.signature) == "sas");
+  CHECK(std::string(method_row.x.method.result) == "b");
+  CHECK(std::string(method_row.x.method.names, 16) == std::string("name\0paths\0done\0", 16));
+  CHECK((method_row.flags & SD_BUS_VTABLE_SENSITIVE) != 0);
+  CHECK((method_row.flags & SD_BUS_VTABLE_UNPRIVILEGED) != 0);
+  CHECK(members.find_method("TestIt"));
+  CHECK_FALSE(members.find_method("Trouble"));
+  trouble = "full";
+  CHECK(std::get<std::string>(members.values().at("Trouble")) == "full");
 }

@@ -3,10 +3,12 @@
 // URL of FinishLogin has a code, which is used up by that call.
 #include "policies/policy.h"
 #include "supervisor/base/log.h"
-#include "supervisor/operations/bus/bus_objects.h"
+#include "supervisor/upstream/bus_methods.h"
 
-namespace bus {
+namespace upstream {
 namespace {
+
+using namespace bus;
 
 constexpr size_t kMaxLoginScopes = 64;
 
@@ -23,15 +25,16 @@ Result<std::vector<std::string>> read_scopes(sd_bus_message* call) {
 
 std::string shown_owner(const std::string& owner) { return owner.empty() ? "all tenants" : "tenant " + owner; }
 
-}  // namespace
-
-Task<Result<std::string>> BusObjects::login_owner(MessagePtr call, std::string server, std::string tenant) {
-  CO_TRY(const policies::Peer caller, co_await authority_.identify(share(call.get())));
-  const auto sharing = services_.logins.is_shared(server);
+// The owner of the login that a caller names: `tenant`; empty: its own, or all tenants if the login is shared.
+// Errors: denied: the caller may not act on that login.
+Task<Result<std::string>> login_owner(UpstreamServers& servers, MessagePtr call, Authority& authority,
+                                      std::string server, std::string tenant) {
+  CO_TRY(const policies::Peer caller, co_await authority.identify(share(call.get())));
+  const auto sharing = servers.is_login_shared(server);
   const bool names_tenant_of_shared = sharing && *sharing && !tenant.empty();
   if (!sharing || names_tenant_of_shared) {  // only those who may change the configuration learn which names exist
-    const std::string other = tenant == authority_.tenant_of(caller) ? "" : tenant;
-    CO_TRY(const auto administrator, co_await authority_.allow(std::move(call), Right::configure, other));
+    const std::string other = tenant == authority.tenant_of(caller) ? "" : tenant;
+    CO_TRY(const auto administrator, co_await authority.allow(std::move(call), Right::configure, other));
     (void)administrator;
     if (!sharing) co_return tl::unexpected<Error>(sharing.error());
     co_return fail(Code::invalid, "the login at this server is one for all tenants: name no tenant");
@@ -39,48 +42,48 @@ Task<Result<std::string>> BusObjects::login_owner(MessagePtr call, std::string s
   const bool is_shared = *sharing;
   if (!tenant.empty() && !policies::valid_name(tenant))
     co_return fail(Code::invalid, "this is not the name of a tenant");
-  if (!is_shared && tenant.empty()) tenant = authority_.tenant_of(caller);
+  if (!is_shared && tenant.empty()) tenant = authority.tenant_of(caller);
   if (!is_shared && tenant.empty())
     co_return fail(Code::invalid, "each tenant has its own login at this server, and you are no tenant",
                    "name the tenant: --tenant TENANT");
-  CO_TRY(const auto allowed, co_await authority_.allow(std::move(call), Right::configure, tenant));
+  CO_TRY(const auto allowed, co_await authority.allow(std::move(call), Right::configure, tenant));
   (void)allowed;
   co_return tenant;
 }
 
-Task<Result<MessagePtr>> BusObjects::begin_login(MessagePtr call) {
+Task<Result<MessagePtr>> begin_login(UpstreamServers& servers, MessagePtr call, Authority& authority) {
   const char *server_text = nullptr, *tenant_text = nullptr, *redirect_text = nullptr;
   if (int r = sd_bus_message_read(call.get(), "sss", &server_text, &tenant_text, &redirect_text); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string server = server_text, tenant = tenant_text, redirect = redirect_text;
   CO_TRY(std::vector<std::string> scopes, read_scopes(call.get()));
-  CO_TRY(const std::string owner, co_await login_owner(share(call.get()), server, tenant));
+  CO_TRY(const std::string owner, co_await login_owner(servers, share(call.get()), authority, server, tenant));
   log_notice("D-Bus: a login at the upstream server {} begins, for {}", printable(server, 64), shown_owner(owner));
-  CO_TRY(const auto begun, co_await services_.logins.begin(server, owner, redirect, std::move(scopes)));
+  CO_TRY(const auto begun, co_await servers.begin_login(server, owner, redirect, std::move(scopes)));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   if (int r = sd_bus_message_append(reply.get(), "ss", begun.first.c_str(), begun.second.c_str()); r < 0)
     co_return fail_errno(-r, "answer with the URL");
   co_return reply;
 }
 
-Task<Result<MessagePtr>> BusObjects::finish_login(MessagePtr call) {
+Task<Result<MessagePtr>> finish_login(UpstreamServers& servers, MessagePtr call, Authority& authority) {
   const char *server_text = nullptr, *tenant_text = nullptr, *id_text = nullptr, *redirected_text = nullptr;
   int r = sd_bus_message_read(call.get(), "ssss", &server_text, &tenant_text, &id_text, &redirected_text);
   if (r < 0) co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string server = server_text, tenant = tenant_text, id = id_text, redirected = redirected_text;
-  CO_TRY(const std::string owner, co_await login_owner(share(call.get()), server, tenant));
-  CO_CHECKED(co_await services_.logins.finish(server, owner, id, redirected));
+  CO_TRY(const std::string owner, co_await login_owner(servers, share(call.get()), authority, server, tenant));
+  CO_CHECKED(co_await servers.finish_login(server, owner, id, redirected));
   log_notice("D-Bus: logged in at the upstream server {}, for {}", printable(server, 64), shown_owner(owner));
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> BusObjects::log_out(MessagePtr call) {
+Task<Result<MessagePtr>> log_out(UpstreamServers& servers, MessagePtr call, Authority& authority) {
   const char *server_text = nullptr, *tenant_text = nullptr;
   int r = sd_bus_message_read(call.get(), "ss", &server_text, &tenant_text);
   if (r < 0) co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string server = server_text, tenant = tenant_text;
-  CO_TRY(const std::string owner, co_await login_owner(share(call.get()), server, tenant));
-  CO_TRY(const auto done, co_await services_.logins.log_out(server, owner));
+  CO_TRY(const std::string owner, co_await login_owner(servers, share(call.get()), authority, server, tenant));
+  CO_TRY(const auto done, co_await servers.log_out(server, owner));
   log_notice("D-Bus: logged out at the upstream server {}, for {}{}{}", printable(server, 64), shown_owner(owner),
              done.second.empty() ? "" : "; its tokens are not revoked there: ", done.second);
   CO_TRY(MessagePtr reply, reply_to(call.get()));
@@ -89,4 +92,22 @@ Task<Result<MessagePtr>> BusObjects::log_out(MessagePtr call) {
   co_return reply;
 }
 
-}  // namespace bus
+}  // namespace
+
+void offer_login_methods(OfferedMembers& members, UpstreamServers& servers) {
+  const auto offer = [&members, &servers](std::string name, OfferedMembers::Parameters arguments,
+                                          OfferedMembers::Parameters results, auto method,
+                                          OfferedMembers::Secrecy secrecy = OfferedMembers::Secrecy::open) {
+    const auto handler = [&servers, method](MessagePtr call, Authority& authority) {
+      return method(servers, std::move(call), authority);
+    };
+    members.add_method(std::move(name), std::move(arguments), std::move(results), handler, secrecy);
+  };
+  offer("BeginLogin", {{"s", "server"}, {"s", "tenant"}, {"s", "redirect"}, {"as", "scopes"}},
+        {{"s", "id"}, {"s", "url"}}, begin_login);
+  offer("FinishLogin", {{"s", "server"}, {"s", "tenant"}, {"s", "id"}, {"s", "redirected"}}, {}, finish_login,
+        OfferedMembers::Secrecy::secret);
+  offer("LogOut", {{"s", "server"}, {"s", "tenant"}}, {{"b", "was_there"}, {"s", "not_revoked"}}, log_out);
+}
+
+}  // namespace upstream

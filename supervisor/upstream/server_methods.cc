@@ -2,10 +2,12 @@
 // of tools tell what a machine is used for: who sees all tenants sees them, and administrators test a server.
 #include "policies/policy.h"
 #include "supervisor/base/log.h"
-#include "supervisor/operations/bus/bus_objects.h"
+#include "supervisor/upstream/bus_methods.h"
 
-namespace bus {
+namespace upstream {
 namespace {
+
+using namespace bus;
 
 int append_member(sd_bus_message* to, const char* name, const char* type, const auto& value) {
   int r = sd_bus_message_open_container(to, 'e', "sv");
@@ -16,14 +18,14 @@ int append_member(sd_bus_message* to, const char* name, const char* type, const 
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 
-int append_server(sd_bus_message* to, const upstream::ServerStatus& one) {
+int append_server(sd_bus_message* to, const ServerStatus& one) {
   const std::pair<const char*, std::string> texts[] = {{"Name", one.name},
                                                        {"Kind", one.kind},
                                                        {"Place", one.place},
-                                                       {"State", std::string(upstream::state_name(one.state))},
+                                                       {"State", std::string(state_name(one.state))},
                                                        {"Problem", one.problem},
                                                        {"ImportedFrom", one.imported_from},
-                                                       {"Login", std::string(upstream::login_name(one.login))}};
+                                                       {"Login", std::string(login_name(one.login))}};
   int r = sd_bus_message_open_container(to, 'a', "{sv}");
   for (const auto& [name, value] : texts)
     if (r >= 0) r = append_member(to, name, "s", value);
@@ -34,33 +36,42 @@ int append_server(sd_bus_message* to, const upstream::ServerStatus& one) {
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 
-}  // namespace
-
-Task<Result<MessagePtr>> BusObjects::list_servers(MessagePtr call) {
-  CO_TRY(const Viewer viewer, co_await authority_.view(share(call.get())));
+Task<Result<MessagePtr>> list_servers(UpstreamServers& servers, MessagePtr call, Authority& authority) {
+  CO_TRY(const Viewer viewer, co_await authority.view(share(call.get())));
   if (!viewer.sees_all)
     co_return fail(Code::denied, "upstream servers are shown to users that see all tenants",
                    "call as root, the daemon's user, or a member of warder-operator");
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
-  for (const auto& one : services_.upstream.statuses())
+  for (const auto& one : servers.statuses())
     if (r >= 0) r = append_server(reply.get(), one);
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
   if (r < 0) co_return fail_errno(-r, "list the upstream servers");
   co_return reply;
 }
 
-Task<Result<MessagePtr>> BusObjects::test_server(MessagePtr call) {
+Task<Result<MessagePtr>> test_server(UpstreamServers& servers, MessagePtr call, Authority& authority) {
   const char *name_text = nullptr, *tenant_text = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &name_text, &tenant_text); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string name = name_text, tenant = tenant_text;
   if (!tenant.empty() && !policies::valid_name(tenant))
     co_return fail(Code::invalid, "this is not the name of a tenant");
-  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  CO_TRY(auto caller, co_await authority.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} tests the upstream server {}", caller.uid, printable(name, 64));
-  CO_CHECKED(co_await services_.upstream.test(name, tenant));
+  CO_CHECKED(co_await servers.test(name, tenant));
   co_return reply_to(call.get());
 }
 
-}  // namespace bus
+}  // namespace
+
+void offer_server_methods(OfferedMembers& members, UpstreamServers& servers) {
+  members.add_method("ListServers", {}, {{"aa{sv}", "servers"}}, [&servers](MessagePtr call, Authority& authority) {
+    return list_servers(servers, std::move(call), authority);
+  });
+  members.add_method(
+      "TestServer", {{"s", "name"}, {"s", "tenant"}}, {},
+      [&servers](MessagePtr call, Authority& authority) { return test_server(servers, std::move(call), authority); });
+}
+
+}  // namespace upstream
