@@ -2,6 +2,7 @@
 // Source: exit status, cgroup events, deadlines, the guest's messages. Used by: jail/execution/conclusion.cc,
 // jail/execution/running_execution.cc, jail/execution/meter.cc. Pure: tests/jail/outcome_test.cc is a table.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,7 +29,61 @@ enum class Outcome {
   protocol,
   internal
 };
-std::string_view outcome_name(Outcome outcome);
+
+// The outcome's word, for answers, the journal and D-Bus. Empty for a number that is no outcome. An outcome without its
+// word does not compile.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+constexpr std::string_view outcome_name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::ok:
+      return "ok";
+    case Outcome::error:
+      return "error";
+    case Outcome::exit:
+      return "exit";
+    case Outcome::signal:
+      return "signal";
+    case Outcome::timeout:
+      return "timeout";
+    case Outcome::cpu_time:
+      return "cpu_time";
+    case Outcome::memory:
+      return "memory";
+    case Outcome::pids:
+      return "pids";
+    case Outcome::output:
+      return "output";
+    case Outcome::disk:
+      return "disk";
+    case Outcome::forbidden_call:
+      return "forbidden_call";
+    case Outcome::cancelled:
+      return "cancelled";
+    case Outcome::denied:
+      return "denied";
+    case Outcome::protocol:
+      return "protocol";
+    case Outcome::internal:
+      return "internal";
+  }
+  return "";
+}
+#pragma GCC diagnostic pop
+
+// The number of outcomes.
+inline constexpr size_t kOutcomes = [] {
+  size_t count = 0;
+  while (!outcome_name(static_cast<Outcome>(count)).empty()) count++;
+  return count;
+}();
+
+// Whether the text is the word of an outcome, so that a list of words can be checked by the compiler.
+constexpr bool is_outcome_name(std::string_view text) {
+  for (size_t i = 0; i < kOutcomes; i++)
+    if (outcome_name(static_cast<Outcome>(i)) == text) return true;
+  return false;
+}
 
 // Why the supervisor ended the jail, if it did.
 // disk_limit: the workspace is over its quota. disk_floor: the disk of all tenants is nearly full, and this jail has

@@ -97,7 +97,7 @@ uint64_t quantile_of(const AnswerHistogram<uint64_t>& answers, double percent) {
 std::string_view outcome_kind(size_t index) {
   return index < kOther ? jail::outcome_name(static_cast<jail::Outcome>(index)) : "other";
 }
-static_assert(static_cast<size_t>(jail::Outcome::internal) + 1 == kOther, "every outcome has its count");
+static_assert(kOther == jail::kOutcomes, "every outcome has its count");
 
 void Timeline::add(std::string_view outcome, std::optional<std::chrono::microseconds> answered) {
   add_to(open_.outcomes[outcome_index(outcome)], 1);

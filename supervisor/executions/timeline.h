@@ -33,7 +33,7 @@ size_t answer_class(std::chrono::microseconds answered);
 // The duration, in microseconds, that `percent` of the counted durations do not exceed; kUnknown without a duration.
 uint64_t quantile_of(const AnswerHistogram<uint64_t>& answers, double percent);
 
-// The outcomes of jail/execution/outcome.h, in their order, and "other".
+// The outcomes of jail/execution/outcome.h, in their order, and "other". timeline.cc compares the number with theirs.
 inline constexpr size_t kOutcomeKinds = 16;
 std::string_view outcome_kind(size_t index);
 

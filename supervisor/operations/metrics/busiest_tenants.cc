@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
+
+#include "jail/execution/outcome.h"
 
 namespace metrics {
 namespace {
@@ -10,6 +14,7 @@ using executions::ExecutionRecord;
 using Days = std::chrono::duration<double, std::ratio<86'400>>;
 
 constexpr std::string_view kEndsAtLimit[] = {"timeout", "cpu_time", "memory", "pids", "output"};
+static_assert(std::all_of(std::begin(kEndsAtLimit), std::end(kEndsAtLimit), jail::is_outcome_name));
 constexpr double kMaxDays = 1000;        // 2 to the power of it still fits a double
 constexpr double kClearlyBusier = 1.25;  // times the least busy tenant, and kMoreRuns executions of now
 constexpr double kMoreRuns = 5;
