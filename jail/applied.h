@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "jail/plan.h"
+#include "jail/init_report.h"
+#include "jail/plan_parts.h"
 
 namespace jail {
 

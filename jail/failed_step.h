@@ -1,6 +1,6 @@
 // Errors that say why there is no jail for a program: the cause and the remedy, in words for the client that asked for
-// a program. In all of these cases the program did not run. The names of steps are for administrators (plan.h); agents
-// see a step's name only in the error of a failed step. Error::step names the failed step for the daemon itself.
+// a program. In all of these cases the program did not run. The names of steps (init_report.h) are for administrators;
+// agents see a step's name only in the error of a failed step. Error::step names the failed step for the daemon itself.
 // Used by: jail/execution/running_execution.cc, jail/jail.cc, jail/jailer_client/jailer_client.cc,
 // jail/execution/self_test.cc.
 #pragma once

@@ -7,6 +7,7 @@
 
 #include "jail/id_range.h"
 #include "jail/jailer_client/jailer_client.h"
+#include "jail/plan_parts.h"
 #include "jail/runner_ids.h"
 #include "jail/talk/replies.h"
 #include "jail/usage/cgroup.h"

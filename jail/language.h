@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "jail/advice.h"
-#include "jail/plan.h"
+#include "jail/plan_parts.h"
 #include "policies/limits.h"
 
 namespace jail {

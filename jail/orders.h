@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "jail/plan.h"
+#include "jail/init_report.h"
+#include "jail/plan_parts.h"
 
 namespace jail {
 

@@ -10,7 +10,10 @@
 #include <optional>
 #include <vector>
 
+#include "jail/host.h"
 #include "jail/machine_files.h"
+#include "jail/plan.h"
+#include "policies/seccomp.h"
 #include "policies/uncounted_memory.h"
 #include "policies/unnamed_files.h"
 

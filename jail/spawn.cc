@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "jail/init_report.h"
 #include "jail/jail_namespaces.h"
 #include "jail/plan.h"
 

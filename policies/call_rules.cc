@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "policies/checked.h"
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "policies/schema/json_schema.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"

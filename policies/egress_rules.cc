@@ -8,7 +8,7 @@
 
 #include "policies/checked.h"
 #include "policies/host_name.h"
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"

@@ -23,7 +23,7 @@ constexpr FormerKey kFormerKeys[] = {
 
 }  // namespace
 
-std::vector<std::string> rename_former_keys(Json& document, Problems& problems) {
+std::vector<std::string> rename_former_keys(Json& document, std::vector<Error>& problems) {
   std::vector<std::string> renamed;
   if (!document.is_object()) return renamed;
   for (const auto& key : kFormerKeys) {

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "policies/policy.h"
 #include "supervisor/base/json/json_fwd.h"
+#include "supervisor/base/result.h"
 
 namespace policies {
 
 // Gives the keys of one policy's document their present names. Returns one sentence for each renamed key: "pool.least
 // is now named pool.min_idle". Problems are invalid: an object that has a key under both names.
-std::vector<std::string> rename_former_keys(Json& document, Problems& problems);
+std::vector<std::string> rename_former_keys(Json& document, std::vector<Error>& problems);
 
 }  // namespace policies

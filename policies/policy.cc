@@ -1,12 +1,11 @@
 #include "policies/policy.h"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "policies/checked.h"
+#include "policies/names.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
@@ -337,24 +336,6 @@ void check_lists(Checked& in, const Policy& policy) {
 
 }  // namespace
 
-bool matches_pattern(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, star = pattern.npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      p++, t++;
-    } else if (star != pattern.npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == pattern.npos;
-}
-
 bool Policy::allows_language(std::string_view language) const {
   return std::find(languages.begin(), languages.end(), language) != languages.end();
 }
@@ -378,20 +359,6 @@ bool are_offered_alike(const Policy& one, const Policy& other) {
          one.egress.shown_hosts() == other.egress.shown_hosts() && one.staging.offers() == other.staging.offers() &&
          one.staging.mode == other.staging.mode && seen(one.limits.standard) == seen(other.limits.standard) &&
          seen(one.limits.maximum) == seen(other.limits.maximum);
-}
-
-HostCapacity HostCapacity::here() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return HostCapacity{static_cast<double>(CPU_COUNT(&set))};
-  return HostCapacity{static_cast<double>(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN)))};  // more than 1024 CPUs
-}
-
-Json merged(const Json& base, const Json& child) {
-  if (!base.is_object() || !child.is_object()) return child;
-  Json both = base;
-  for (const auto& [key, value] : child.items()) both[key] = both.contains(key) ? merged(both[key], value) : value;
-  return both;
 }
 
 tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const Json& document,
@@ -435,19 +402,6 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   in.done();
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return policy;
-}
-
-bool valid_name(std::string_view name) {
-  return valid_workspace_name(name) &&
-         std::none_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-}
-
-bool valid_workspace_name(std::string_view name) {
-  if (name.empty() || name.size() > 64 || name[0] == '.') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           c == '-';
-  });
 }
 
 }  // namespace policies

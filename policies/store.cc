@@ -12,6 +12,10 @@
 
 #include "policies/default_policy.h"
 #include "policies/former_keys.h"
+#include "policies/merged.h"
+#include "policies/names.h"
+#include "policies/policy.h"
+#include "policies/seccomp.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/json.h"

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/policy.h"
+#include "policies/host_capacity.h"
+#include "policies/package_layer.h"
+#include "policies/policy_fwd.h"
 #include "policies/tenant_rules.h"
 #include "supervisor/base/result.h"
 

@@ -1,6 +1,6 @@
 #include "policies/tenant_id.h"
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/json.h"
 
 namespace tenants {

@@ -1,6 +1,7 @@
 #include "jail/execution/execution.h"
 
 #include "jail/execution/running_execution.h"
+#include "jail/pool/pool.h"
 #include "jail/talk/run_message.h"
 #include "supervisor/base/log.h"
 

@@ -10,19 +10,25 @@
 #include <vector>
 
 #include "jail/execution/handle.h"
-#include "jail/execution/meter.h"
+#include "jail/execution/jail_usage.h"
 #include "jail/execution/outcome.h"
 #include "jail/execution/receipt.h"
-#include "jail/host.h"
 #include "jail/image.h"
-#include "jail/jail.h"
-#include "jail/pool/pool.h"
-#include "jail/shared_values.h"
+#include "jail/spec.h"
 #include "jail/talk/guest_message.h"
 #include "jail/usage/disk_users.h"
+#include "jail/workspace_mount.h"
+#include "policies/pool_rules.h"
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
 
 namespace jail {
+
+struct Host;
+class Jail;
+class Pool;
+class SharedValues;
 
 struct Request {
   std::string id;  // the execution's id; also the name of the cgroup leaf

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "jail/execution/outcome.h"
+#include "jail/jail.h"
+
 namespace jail {
 namespace {
 

@@ -1,6 +1,9 @@
 #include "jail/execution/receipt.h"
 
 #include "jail/execution/execution.h"
+#include "jail/host.h"
+#include "jail/jail.h"
+#include "policies/seccomp.h"
 
 namespace jail {
 

@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "jail/applied.h"
-#include "jail/jail.h"
+#include "jail/spec.h"
+#include "jail/workspace_mount.h"
 
 namespace jail {
 
+struct Host;
+class Jail;
 struct Request;
 
 // The cgroup's limits, as they were set at dispatch.

@@ -10,7 +10,9 @@
 
 #include "jail/execution/execution.h"
 #include "jail/execution/execution_state.h"
+#include "jail/execution/meter.h"
 #include "jail/execution/wall_clock.h"
+#include "jail/pool/teardown_queue.h"
 #include "jail/talk/capture.h"
 #include "jail/talk/replies.h"
 #include "jail/talk/unanswered_calls.h"

@@ -5,6 +5,8 @@
 #include <system_error>
 
 #include "jail/execution/execution.h"
+#include "jail/host.h"
+#include "jail/jail.h"
 #include "jail/network_view.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"

@@ -2,10 +2,17 @@
 // Used by: supervisor/daemon, at the start and at a reload. If the jails do not hold, the daemon serves without
 // executions (Host::unfit).
 #pragma once
-#include "jail/host.h"
-#include "jail/jail.h"
+#include <memory>
+
+#include "policies/limits.h"
+#include "policies/policy_fwd.h"
+#include "supervisor/base/fd.h"
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
 
 namespace jail {
+
+struct Host;
 
 // Fills host.root, host.landlock_abi, host.network_seen and host.map_workspace_ids by trials, then runs the probe in a
 // whole jail. `directory`: an empty directory of the state's file system, owned by the daemon. `filter`: the standard

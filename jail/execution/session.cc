@@ -6,7 +6,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "jail/host.h"
+#include "jail/jail.h"
+#include "jail/pool/pool.h"
+#include "jail/pool/teardown_queue.h"
 #include "jail/talk/run_message.h"
+#include "jail/usage/process_tree.h"
 #include "supervisor/base/log.h"
 
 namespace jail {

@@ -7,6 +7,9 @@
 #include <string>
 
 #include "jail/execution/execution.h"
+#include "jail/host.h"
+#include "jail/jail.h"
+#include "jail/usage/code_priority.h"
 
 namespace jail {
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <cerrno>
 
+#include "jail/init_report.h"
 #include "jail/plan.h"
 
 namespace jail::init {

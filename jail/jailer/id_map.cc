@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "jail/plan.h"
 #include "jail/short_text.h"
 
 namespace jail {

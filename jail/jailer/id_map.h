@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "jail/plan.h"
+#include "jail/plan_parts.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/result.h"
 

@@ -17,6 +17,7 @@
 #include "jail/jailer/priority.h"
 #include "jail/jailer/project_limits.h"
 #include "jail/jailer/staged_mount.h"
+#include "jail/plan.h"
 #include "jail/spawn.h"
 
 namespace jail {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <map>
 
-#include "jail/plan.h"
+#include "jail/plan_parts.h"
 #include "supervisor/base/fd.h"
 
 namespace jail {

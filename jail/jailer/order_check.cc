@@ -11,6 +11,7 @@
 #include <cstddef>
 
 #include "jail/pidfd.h"
+#include "jail/plan.h"
 #include "supervisor/base/project_quota.h"
 
 namespace jail {

@@ -172,6 +172,8 @@ Pool::~Pool() {
   idle_ = nullptr;
 }
 
+void Pool::retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left) { used_.end(std::move(jail), left); }
+
 Pool::Shelf& Pool::shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules,
                             WorkspaceAccess access) {
   auto [it, made] = shelves_.try_emplace(shelf_key(tenant, access, key_of(host_, spec, rules)));

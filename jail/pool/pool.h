@@ -11,10 +11,15 @@
 #include <set>
 #include <string>
 
-#include "jail/jail.h"
+#include "jail/host.h"
 #include "jail/pool/teardown_queue.h"
+#include "jail/spec.h"
+#include "jail/workspace_mount.h"
+#include "policies/pool_rules.h"
 
 namespace jail {
+
+class Jail;
 
 class Pool {
  public:
@@ -38,7 +43,7 @@ class Pool {
   // attached to the tenant's forks while they wait; its directory is borrowed.
   Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, WorkspaceMount workspace);
   // Ends a used jail; the caller does not wait for its end.
-  void retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left) { used_.end(std::move(jail), left); }
+  void retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left);
   // Ends all waiting jails; later jails are built new. For changed policies.
   void clear();
   // Ends all waiting jails and zygotes, and builds others in their place, for the same kinds of execution. For what a

@@ -1,5 +1,7 @@
 #include "jail/pool/teardown_queue.h"
 
+#include "jail/jail.h"
+
 namespace jail {
 namespace {
 

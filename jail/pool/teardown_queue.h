@@ -6,9 +6,12 @@
 #include <functional>
 #include <memory>
 
-#include "jail/jail.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/task.h"
 
 namespace jail {
+
+class Jail;
 
 class TeardownQueue {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jail/shared_values.h"
 #include "jail/talk/guest_channel.h"
 #include "supervisor/base/json/json.h"
 

@@ -45,7 +45,8 @@ struct [[nodiscard]] Error {
   std::string what;  // "open workspace '/srv/a': Permission denied"
   std::string hint;  // the reader's next action; may be empty
   std::string rule;  // the policy rule behind a refusal, "limits.executions"; may be empty
-  // The step that failed, where the work has named steps (jail/plan.h): "root_overlay". A constant; may be empty.
+  // The step that failed, where the work has named steps (jail/init_report.h): "root_overlay". A constant; may be
+  // empty.
   std::string_view step = {};
 
   // Adds the place of the error, outermost first: "tenant 'acme': open ...".

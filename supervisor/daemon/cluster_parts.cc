@@ -1,5 +1,6 @@
 #include "supervisor/daemon/cluster_parts.h"
 
+#include "policies/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/executions/runs/named_execution.h"
 #include "supervisor/tenant_turns.h"

@@ -1,5 +1,6 @@
 #include "supervisor/daemon/cluster_queries.h"
 
+#include "policies/policy.h"
 #include "supervisor/base/version.h"
 #include "supervisor/cluster/link/cluster_query.h"
 

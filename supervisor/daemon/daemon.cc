@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "jail/jail.h"
+#include "policies/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/message_ids.h"

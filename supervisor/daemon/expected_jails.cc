@@ -1,5 +1,6 @@
 #include "supervisor/daemon/expected_jails.h"
 
+#include "policies/policy.h"
 #include "supervisor/executions/jail_spec.h"
 
 // No jail is built for TypeScript, because it holds the library that reads types and takes twice the memory. The first

@@ -3,7 +3,7 @@
 // jail builds one.
 #pragma once
 #include "jail/pool/pool.h"
-#include "policies/policy.h"
+#include "policies/policy_fwd.h"
 #include "supervisor/operations/bus/members.h"
 
 class ExpectedJails {

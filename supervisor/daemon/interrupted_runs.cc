@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "policies/policy.h"
 #include "policies/tenant_id.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"

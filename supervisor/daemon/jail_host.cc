@@ -1,6 +1,7 @@
 #include "supervisor/daemon/jail_host.h"
 
 #include "jail/execution/self_test.h"
+#include "policies/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/project_quota.h"
 

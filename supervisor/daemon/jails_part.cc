@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "policies/host_capacity.h"
 #include "supervisor/daemon/expected_jails.h"
 #include "supervisor/operations/bus/members.h"
 #include "supervisor/operations/metrics/text.h"
 #include "supervisor/parts.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/operation.h"
 
 namespace {

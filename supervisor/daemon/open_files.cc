@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "policies/policy.h"
+
 namespace {
 
 constexpr rlim_t kMin = 256;  // for a few executions and connections at once

@@ -6,6 +6,8 @@
 #include <iterator>
 
 #include "jail/execution/execution.h"
+#include "policies/policy.h"
+#include "policies/staging_rules.h"
 #include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/executions/jail_spec.h"
 

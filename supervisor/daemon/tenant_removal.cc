@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "policies/policy.h"
+
 namespace executions {
 
 uint32_t Admission::running_of(const std::string& tenant) const {

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "policies/policy.h"
+#include "policies/policy_fwd.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 

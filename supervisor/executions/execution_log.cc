@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "policies/policy_parts.h"
 #include "supervisor/base/journal_log.h"
 #include "supervisor/base/trace_parent.h"
 
@@ -14,7 +15,7 @@ std::vector<LogField> fields_of(const ExecutionRecord& execution) {
           {"WARDER_TENANT", execution.tenant.account},
           {"WARDER_WORKSPACE", execution.tenant.workspace},
           {"WARDER_LANGUAGE", execution.language},
-          {"WARDER_POLICY", execution.policy ? execution.policy->name : ""},
+          {"WARDER_POLICY", execution.policy ? policies::name_of(*execution.policy) : ""},
           {"WARDER_PRINCIPAL", execution.principal},
           {"WARDER_CLIENT_UID", is_process ? std::to_string(execution.uid) : ""},
           {"WARDER_CLIENT_PID", is_process ? std::to_string(execution.pid) : ""},

@@ -2,8 +2,14 @@
 
 #include <cmath>
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
+#include "jail/language.h"
+#include "jail/spec.h"
+#include "policies/policy.h"
 #include "supervisor/executions/execution_log.h"
 #include "supervisor/records/journal/tokens.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace executions {
 namespace {

@@ -5,12 +5,22 @@
 #pragma once
 #include <optional>
 
-#include "jail/execution/execution.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/execution_span.h"
 #include "supervisor/executions/recent_code.h"
 #include "supervisor/records/journal/journal.h"
-#include "supervisor/tenants/tenant.h"
+#include "supervisor/tenants/executions.h"
+
+namespace jail {
+enum class Outcome;
+struct Report;
+struct Request;
+}  // namespace jail
+
+namespace tenants {
+struct Changes;
+class Tenant;
+}  // namespace tenants
 
 namespace executions {
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
+#include "jail/spec.h"
 #include "supervisor/executions/execution_log.h"
 #include "supervisor/records/journal/journal.h"
 
@@ -15,6 +18,7 @@ constexpr int64_t kEndedKeptMs = 60'000;
 constexpr std::string_view kStageNames[] = {"waiting", "starting", "running", "frozen", "ended"};
 // Outcomes of executions that used more than the policy allows.
 constexpr std::string_view kLimitOutcomes[] = {"timeout", "cpu_time", "memory", "pids", "output", "disk"};
+static_assert(std::all_of(std::begin(kLimitOutcomes), std::end(kLimitOutcomes), jail::is_outcome_name));
 
 }  // namespace
 

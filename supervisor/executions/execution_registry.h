@@ -14,14 +14,19 @@
 #include <string>
 #include <vector>
 
-#include "jail/execution/execution.h"
 #include "jail/execution/handle.h"
-#include "policies/policy.h"
+#include "jail/execution/jail_usage.h"
+#include "policies/limits.h"
+#include "policies/policy_fwd.h"
 #include "policies/tenant_id.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/observer_list.h"
 #include "supervisor/records/journal/executions.h"
+
+namespace jail {
+struct Report;
+}
 
 namespace executions {
 

@@ -1,5 +1,6 @@
 #include "supervisor/executions/execution_span.h"
 
+#include "policies/policy_parts.h"
 #include "supervisor/upstream/calls/audited_call.h"
 
 namespace executions {
@@ -16,7 +17,7 @@ ExecutionSpan::~ExecutionSpan() {
   calls::describe_tool_call(span_, "execute_code");
   span_.set("warder.execution.id", execution.id);
   span_.set("warder.tenant", execution.tenant.account);
-  if (execution.policy) span_.set("warder.policy", execution.policy->name);
+  if (execution.policy) span_.set("warder.policy", policies::name_of(*execution.policy));
   if (!execution.language.empty()) span_.set("warder.language", execution.language);
   span_.set("warder.outcome", execution.outcome);
   if (!execution.start.empty()) span_.set("warder.start", execution.start);

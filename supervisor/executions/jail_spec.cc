@@ -1,6 +1,7 @@
 #include "supervisor/executions/jail_spec.h"
 
 #include "jail/proxy_environment.h"
+#include "policies/policy.h"
 
 namespace executions {
 jail::Spec make_spec(const policies::Policy& policy, jail::Language language, const policies::Limits& limits) {

@@ -1,8 +1,9 @@
 // make_spec(): the jail that a policy gives to its executions. Used by: execute_request.cc, compile_check.cc,
 // supervisor/daemon/self_examination.cc. No errors.
 #pragma once
-#include "jail/execution/execution.h"
-#include "policies/policy.h"
+#include "jail/spec.h"
+#include "policies/limits.h"
+#include "policies/policy_fwd.h"
 
 namespace executions {
 

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 
+#include "policies/policy.h"
 #include "policies/tenant_id.h"
 #include "supervisor/base/log.h"
 #include "supervisor/executions/session_entry.h"
 #include "supervisor/executions/session_log.h"
+#include "supervisor/tenants/proposals/proposal_stores.h"
+#include "supervisor/tenants/sessions.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace executions {
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 #include <deque>
 
+#include "jail/execution/session.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/executions/sessions.h"
 

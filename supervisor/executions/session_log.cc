@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "jail/execution/execution.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/tenants/sessions.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace executions {
 namespace {

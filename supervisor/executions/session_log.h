@@ -6,9 +6,15 @@
 #include <string>
 #include <string_view>
 
-#include "jail/execution/execution.h"
 #include "supervisor/tenants/index/changes.h"
-#include "supervisor/tenants/tenant.h"
+
+namespace jail {
+struct Report;
+}
+
+namespace tenants {
+class Tenant;
+}
 
 namespace executions {
 

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "supervisor/tenants/tenant.h"
+
 namespace executions {
 
 SessionStaging::SessionStaging(Loop& loop, std::shared_ptr<tenants::Tenant> tenant,

@@ -9,7 +9,11 @@
 #include <optional>
 
 #include "supervisor/executions/staged_workspace.h"
-#include "supervisor/tenants/tenant.h"
+#include "supervisor/tenants/workspace.h"
+
+namespace tenants {
+class Tenant;
+}
 
 namespace executions {
 

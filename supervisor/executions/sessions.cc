@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "jail/execution/outcome.h"
+#include "policies/policy.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/executions/session_entry.h"
 #include "supervisor/executions/session_log.h"
+#include "supervisor/tenants/sessions.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace executions {
 namespace {

@@ -19,14 +19,30 @@
 #include <optional>
 #include <string>
 
-#include "jail/execution/session.h"
-#include "policies/policy.h"
+#include "jail/language.h"
+#include "jail/workspace_mount.h"
+#include "policies/policy_fwd.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json/json_fwd.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/executions/session_staging.h"
 #include "supervisor/protocol/mcp/connection_user.h"
-#include "supervisor/tenants/proposals/proposal_stores.h"
-#include "supervisor/tenants/tenant.h"
+#include "supervisor/tenants/proposals/proposal_store.h"
+
+namespace jail {
+struct Host;
+class Pool;
+struct Report;
+struct Request;
+}  // namespace jail
+
+namespace proposals {
+class ProposalStores;
+}
+
+namespace tenants {
+class Tenant;
+}
 
 namespace executions {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "jail/execution/execution.h"
+#include "jail/workspace_mount.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/tenants/proposals/proposal_store.h"
 

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/log.h"
 #include "supervisor/executions/context_ledger.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace executions {
 namespace {

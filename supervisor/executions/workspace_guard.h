@@ -15,11 +15,18 @@
 #include <memory>
 #include <optional>
 
-#include "jail/execution/execution.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/executions/session_staging.h"
 #include "supervisor/executions/staged_workspace.h"
-#include "supervisor/tenants/tenant.h"
+#include "supervisor/tenants/workspace.h"
+
+namespace jail {
+struct Report;
+}
+
+namespace tenants {
+class Tenant;
+}
 
 namespace executions {
 

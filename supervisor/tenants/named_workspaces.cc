@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "policies/names.h"
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/loop.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/policy.h"
+#include "policies/workspace_rules.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/task.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/path.h"
 

@@ -2,7 +2,10 @@
 
 #include <stdexcept>
 
+#include "policies/policy.h"
+#include "policies/staging_rules.h"
 #include "supervisor/protocol/mcp/context.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace tenants {
 

@@ -6,15 +6,21 @@
 #include <functional>
 #include <memory>
 
+#include "policies/policy_fwd.h"
+#include "supervisor/base/json/json_fwd.h"
+#include "supervisor/base/result.h"
 #include "supervisor/base/trace_parent.h"
 #include "supervisor/protocol/mcp/principal.h"
-#include "supervisor/tenants/tenant.h"
 
 namespace mcp {
+class ConnectionUser;
 class RequestContext;
-}
+}  // namespace mcp
 
 namespace tenants {
+
+class Tenant;
+struct Member;
 
 struct Requester {
   std::shared_ptr<Tenant> tenant;  // the tenant, or its named workspace

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "policies/names.h"
+#include "policies/policy.h"
+#include "policies/store.h"
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/json.h"

@@ -15,8 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "policies/store.h"
+#include "policies/policy_fwd.h"
+#include "policies/quota_rules.h"
 #include "policies/tenant_id.h"
+#include "policies/tenant_rules.h"
+#include "policies/workspace_rules.h"
 #include "supervisor/protocol/mcp/connection_user.h"
 #include "supervisor/protocol/mcp/principal.h"
 #include "supervisor/tenants/executions.h"

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/tenants/requester.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace tools {
 namespace {

@@ -9,6 +9,7 @@
 #include "jail/jail.h"
 #include "jail/proxy_environment.h"
 #include "jail/usage/process_tree.h"
+#include "policies/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/process.h"
 

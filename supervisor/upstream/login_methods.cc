@@ -1,7 +1,7 @@
 // Logins at upstream servers over D-Bus: BeginLogin, FinishLogin, LogOut. A login that all tenants share is changed by
 // those who may configure the daemon; the login of a tenant also by that tenant. No answer has a token; the redirected
 // URL of FinishLogin has a code, which is used up by that call.
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/bus_methods.h"
 

@@ -10,7 +10,7 @@
 
 #include "jail/host.h"
 #include "jail/usage/disk_users.h"
-#include "policies/policy.h"
+#include "policies/policy_fwd.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/upstream/secrets.h"
 

@@ -1,6 +1,6 @@
 // Upstream servers over D-Bus: ListServers, TestServer. Problems of servers may quote their standard error, and names
 // of tools tell what a machine is used for: who sees all tenants sees them, and administrators test a server.
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/bus_methods.h"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "policies/policy.h"
 #include "policies/tenant_id.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/value_bytes.h"

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "jail/init_report.h"
 #include "jail/plan.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"

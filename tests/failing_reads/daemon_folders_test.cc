@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "catalog/folder.h"
+#include "policies/policy.h"
 #include "policies/store.h"
 #include "skills/library.h"
 #include "skills/store.h"

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "policies/policy.h"
 #include "policies/store.h"
 #include "supervisor/daemon/configuration/last_good.h"
 #include "supervisor/protocol/credentials/stored_token.h"

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "policies/store.h"
 #include "supervisor/tenants/index/index_state.h"
 #include "supervisor/tenants/kept_stream.h"
 #include "supervisor/tenants/named_workspaces.h"

@@ -20,6 +20,7 @@
 #include <initializer_list>
 
 #include "jail/jailer/order_check.h"
+#include "jail/plan.h"
 #include "supervisor/base/project_quota.h"
 
 namespace {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/names.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/path.h"

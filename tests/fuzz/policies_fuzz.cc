@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "policies/call_rules.h"
+#include "policies/merged.h"
+#include "policies/names.h"
 #include "policies/policy.h"
 #include "policies/schema/json_schema.h"
 #include "policies/seccomp.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/cluster/link/rule_files.h"
 #include "supervisor/cluster/trust/private_file.h"
 #include "supervisor/cluster/trust/trust_record.h"

@@ -13,6 +13,7 @@
 #include "jail/execution/self_test.h"
 #include "jail/jailer_client/jailer_start.h"
 #include "jail/template.h"
+#include "policies/seccomp.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
 #include "supervisor/privileges.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "jail/plan.h"
 #include "tests/catch.h"
 
 using namespace jail;

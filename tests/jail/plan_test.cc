@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "jail/init_report.h"
 #include "tests/catch.h"
 
 using namespace jail;

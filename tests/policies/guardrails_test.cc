@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "policies/call_rules.h"
+#include "policies/policy.h"
 #include "policies/store.h"
 #include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"

@@ -2,6 +2,8 @@
 
 #include <fstream>
 
+#include "policies/merged.h"
+#include "policies/names.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"

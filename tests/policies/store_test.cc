@@ -9,6 +9,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "policies/call_rules.h"
+#include "policies/isolation.h"
+#include "policies/policy.h"
+#include "policies/seccomp.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"

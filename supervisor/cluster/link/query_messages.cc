@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/cluster/link/node_messages.h"
 

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "policies/policy.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/random.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/protocol/mcp/elicitation.h"
 #include "supervisor/tenants/requester.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace cluster {
 namespace {

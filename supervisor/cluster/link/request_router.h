@@ -20,9 +20,12 @@
 #include "supervisor/cluster/link/hop_times.h"
 #include "supervisor/cluster/link/move_gate.h"
 #include "supervisor/cluster/link/node_link.h"
-#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/protocol/mcp/request_interceptor.h"
 #include "supervisor/upstream/client.h"
+
+namespace mcp {
+class RequestContext;
+}
 
 namespace cluster {
 

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "policies/policy.h"
 #include "skills/bundle.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/json_file.h"

@@ -3,7 +3,9 @@
 
 #include "supervisor/cluster/link/request_router.h"
 #include "supervisor/cluster/placement/place.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/tenants/requester.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace cluster {
 namespace {

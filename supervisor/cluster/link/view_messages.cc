@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/fields.h"
 
 namespace cluster {

@@ -5,12 +5,14 @@
 
 #include <cerrno>
 
+#include "policies/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/run_to_end.h"
 #include "supervisor/cluster/link/home_orders.h"
 #include "supervisor/cluster/moves/home_settling.h"
 #include "supervisor/cluster/moves/move_stream.h"
 #include "supervisor/records/journal/journal.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace moves {
 namespace {

@@ -6,12 +6,17 @@
 
 #include <cerrno>
 
+#include "policies/names.h"
+#include "policies/policy.h"
+#include "policies/store.h"
+#include "policies/tenant_rules.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/run_to_end.h"
 #include "supervisor/cluster/link/home_orders.h"
 #include "supervisor/cluster/moves/home_settling.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace moves {
 namespace {

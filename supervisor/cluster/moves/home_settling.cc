@@ -6,6 +6,10 @@
 
 #include <vector>
 
+#include "policies/policy.h"
+#include "policies/store.h"
+#include "supervisor/tenants/tenant.h"
+
 namespace moves {
 namespace {
 

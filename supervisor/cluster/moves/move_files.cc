@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "policies/names.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/fields.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/policy.h"
+#include "policies/quota_rules.h"
 #include "policies/tenant_id.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/cluster/link/node_messages.h"

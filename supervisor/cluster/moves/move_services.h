@@ -3,7 +3,8 @@
 #pragma once
 #include <functional>
 
-#include "policies/store.h"
+#include "policies/policy_fwd.h"
+#include "policies/tenant_id.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/cluster/link/membership.h"
@@ -12,7 +13,10 @@
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/sessions.h"
 #include "supervisor/tenants/proposals/proposal_stores.h"
-#include "supervisor/tenants/tenant.h"
+
+namespace tenants {
+class Registry;
+}
 
 namespace moves {
 

@@ -4,6 +4,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/link/home_orders.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace moves {
 

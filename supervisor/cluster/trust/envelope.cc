@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"

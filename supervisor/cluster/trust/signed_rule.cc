@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"

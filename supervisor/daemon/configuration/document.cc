@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "policies/policy.h"
+#include "policies/merged.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/json_file.h"

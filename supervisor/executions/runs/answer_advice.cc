@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
 #include "supervisor/base/trimmed.h"
 
 namespace runs {

@@ -6,8 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "jail/execution/execution.h"
+#include "jail/language.h"
 #include "supervisor/executions/recent_code.h"
+
+namespace jail {
+struct Report;
+}
 
 namespace runs {
 

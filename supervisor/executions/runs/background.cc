@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/tenants/executions.h"
 #include "supervisor/tenants/resource_uris.h"
 

@@ -10,8 +10,12 @@
 
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/protocol/mcp/content.h"
-#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/protocol/mcp/principal.h"
 #include "supervisor/protocol/tasks/task_store.h"
+
+namespace mcp {
+class RequestContext;
+}
 
 namespace runs {
 

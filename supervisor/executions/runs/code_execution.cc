@@ -8,6 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "jail/execution/execution.h"
+#include "policies/policy.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_members.h"
 #include "supervisor/executions/context_ledger.h"
@@ -17,6 +19,7 @@
 #include "supervisor/executions/runs/image_files.h"
 #include "supervisor/executions/runs/proposal_conclusion.h"
 #include "supervisor/executions/session_log.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/tenants/resource_uris.h"
 #include "supervisor/upstream/calls/disk_account.h"
 #include "supervisor/upstream/calls/upstream_call.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "jail/execution/execution.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/executions/execution_recording.h"
 #include "supervisor/executions/runs/execute_answer.h"

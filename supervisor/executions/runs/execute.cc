@@ -8,6 +8,7 @@
 #include "supervisor/executions/runs/fan_out.h"
 #include "supervisor/executions/runs/named_execution.h"
 #include "supervisor/executions/runs/resumed_execution.h"
+#include "supervisor/protocol/mcp/context.h"
 
 namespace runs {
 namespace {

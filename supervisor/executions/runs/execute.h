@@ -7,7 +7,10 @@
 
 #include "supervisor/executions/runs/execute_environment.h"
 #include "supervisor/protocol/mcp/content.h"
-#include "supervisor/protocol/mcp/context.h"
+
+namespace mcp {
+class RequestContext;
+}
 
 namespace runs {
 

@@ -4,8 +4,14 @@
 
 #include <cmath>
 
+#include "jail/applied.h"
+#include "jail/execution/execution.h"
+#include "jail/execution/jail_usage.h"
+#include "jail/execution/outcome.h"
+#include "policies/policy.h"
 #include "supervisor/base/busy_time.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/json/json_members.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/percent.h"
 #include "supervisor/executions/runs/folded_files.h"

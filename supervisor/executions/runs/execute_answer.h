@@ -10,15 +10,21 @@
 #include <string>
 #include <vector>
 
-#include "jail/execution/execution.h"
+#include "jail/image.h"
+#include "jail/talk/guest_message.h"
+#include "policies/answer_rules.h"
 #include "policies/limits.h"
-#include "policies/policy.h"
+#include "policies/policy_fwd.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/egress/egress_entry.h"
 #include "supervisor/executions/runs/execution_network.h"
 #include "supervisor/executions/runs/ignored_files.h"
 #include "supervisor/protocol/mcp/content.h"
 #include "supervisor/tenants/index/changes.h"
+
+namespace jail {
+struct Report;
+}
 
 namespace runs {
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "policies/policy.h"
+#include "policies/staging_rules.h"
 #include "supervisor/executions/jail_spec.h"
 #include "supervisor/executions/sent_code.h"
 #include "supervisor/tenants/requester.h"

@@ -6,7 +6,7 @@
 
 #include "jail/execution/execution.h"
 #include "policies/limits.h"
-#include "policies/policy.h"
+#include "policies/policy_fwd.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/records/workflows/workflow_store.h"
 #include "supervisor/tenants/tenant.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "policies/policy.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/calls/audited_call.h"

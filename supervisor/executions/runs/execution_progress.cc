@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/protocol/mcp/context.h"
 
 namespace runs {
 namespace {

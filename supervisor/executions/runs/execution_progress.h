@@ -6,7 +6,10 @@
 
 #include "supervisor/base/task.h"
 #include "supervisor/executions/execution_registry.h"
-#include "supervisor/protocol/mcp/context.h"
+
+namespace mcp {
+class RequestContext;
+}
 
 namespace runs {
 

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "jail/execution/execution.h"
 #include "policies/limits.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/protocol/mcp/context.h"
 
 namespace runs {
 namespace {
@@ -104,7 +107,7 @@ void FanOut::announce() {
 // Many items, and large ones, become text beside the loop. The tenant's budget was charged when they were read.
 Task<Result<>> FanOut::write_inputs(FreedBeside items, FreedBeside variables) {
   Work& work = environment_.host.work;
-  const Work::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
+  const Work::Owner owner{caller_.tenant->name(), policies::limits_of(*caller_.policy).standard.json_bytes_per_second};
   if (is_large(*items)) {
     auto whole = std::make_shared<Json>(std::move(*items));
     std::function<Result<Texts>()> job = [whole]() -> Result<Texts> {
@@ -180,7 +183,7 @@ Task<Result<>> FanOut::share_session(const std::string& name) {
         "session");
   }
   CO_CHECKED(check_shared(report));
-  const Work::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
+  const Work::Owner owner{caller_.tenant->name(), policies::limits_of(*caller_.policy).standard.json_bytes_per_second};
   std::function<Result<bool>()> seal = [values]() -> Result<bool> {
     CHECKED(values->seal());
     return true;

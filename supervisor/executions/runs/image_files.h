@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "jail/execution/execution.h"
+#include "jail/image.h"
 #include "supervisor/tenants/index/changes.h"
 #include "supervisor/tenants/workspace.h"
 

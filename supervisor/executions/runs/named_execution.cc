@@ -9,13 +9,17 @@
 #include <optional>
 #include <utility>
 
+#include "policies/limits.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/executions/runs/background.h"
 #include "supervisor/executions/runs/execute_answer.h"
 #include "supervisor/executions/runs/execute_environment.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/protocol/mcp/written_result.h"
 #include "supervisor/tenants/executions.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace runs {
 namespace {
@@ -51,7 +55,7 @@ Result<std::string> chosen_id(const Json& meta) {
 }
 
 Work::Owner owner_of(const tenants::Requester& requester) {
-  return {requester.tenant->name(), requester.policy->limits.standard.json_bytes_per_second};
+  return {requester.tenant->name(), policies::limits_of(*requester.policy).standard.json_bytes_per_second};
 }
 
 // The arguments are in shared memory, because a thread may still read them when the call is cancelled.

@@ -14,9 +14,15 @@
 
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/protocol/mcp/content.h"
-#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/protocol/tasks/task_store.h"
-#include "supervisor/tenants/tenant.h"
+
+namespace mcp {
+class RequestContext;
+}
+
+namespace tenants {
+class Tenant;
+}
 
 namespace runs {
 

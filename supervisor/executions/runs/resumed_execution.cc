@@ -1,8 +1,11 @@
 #include "supervisor/executions/runs/resumed_execution.h"
 
+#include "policies/policy.h"
+#include "policies/tenant_rules.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/large_value.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace runs {
 namespace {

@@ -7,8 +7,13 @@
 #include <string_view>
 
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/base/result.h"
+#include "supervisor/protocol/mcp/principal.h"
 #include "supervisor/records/workflows/workflow.h"
-#include "supervisor/tenants/tenant.h"
+
+namespace tenants {
+struct Member;
+}
 
 namespace runs {
 

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
+#include "policies/policy.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_members.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/executions/jail_spec.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace skill_stores {
 namespace {

@@ -1,8 +1,13 @@
 // check_skill(): compiles the code of a skill in a jail of its tenant, and does not run it. A jail, because a compiler
 // is a large program, and the code is not trusted. Used by: tenant_skills.cc.
 #pragma once
-#include "jail/execution/execution.h"
 #include "supervisor/executions/skill_stores/tenant_skills.h"
+
+namespace jail {
+struct Host;
+class Pool;
+struct Report;
+}  // namespace jail
 
 namespace skill_stores {
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "policies/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/executions/skill_stores/compile_check.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace skill_stores {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "jail/host.h"
 #include "jail/pool/pool.h"
+#include "policies/tenant_id.h"
 #include "skills/library.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/executions/admission.h"

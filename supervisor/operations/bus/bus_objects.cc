@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "policies/store.h"
 #include "supervisor/base/log.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace bus {
 namespace {

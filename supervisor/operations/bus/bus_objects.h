@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "jail/pool/pool.h"
-#include "policies/store.h"
+#include "policies/limits.h"
+#include "policies/policy_fwd.h"
 #include "supervisor/cluster/link/query_messages.h"
 #include "supervisor/cluster/link/view_messages.h"
 #include "supervisor/executions/execution_registry.h"
@@ -29,8 +29,16 @@
 #include "supervisor/records/journal/journal.h"
 #include "supervisor/tenants/proposals/proposal_stores.h"
 #include "supervisor/tenants/removed_tenants.h"
-#include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/calls/approvals.h"
+
+namespace jail {
+class Pool;
+}
+
+namespace tenants {
+class Registry;
+class Tenant;
+}  // namespace tenants
 
 namespace bus {
 

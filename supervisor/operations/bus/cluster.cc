@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/log.h"
 #include "supervisor/operations/bus/bus_objects.h"
 #include "supervisor/operations/bus/json_values.h"

@@ -2,7 +2,7 @@
 // without any code. A caller sees what it sees of past executions (history.cc).
 #include <algorithm>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/operations/bus/bus_objects.h"
 #include "supervisor/operations/bus/json_values.h"

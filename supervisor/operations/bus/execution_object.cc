@@ -3,6 +3,9 @@
 
 #include <cmath>
 
+#include "jail/execution/handle.h"
+#include "policies/limits.h"
+#include "policies/policy_parts.h"
 #include "supervisor/operations/bus/bus_objects.h"
 
 namespace bus {
@@ -21,7 +24,7 @@ std::string tenant_of(const ExecutionRecord& e) { return e.tenant.account; }
 std::string language_of(const ExecutionRecord& e) { return e.language; }
 std::string workspace_of(const ExecutionRecord& e) { return e.workspace; }
 bool background_of(const ExecutionRecord& e) { return e.background; }
-std::string policy_of(const ExecutionRecord& e) { return e.policy->name; }
+std::string policy_of(const ExecutionRecord& e) { return policies::name_of(*e.policy); }
 std::string principal_of(const ExecutionRecord& e) { return e.principal; }
 uint32_t uid_of(const ExecutionRecord& e) { return e.uid; }
 uint32_t pid_of(const ExecutionRecord& e) { return static_cast<uint32_t>(e.pid); }
@@ -84,9 +87,9 @@ Result<jail::LimitChange> read_change(sd_bus_message* call) {
 
 // A tenant may not exceed its policy's ceilings.
 Result<> check_ceilings(const jail::LimitChange& change, const policies::Policy& policy) {
-  const policies::Limits& most = policy.limits.maximum;
+  const policies::Limits& most = policies::limits_of(policy).maximum;
   auto above = [&policy](const char* limit) {
-    return fail(Code::denied, fmt::format("{}: more than policy '{}' allows", limit, policy.name),
+    return fail(Code::denied, fmt::format("{}: more than policy '{}' allows", limit, policies::name_of(policy)),
                 "set a lower limit, or ask an administrator", std::string("limits.maximum.") + limit);
   };
   if (change.wall && *change.wall > most.wall) return above("wall_ms");

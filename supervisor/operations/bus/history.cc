@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/operations/bus/bus_objects.h"
 #include "supervisor/operations/bus/json_values.h"
+#include "supervisor/tenants/executions.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace bus {
 namespace {

@@ -5,6 +5,9 @@
 #include "supervisor/base/version.h"
 #include "supervisor/operations/bus/bus_objects.h"
 #include "supervisor/records/journal/journal.h"
+#include "supervisor/tenants/executions.h"
+#include "supervisor/tenants/tenant.h"
+#include "supervisor/tenants/workspace.h"
 
 namespace bus {
 namespace {

@@ -8,11 +8,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "policies/call_rules.h"
+#include "policies/policy_parts.h"
+#include "policies/staging_rules.h"
+#include "policies/store.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/operations/bus/bus_objects.h"
 #include "supervisor/operations/bus/json_values.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace bus {
 namespace {
@@ -136,7 +141,7 @@ policies::StagingRules rules_until_a_client_comes() {
 Task<Result<StorePtr>> BusObjects::store_of(std::shared_ptr<tenants::Tenant> tenant) {
   if (auto known = services_.proposals.find(tenant->id())) co_return known;
   const auto policy = services_.members.of(tenant->account()).policy;
-  const policies::StagingRules rules = policy ? policy->staging : rules_until_a_client_comes();
+  const policies::StagingRules rules = policy ? policies::staging_of(*policy) : rules_until_a_client_comes();
   auto opened = co_await services_.proposals.of(std::move(tenant), rules);
   co_return opened;
 }
@@ -144,9 +149,9 @@ Task<Result<StorePtr>> BusObjects::store_of(std::shared_ptr<tenants::Tenant> ten
 std::string BusObjects::decider_of(const policies::Peer& caller, const std::string& account) const {
   if (authority_.tenant_of(caller) != account) return {};
   const auto assigned = services_.policies.tenant_of(caller);
-  if (!assigned || assigned->policy->calls.approval.by != By::tenant) return {};
+  if (!assigned || policies::calls_of(*assigned->policy).approval.by != By::tenant) return {};
   const auto connected = services_.members.of(account).policy;
-  if (connected && connected->calls.approval.by != By::tenant) return {};
+  if (connected && policies::calls_of(*connected).approval.by != By::tenant) return {};
   return account;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "supervisor/operations/bus/object_values.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace bus {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policies/store.h"
 #include "supervisor/base/log.h"
 
 namespace bus {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "jail/execution/jail_usage.h"
 #include "supervisor/operations/bus/object_values.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace bus {
 namespace {

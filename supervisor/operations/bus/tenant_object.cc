@@ -1,5 +1,8 @@
 // org.warder.Warder1.Tenant: its table.
+#include "policies/policy.h"
 #include "supervisor/operations/bus/bus_objects.h"
+#include "supervisor/tenants/quota.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace bus {
 namespace {

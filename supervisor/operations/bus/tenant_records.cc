@@ -5,6 +5,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/operations/bus/bus_objects.h"
 #include "supervisor/operations/bus/json_values.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace bus {
 namespace {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <set>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/fd.h"

@@ -1,6 +1,7 @@
 #include "supervisor/protocol/mcp/completions.h"
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/protocol/mcp/response_filter.h"
 
 namespace mcp {

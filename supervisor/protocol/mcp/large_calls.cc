@@ -1,6 +1,7 @@
 // The part of Server for tool calls with large arguments or large results: both are processed on a thread beside the
 // loop, as jobs of the user. The jobs charge 0 bytes to the user's budget: it was charged before, when the arguments
 // were read or the result was made.
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/protocol/mcp/server.h"
 
 namespace mcp {

@@ -8,6 +8,7 @@
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/protocol/mcp/definitions.h"
 #include "supervisor/protocol/mcp/response_filter.h"
 

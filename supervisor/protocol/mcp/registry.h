@@ -14,9 +14,10 @@
 #include "supervisor/base/task.h"
 #include "supervisor/protocol/mcp/arguments.h"
 #include "supervisor/protocol/mcp/content.h"
-#include "supervisor/protocol/mcp/context.h"
 
 namespace mcp {
+
+class RequestContext;
 
 struct ServerInfo {
   std::string name;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/protocol/mcp/definitions.h"
 #include "supervisor/protocol/mcp/response_filter.h"
 

@@ -8,10 +8,12 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
-#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/protocol/mcp/elicitation.h"
 #include "supervisor/protocol/mcp/task_calls.h"
 
 namespace mcp {
+
+class RequestContext;
 
 class TaskQuestions {
  public:

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "policies/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tenants/layers/entry_rules.h"
 #include "supervisor/tenants/layers/layer_store.h"

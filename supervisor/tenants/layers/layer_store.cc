@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/folder.h"
 #include "supervisor/base/json/fields.h"

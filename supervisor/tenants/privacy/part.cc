@@ -6,6 +6,7 @@
 #include "supervisor/tenants/master_key.h"
 #include "supervisor/tenants/privacy/pii_response_filter.h"
 #include "supervisor/tenants/privacy/pii_vaults.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/tenants/vault.h"
 #include "supervisor/tools/operation.h"
 

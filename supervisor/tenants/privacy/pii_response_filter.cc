@@ -2,7 +2,11 @@
 
 #include <variant>
 
+#include "policies/limits.h"
+#include "policies/pii/rules.h"
+#include "policies/policy_parts.h"
 #include "supervisor/protocol/mcp/context.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace privacy {
 namespace {
@@ -31,14 +35,16 @@ class HidePii : public mcp::ResponseFilter {
       : requester_(std::move(requester)), vaults_(vaults), work_(work) {}
 
   Task<Result<>> apply(Job job) override {
-    CO_TRY(const auto vault, co_await vaults_.of(requester_.tenant->id(), requester_.policy->pii.lifetime));
+    CO_TRY(const auto vault,
+           co_await vaults_.of(requester_.tenant->id(), policies::pii_of(*requester_.policy).lifetime));
     std::function<Result<std::monostate>(WorkMeter&)> redact =
         [vault, policy = requester_.policy, job = std::move(job)](WorkMeter& meter) -> Result<std::monostate> {
-      HidePiiTexts filter(policy->pii, *vault, meter);
+      HidePiiTexts filter(policies::pii_of(*policy), *vault, meter);
       CHECKED(job(filter));
       return std::monostate{};
     };
-    Work::Owner owner{requester_.tenant->name(), requester_.policy->limits.standard.json_bytes_per_second};
+    Work::Owner owner{requester_.tenant->name(),
+                      policies::limits_of(*requester_.policy).standard.json_bytes_per_second};
     CO_CHECKED(co_await work_.run(std::move(owner), 0, std::move(redact)));
     auto settled = co_await vault->settle();
     co_return settled;
@@ -67,7 +73,7 @@ mcp::ResponseFilterOf pii_response_filter(tenants::RequesterOf requester_of, Pii
           &work](const mcp::RequestContext& context) -> std::unique_ptr<mcp::ResponseFilter> {
     auto requester = requester_of(context);
     if (!requester) return std::make_unique<Withhold>(requester.error());
-    if (requester->policy->pii.answers == policies::PiiRules::Answers::as_is) return nullptr;
+    if (policies::pii_of(*requester->policy).answers == policies::PiiRules::Answers::as_is) return nullptr;
     return std::make_unique<HidePii>(*std::move(requester), vaults, work);
   };
 }

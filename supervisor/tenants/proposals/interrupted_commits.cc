@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/path.h"
 #include "supervisor/tenants/named_workspaces.h"
 #include "supervisor/tenants/proposals/proposal_folder.h"

@@ -6,6 +6,7 @@
 #include "supervisor/parts.h"
 #include "supervisor/tenants/proposals/interrupted_commits.h"
 #include "supervisor/tenants/proposals/proposal_stores.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace proposals {
 namespace {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "supervisor/base/run_to_end.h"
+#include "supervisor/tenants/quota.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace proposals {
 namespace {

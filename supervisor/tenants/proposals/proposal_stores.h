@@ -8,9 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "policies/policy.h"
+#include "policies/staging_rules.h"
+#include "policies/tenant_id.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/tenants/proposals/proposal_store.h"
-#include "supervisor/tenants/tenant.h"
+
+namespace tenants {
+class Tenant;
+}
 
 namespace proposals {
 

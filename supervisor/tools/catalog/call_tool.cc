@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "policies/call_rules.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/large_value.h"
@@ -55,7 +57,7 @@ Result<std::string> reply_to_code(upstream::ToolValue result, const upstream::Se
 Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment, calls::GuestCaller& caller,
                                              Json asked) {
   FreedBeside all(&environment.work, std::move(asked));
-  const policies::CallRules& rules = caller.policy->calls;
+  const policies::CallRules& rules = policies::calls_of(*caller.policy);
   CO_TRY(ToolOrder order, read_order(environment.work, *all));
   if (caller.calls >= rules.per_execution)
     co_return fail(

@@ -5,8 +5,10 @@
 #include <set>
 
 #include "jail/language.h"
+#include "policies/policy.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/percent.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/upstream/calls/call_context.h"
 
 namespace tools {

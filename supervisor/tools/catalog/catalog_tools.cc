@@ -2,6 +2,10 @@
 
 #include <utility>
 
+#include "policies/learning_scope.h"
+#include "policies/policy_parts.h"
+#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/calls/call_context.h"
 
 namespace tools {
@@ -10,7 +14,7 @@ namespace {
 using CatalogPtr = std::shared_ptr<const catalog::Catalog>;
 
 SearchLearner learner_of(discovery::SearchLearning& learning, const tenants::Requester& requester) {
-  return {learning, requester.tenant->name(), requester.policy->learning};
+  return {learning, requester.tenant->name(), policies::learning_of(*requester.policy)};
 }
 
 // An agent's error names the tools that it may have meant.

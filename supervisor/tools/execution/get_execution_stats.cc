@@ -1,6 +1,8 @@
 #include "supervisor/tools/execution/get_execution_stats.h"
 
+#include "policies/policy.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/execution/execution_account.h"
 

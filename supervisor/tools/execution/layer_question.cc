@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policies/policy.h"
 #include "supervisor/base/json/fields.h"
 
 namespace tools {

@@ -3,6 +3,8 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/tenants/sessions.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace tools {
 namespace {

@@ -1,5 +1,8 @@
 #include "supervisor/tools/execution/shown_limits.h"
 
+#include "policies/limits.h"
+#include "policies/policy.h"
+#include "policies/staging_rules.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
 

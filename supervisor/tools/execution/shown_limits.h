@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "policies/policy.h"
+#include "policies/policy_fwd.h"
 #include "supervisor/protocol/mcp/registry.h"
 
 namespace tools {

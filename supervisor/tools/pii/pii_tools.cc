@@ -1,5 +1,10 @@
 #include "supervisor/tools/pii/pii_tools.h"
 
+#include "policies/limits.h"
+#include "policies/pii/rules.h"
+#include "policies/policy_parts.h"
+#include "supervisor/tenants/tenant.h"
+
 namespace tools {
 namespace {
 
@@ -7,11 +12,11 @@ using PiiJob = Result<Json>(policies::PiiVault&, const policies::PiiRules&, cons
 
 Task<Result<Json>> run_with_vault(privacy::PiiVaults& vaults, Work& work, PiiJob* function,
                                   const tenants::Requester& requester, Json arguments) {
-  CO_TRY(const auto vault, co_await vaults.of(requester.tenant->id(), requester.policy->pii.lifetime));
+  CO_TRY(const auto vault, co_await vaults.of(requester.tenant->id(), policies::pii_of(*requester.policy).lifetime));
   std::function<Result<Json>(WorkMeter&)> job =
       [vault, policy = requester.policy, function, value = std::make_shared<Json>(std::move(arguments))](
-          WorkMeter& meter) { return function(*vault, policy->pii, *value, meter); };
-  Work::Owner owner{requester.tenant->name(), requester.policy->limits.standard.json_bytes_per_second};
+          WorkMeter& meter) { return function(*vault, policies::pii_of(*policy), *value, meter); };
+  Work::Owner owner{requester.tenant->name(), policies::limits_of(*requester.policy).standard.json_bytes_per_second};
   CO_TRY(Json answer, co_await work.run(std::move(owner), 0, std::move(job)));
   CO_CHECKED(co_await vault->settle());
   co_return answer;

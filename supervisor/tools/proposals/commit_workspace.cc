@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "policies/call_rules.h"
+#include "policies/policy_parts.h"
+#include "policies/staging_rules.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/tenants/proposals/proposal_json.h"
 #include "supervisor/upstream/calls/audited_call.h"
@@ -62,7 +65,7 @@ Task<Result<>> await_commit_approval(calls::CallEnvironment& environment, const 
   if (verdict.kind == calls::ApprovalVerdict::Kind::approved) co_return Result<>{};
   co_return fail(Code::denied,
                  fmt::format("the {} of {} {}", order.action, order.proposal,
-                             calls::cause_of(verdict, who.policy->calls.approval.expires)),
+                             calls::cause_of(verdict, policies::calls_of(*who.policy).approval.expires)),
                  fmt::format("ask the administrator: warder {} {}", order.action, order.proposal), "workspace.commit");
 }
 
@@ -108,9 +111,9 @@ Task<Result<mcp::ToolResult>> commit_workspace(calls::CallEnvironment& environme
                                                mcp::RequestContext& client, const tenants::Requester& requester,
                                                Json arguments) {
   CO_TRY(CommitOrder order, read_commit_order(arguments));
-  const policies::StagingRules& rules = requester.policy->staging;
+  const policies::StagingRules& rules = policies::staging_of(*requester.policy);
   if (!rules.offers())
-    co_return fail(Code::denied, fmt::format("policy '{}' stages no workspaces", requester.policy->name),
+    co_return fail(Code::denied, fmt::format("policy '{}' stages no workspaces", policies::name_of(*requester.policy)),
                    "ask the administrator to set workspace.choose", "workspace.mode");
   CO_TRY(StorePtr store, co_await stores.of(requester.tenant, rules));
   CO_TRY(const proposals::Proposal proposal, store->find(order.proposal));
@@ -140,7 +143,7 @@ mcp::ToolDefinition commit_workspace_definition() {
   return tool;
 }
 
-bool offers_commit(const policies::Policy& policy) { return policy.staging.offers(); }
+bool offers_commit(const policies::Policy& policy) { return policies::staging_of(policy).offers(); }
 
 void add_commit_workspace(const OperationRegistry& registry, calls::CallEnvironment& calls,
                           proposals::ProposalStores& stores) {

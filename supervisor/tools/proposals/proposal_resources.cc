@@ -1,5 +1,7 @@
 #include "supervisor/tools/proposals/proposal_resources.h"
 
+#include "policies/policy_parts.h"
+#include "policies/staging_rules.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/tenants/proposals/proposal_json.h"
 
@@ -18,8 +20,8 @@ Task<Result<mcp::ResourcePage>> list_proposals(proposals::ProposalStores& stores
                                                Result<tenants::Requester> requester) {
   if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   mcp::ResourcePage page;
-  if (!requester->policy->staging.offers()) co_return page;
-  CO_TRY(const auto store, co_await stores.of(requester->tenant, requester->policy->staging));
+  if (!policies::staging_of(*requester->policy).offers()) co_return page;
+  CO_TRY(const auto store, co_await stores.of(requester->tenant, policies::staging_of(*requester->policy)));
   for (const proposals::Proposal& proposal : store->list()) {
     mcp::Resource one;
     one.uri = std::string(proposals::kProposalScheme) + proposal.id + kDiffEnd;
@@ -47,7 +49,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_proposal(proposals::Propos
   std::string id = uri.substr(sizeof proposals::kProposalScheme - 1);
   const bool wants_diff = id.ends_with(kDiffEnd);
   if (wants_diff) id.resize(id.size() - (sizeof kDiffEnd - 1));
-  CO_TRY(const auto store, co_await stores.of(requester->tenant, requester->policy->staging));
+  CO_TRY(const auto store, co_await stores.of(requester->tenant, policies::staging_of(*requester->policy)));
   auto proposal = store->find(id);
   if (!proposal) co_return no_such_proposal();
   mcp::ResourceContents contents;

@@ -1,6 +1,7 @@
 #include "supervisor/tools/skills/skill_tools.h"
 
 #include "supervisor/records/journal/journal.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace tools {
 namespace {

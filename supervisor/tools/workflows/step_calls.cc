@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "policies/policy.h"
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
+#include "supervisor/tenants/quota.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace tools {
 namespace {

@@ -7,6 +7,8 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/elapsed_clock.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/tenants/quota.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace tools {
 namespace {

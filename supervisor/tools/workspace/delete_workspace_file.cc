@@ -1,5 +1,7 @@
 #include "supervisor/base/json/fields.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/tenants/tenant.h"
+#include "supervisor/tenants/workspace.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "supervisor/tenants/tenant.h"
+
 namespace tools {
 namespace {
 

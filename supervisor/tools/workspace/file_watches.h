@@ -10,8 +10,12 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/base/path.h"
 #include "supervisor/protocol/mcp/subscriptions.h"
-#include "supervisor/tenants/tenant.h"
+
+namespace tenants {
+class Tenant;
+}
 
 namespace tools {
 

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "policies/limits.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/base64.h"
 #include "supervisor/base/busy_time.h"
 #include "supervisor/base/json/fields.h"
@@ -9,6 +11,7 @@
 #include "supervisor/executions/runs/background.h"
 #include "supervisor/tenants/kept_stream.h"
 #include "supervisor/tenants/resource_uris.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/workspace/file_lines.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
@@ -202,7 +205,7 @@ Task<Result<mcp::ToolResult>> read_lines(Work* work, const tenants::Requester& r
   Result<FoundLines> found = fail(Code::internal, "not read");
   if (work) {
     const size_t charged = std::min<uint64_t>(shared->size / kCheaper, kMaxCharged);
-    Work::Owner owner{requester.tenant->name(), requester.policy->limits.standard.json_bytes_per_second};
+    Work::Owner owner{requester.tenant->name(), policies::limits_of(*requester.policy).standard.json_bytes_per_second};
     found = co_await work->run(std::move(owner), charged, std::move(job));
   } else {
     WorkMeter meter = bounded_work();

@@ -4,6 +4,7 @@
 #include "supervisor/base/percent.h"
 #include "supervisor/tenants/requester.h"
 #include "supervisor/tenants/resource_uris.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace tools {
 namespace {

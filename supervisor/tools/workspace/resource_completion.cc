@@ -1,5 +1,6 @@
 #include "supervisor/base/json/json.h"
 #include "supervisor/tenants/resource_uris.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
 
 namespace tools {

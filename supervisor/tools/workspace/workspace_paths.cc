@@ -3,6 +3,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/percent.h"
 #include "supervisor/tenants/resource_uris.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace tools {
 namespace {

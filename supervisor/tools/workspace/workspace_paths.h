@@ -5,7 +5,10 @@
 #include <string_view>
 
 #include "supervisor/base/path.h"
-#include "supervisor/tenants/tenant.h"
+
+namespace tenants {
+class Tenant;
+}
 
 namespace tools {
 

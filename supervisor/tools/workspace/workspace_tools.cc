@@ -2,11 +2,15 @@
 
 #include <charconv>
 
+#include "policies/policy_parts.h"
+#include "policies/staging_rules.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/media_type.h"
 #include "supervisor/base/percent.h"
 #include "supervisor/executions/runs/background.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/tenants/resource_uris.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/execution/execution_account.h"
 #include "supervisor/tools/execution/execution_code.h"
 #include "supervisor/tools/workflows/workflow_resources.h"
@@ -24,16 +28,17 @@ using FileWork = Task<Result<Json>>(tenants::Tenant&, Json);
 
 // Where programs cannot change the workspace, or only through a person, the tools of the agent cannot either.
 Result<> check_writable(const policies::Policy& policy) {
-  const policies::StagingRules& rules = policy.staging;
+  const policies::StagingRules& rules = policies::staging_of(policy);
   using policies::WorkspaceMode;
   if (rules.mode == WorkspaceMode::direct) return {};
   if (rules.mode == WorkspaceMode::staged && rules.commit == policies::CommitBy::agent) return {};
   const bool is_staged = rules.mode == WorkspaceMode::staged;
-  return fail(Code::denied,
-              "policy '" + policy.name + "' lets no tool change the workspace" + (is_staged ? " directly" : ""),
-              is_staged ? "change the files in a program of execute_code; its changes become a proposal"
-                        : "keep data in the answer, or ask the administrator to change workspace.mode",
-              "workspace.mode");
+  return fail(
+      Code::denied,
+      "policy '" + policies::name_of(policy) + "' lets no tool change the workspace" + (is_staged ? " directly" : ""),
+      is_staged ? "change the files in a program of execute_code; its changes become a proposal"
+                : "keep data in the answer, or ask the administrator to change workspace.mode",
+      "workspace.mode");
 }
 
 // Work that writes or removes `filename`. It also notifies the subscribed clients.

@@ -9,6 +9,8 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/random.h"
+#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/protocol/mcp/elicitation.h"
 #include "supervisor/records/journal/journal.h"
 
 namespace calls {

@@ -17,7 +17,12 @@
 #include "policies/call_rules.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/observer_list.h"
-#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
+
+namespace mcp {
+class RequestContext;
+}
 
 namespace calls {
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "supervisor/base/json/json.h"
+#include "supervisor/tenants/tenant.h"
 
 namespace calls {
 

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "policies/call_rules.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/exact_number.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_text.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/calls/call_pii.h"
 #include "supervisor/upstream/calls/freeze_guard.h"
 
@@ -54,7 +57,7 @@ namespace {
 
 Task<Result<ApprovalVerdict>> ask(CallEnvironment& environment, const CallContext& who, PersonsQuestion question,
                                   const Json& exact) {
-  const policies::ApprovalRules& rules = who.policy->calls.approval;
+  const policies::ApprovalRules& rules = policies::calls_of(*who.policy).approval;
   CO_TRY(const Json given, co_await tokenise_values(environment, who, std::move(question.given)));
   CO_TRY(std::string shown, shown_arguments(given));
   Approval approval;
@@ -114,8 +117,8 @@ Task<Result<std::string>> await_approval(CallEnvironment& environment, const Cal
                            decision.rule ? decision.rule->why : std::string(), std::move(given)};
   CO_TRY(const ApprovalVerdict verdict, co_await ask_person(environment, who, audited, std::move(question), exact));
   if (verdict.kind != ApprovalVerdict::Kind::approved)
-    co_return tl::unexpected<Error>(
-        refusal(target.server, target.tool, decision, cause_of(verdict, who.policy->calls.approval.expires)));
+    co_return tl::unexpected<Error>(refusal(target.server, target.tool, decision,
+                                            cause_of(verdict, policies::calls_of(*who.policy).approval.expires)));
   co_return verdict.by;
 }
 

@@ -3,12 +3,16 @@
 // Used by: upstream_call.cc and the files that it calls; guest_calls.h for all calls of jailed code. No errors.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "supervisor/base/work.h"
-#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/records/workflows/workflow.h"
 #include "supervisor/tenants/requester.h"
+
+namespace mcp {
+class RequestContext;
+}
 
 namespace jail {
 class Handle;
@@ -27,8 +31,6 @@ struct CallContext : tenants::Requester {
 };
 
 // The owner of all work on the call's data.
-inline Work::Owner owner_of(const tenants::Requester& who) {
-  return {who.tenant->name(), who.policy->limits.standard.json_bytes_per_second};
-}
+Work::Owner owner_of(const tenants::Requester& who);
 
 }  // namespace calls

@@ -1,5 +1,9 @@
 #include "supervisor/upstream/calls/call_pii.h"
 
+#include "policies/pii/rules.h"
+#include "policies/policy_parts.h"
+#include "supervisor/tenants/tenant.h"
+
 namespace calls {
 namespace {
 
@@ -12,7 +16,7 @@ bool tokenises(const policies::CallRules& rules) {
 }
 
 Task<Result<privacy::PiiVaults::VaultPtr>> vault_of(CallEnvironment& environment, const CallContext& who) {
-  return environment.vaults.of(who.tenant->id(), who.policy->pii.lifetime);
+  return environment.vaults.of(who.tenant->id(), policies::pii_of(*who.policy).lifetime);
 }
 
 Result<> restore_arguments(const policies::CallRules& rules, policies::PiiVault& vault, std::string_view server,
@@ -28,7 +32,7 @@ Task<Result<Json>> tokenise_values(CallEnvironment& environment, const CallConte
   CO_TRY(const auto vault, co_await vault_of(environment, who));
   std::function<Result<Json>(WorkMeter&)> job =
       [vault, policy = who.policy, held = std::make_shared<Json>(std::move(value))](WorkMeter& meter) -> Result<Json> {
-    CHECKED(policies::sanitize_value(*held, *policy->pii.detector, *vault, meter));
+    CHECKED(policies::sanitize_value(*held, *policies::pii_of(*policy).detector, *vault, meter));
     return std::move(*held);
   };
   Work::Owner owner = owner_of(who);

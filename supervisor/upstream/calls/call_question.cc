@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "policies/call_rules.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/log.h"
+#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/calls/call_pii.h"
 #include "supervisor/upstream/calls/freeze_guard.h"
 
@@ -12,7 +16,9 @@ namespace {
 
 constexpr size_t kMaxFormShown = 16'000;  // bytes of a form, with all its fields
 
-bool asks(const policies::Policy& policy) { return policy.calls.questions == policies::CallRules::Questions::client; }
+bool asks(const policies::Policy& policy) {
+  return policies::calls_of(policy).questions == policies::CallRules::Questions::client;
+}
 
 // The schema without titles and descriptions, which never become part of an answer.
 Json without_words(Json schema) {
@@ -28,7 +34,7 @@ Json without_words(Json schema) {
 Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const CallContext& who, const Target& target,
                                            const upstream::Question& question) {
   Json shown = {{"message", question.message}, {"schema", question.schema}};
-  if (tokenises(who.policy->calls) || who.client.response_filter) {
+  if (tokenises(policies::calls_of(*who.policy)) || who.client.response_filter) {
     CO_TRY(shown, co_await tokenise_values(environment, who, std::move(shown)));
     if (without_words(shown["schema"]) != without_words(question.schema))
       co_return fail(Code::invalid, "its choices contain personal data");
@@ -84,7 +90,7 @@ Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext
   }
   environment.questions.add(settled.resolver());
   if (who.tell) who.tell(fmt::format("{} asks: waits for the answer of the person at the client", target.server));
-  const std::chrono::milliseconds lasts = who.policy->calls.approval.expires;
+  const std::chrono::milliseconds lasts = policies::calls_of(*who.policy).approval.expires;
   const Deadline expiry(environment.loop, lasts, [resolver = settled.resolver()] {
     QuestionEnd end;
     end.expired = true;

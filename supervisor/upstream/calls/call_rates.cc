@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 
 namespace calls {
 namespace {

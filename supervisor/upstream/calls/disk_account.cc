@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/tenants/quota.h"
+#include "supervisor/tenants/tenant.h"
+
 namespace calls {
 
 jail::DiskAccount disk_account_of(std::shared_ptr<tenants::Tenant> tenant, std::string owner) {

@@ -6,7 +6,10 @@
 #include <string>
 
 #include "jail/usage/disk_users.h"
-#include "supervisor/tenants/tenant.h"
+
+namespace tenants {
+class Tenant;
+}
 
 namespace calls {
 

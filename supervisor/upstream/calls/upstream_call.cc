@@ -6,10 +6,16 @@
 #include <variant>
 
 #include "catalog/did_you_mean.h"
+#include "policies/call_rules.h"
+#include "policies/learning_scope.h"
+#include "policies/pii/rules.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_text.h"
 #include "supervisor/base/log.h"
 #include "supervisor/protocol/mcp/arguments.h"
+#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/calls/call_approval.h"
 #include "supervisor/upstream/calls/call_pii.h"
 #include "supervisor/upstream/calls/call_question.h"
@@ -104,9 +110,9 @@ Result<> prepare(const policies::Policy& policy, const Target& target, const ups
   TRY(call.shape, parse_own_json(journal::shape_of(call.arguments)));
   if (vault) {
     call.with_tokens = call.arguments;
-    CHECKED(restore_arguments(policy.calls, *vault, target.server, target.tool, call.arguments, meter));
+    CHECKED(restore_arguments(policies::calls_of(policy), *vault, target.server, target.tool, call.arguments, meter));
   }
-  TRY(call.decision, policy.calls.admit(target.server, target.tool, call.arguments, meter));
+  TRY(call.decision, policies::calls_of(policy).admit(target.server, target.tool, call.arguments, meter));
   if (!tool) return {};
   TRY(call.written, tool->write(call.arguments, meter));
   return {};
@@ -118,7 +124,7 @@ Task<Result<std::shared_ptr<PreparedCall>>> prepare_in_turn(CallEnvironment& env
   auto call = std::make_shared<PreparedCall>();
   call->arguments = std::move(arguments);
   privacy::PiiVaults::VaultPtr vault;
-  if (!who.policy->calls.restore.empty()) {
+  if (!policies::calls_of(*who.policy).restore.empty()) {
     CO_TRY(vault, co_await vault_of(environment, who));
   }
   std::function<Result<std::monostate>(WorkMeter&)> job =
@@ -138,7 +144,7 @@ Task<Result<std::shared_ptr<PreparedCall>>> prepare_in_turn(CallEnvironment& env
 // Waits for the rates and for an approval, if a rule demands one.
 Task<Result<>> allow(CallEnvironment& environment, const CallContext& who, const Target& target, PreparedCall& call,
                      AuditedCall& audited) {
-  const policies::CallRules& rules = who.policy->calls;
+  const policies::CallRules& rules = policies::calls_of(*who.policy);
   CO_CHECKED(environment.rates.take(who.tenant->account(), rules, target.server, target.tool));
   if (call.decision.verdict != policies::Verdict::ask) co_return Result<>{};
   Json given = rules.restore.empty() ? call.arguments : std::move(call.with_tokens);
@@ -201,8 +207,9 @@ Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const C
   }
   CO_CHECKED(co_await allow(environment, who, target, *call, audited));
   auto asking = asking_for(environment, who, target);
-  auto answer = co_await environment.upstream.call(caller, target.server, target.tool, *std::move(call->written),
-                                                   who.policy->calls.wall, std::move(progress), std::move(asking));
+  auto answer =
+      co_await environment.upstream.call(caller, target.server, target.tool, *std::move(call->written),
+                                         policies::calls_of(*who.policy).wall, std::move(progress), std::move(asking));
   if (environment.upstream.writes_workspace(target.server)) who.tenant->workspace().invalidate();
   co_return answer;
 }
@@ -222,7 +229,7 @@ Result<ReceivedResult> receive(upstream::ServerAnswer answer, const upstream::Kn
                                     : upstream::value_of(std::move(answer));
   received.is_failure = !result.failure.is_null();
   Json& value = received.is_failure ? result.failure : result.value;
-  if (vault) CHECKED(policies::sanitize_value(value, *policy.pii.detector, *vault, meter));
+  if (vault) CHECKED(policies::sanitize_value(value, *policies::pii_of(policy).detector, *vault, meter));
   if (observed && !received.is_failure) received.is_new_form = observed->see(tool->name(), value);
   received.bytes = dump_json(value).size();
   CHECKED(take(std::move(result), received.bytes, meter));
@@ -232,7 +239,7 @@ Result<ReceivedResult> receive(upstream::ServerAnswer answer, const upstream::Kn
 Task<Result<ReceivedResult>> receive_in_turn(CallEnvironment& environment, const CallContext& who, const Target& target,
                                              upstream::ServerAnswer answer, ResultTaker take) {
   privacy::PiiVaults::VaultPtr vault;
-  if (tokenises(who.policy->calls)) {
+  if (tokenises(policies::calls_of(*who.policy))) {
     CO_TRY(vault, co_await vault_of(environment, who));
   }
   auto tool = environment.upstream.known_tool(who.tenant->name(), target.server, target.tool);
@@ -274,8 +281,8 @@ class SpanNames {
 };
 
 ProgressRelay::Texts texts_for(const CallContext& who) {
-  return tokenises(who.policy->calls) || who.client.response_filter ? ProgressRelay::Texts::dropped
-                                                                    : ProgressRelay::Texts::passed;
+  return tokenises(policies::calls_of(*who.policy)) || who.client.response_filter ? ProgressRelay::Texts::dropped
+                                                                                  : ProgressRelay::Texts::passed;
 }
 
 // Passes the server's progress on: for a direct call as the request's progress, for code as a line of its execution's.
@@ -313,7 +320,7 @@ Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext w
     Error error = std::move(answer).error();
     audited.set("verdict", code_name(error.code));
     if (!error.rule.empty()) audited.set("rule", error.rule);
-    if (tokenises(who.policy->calls)) {  // the message may hold restored personal data
+    if (tokenises(policies::calls_of(*who.policy))) {  // the message may hold restored personal data
       CO_TRY(const Json what, co_await tokenise_values(environment, who, Json(std::move(error.what))));
       error.what = what.get<std::string>();
     }
@@ -327,7 +334,7 @@ Task<Result<uint64_t>> call_upstream(CallEnvironment& environment, CallContext w
   audited.set("verdict", received->is_failure ? "failed" : "ok");
   audited.set("bytes", received->bytes);
   if (!received->is_failure)
-    environment.learning.chosen(*environment.catalog_of(), who.tenant->name(), who.policy->learning,
+    environment.learning.chosen(*environment.catalog_of(), who.tenant->name(), policies::learning_of(*who.policy),
                                 {target.server, target.tool});
   co_return received->bytes;
 }

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "catalog/catalog.h"
-#include "policies/policy.h"
+#include "policies/learning_scope.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/worker_thread.h"
 

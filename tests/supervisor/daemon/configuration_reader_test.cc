@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "policies/policy.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
 #include "tests/temp_directory.h"

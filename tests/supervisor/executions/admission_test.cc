@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "policies/policy.h"
 #include "tests/catch.h"
 
 using executions::Admission;

@@ -1,6 +1,9 @@
 // ExecutionRegistry: what observers see of an execution from its beginning to its end, and the sums.
 #include "supervisor/executions/execution_registry.h"
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
+#include "jail/spec.h"
 #include "tests/catch.h"
 
 using executions::ExecutionRecord;

@@ -6,9 +6,17 @@
 
 #include <map>
 
+#include "jail/execution/execution.h"
+#include "jail/host.h"
+#include "jail/jailer_client/jailer_client.h"
+#include "jail/pool/pool.h"
+#include "policies/policy.h"
+#include "policies/seccomp.h"
 #include "supervisor/base/fd_pair.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/path.h"
+#include "supervisor/tenants/proposals/proposal_stores.h"
+#include "supervisor/tenants/tenant.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"
 

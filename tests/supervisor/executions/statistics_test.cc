@@ -1,6 +1,8 @@
 // Statistics: what administrators see of the whole daemon, from records that the test writes.
 #include "supervisor/executions/statistics.h"
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
 #include "tests/catch.h"
 
 using executions::Counts;

@@ -1,6 +1,10 @@
 // WorkspaceGuard: the workspace around an execution, played with files that the test writes in place of a program.
 #include "supervisor/executions/workspace_guard.h"
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
+#include "policies/policy.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/calls/disk_account.h"
 #include "tests/supervisor/tenants/scene.h"
 

@@ -1,5 +1,7 @@
 #include "supervisor/tenants/tenant.h"
 
+#include "policies/policy.h"
+#include "policies/store.h"
 #include "supervisor/protocol/mcp/context.h"
 #include "supervisor/tenants/requester.h"
 #include "tests/supervisor/tenants/scene.h"

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 
+#include "policies/policy.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/records/journal/workflow_rows.h"
+#include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/pii/pii_tools.h"

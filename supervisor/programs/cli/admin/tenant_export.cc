@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_text.h"
 #include "supervisor/base/json/json_value.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "supervisor/base/log.h"
 #include "supervisor/cluster/trust/join_request.h"
 #include "supervisor/programs/cli/admin/text.h"

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "policies/policy.h"
+#include "policies/names.h"
 #include "skills/bundle.h"
 #include "skills/name.h"
 #include "supervisor/base/json/json_file.h"

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <set>
 
+#include "policies/call_rules.h"
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/programs/cli/admin/policies/policy_documents.h"
 #include "supervisor/programs/cli/indented_json.h"
@@ -60,7 +62,7 @@ Result<std::vector<std::string>> policies_in_use(const policies::Store& store, c
   if (named.empty()) {
     TRY(const auto tenants, documents_of(store.folders(), "tenants"));
     if (tenants.empty()) {
-      found.insert(store.standard()->name);
+      found.insert(policies::name_of(*store.standard()));
     } else {
       for (const Json& rule : member(tenants.front().value, "rules")) found.insert(text(rule, "policy"));
     }
@@ -75,7 +77,7 @@ Result<CallAdvice> advice_of(const policies::Store& store, const std::string& na
                              const std::vector<std::string>& tools) {
   CallAdvice advice;
   advice.policy = name;
-  const auto& calls = store.find(name)->calls;
+  const auto& calls = policies::calls_of(*store.find(name));
   for (const auto& tool : tools) {
     WorkMeter meter = bounded_work();
     TRY(const auto decision, calls.decide(server, tool, Json::object(), meter));

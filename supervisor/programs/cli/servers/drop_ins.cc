@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "policies/policy.h"
+#include "policies/merged.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json/json_file.h"

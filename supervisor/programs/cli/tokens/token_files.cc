@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/programs/cli/indented_json.h"
@@ -22,10 +23,10 @@ Result<> expect_tenant(const policies::Assignment& assigned, const credentials::
                 fmt::format("a rule of tenants.json gives the token '{}' the tenant '{}', not '{}'", name,
                             assigned.tenant, tenant),
                 "leave out --tenant, or change that rule");
-  if (!policy.empty() && policy != assigned.policy->name)
+  if (!policy.empty() && policy != policies::name_of(*assigned.policy))
     return fail(Code::invalid,
                 fmt::format("a rule of tenants.json gives the token '{}' the policy '{}', not '{}'", name,
-                            assigned.policy->name, policy),
+                            policies::name_of(*assigned.policy), policy),
                 "leave out --policy, or change that rule");
   return {};
 }

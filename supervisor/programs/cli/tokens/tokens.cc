@@ -5,6 +5,7 @@
 #include <charconv>
 #include <iostream>
 
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/programs/cli/admin/text.h"
@@ -63,7 +64,7 @@ Json token_json(const StoredToken& token, const TokenFiles& files) {
   const auto assigned = files.assignment_of(token.name);
   Json told = {{"name", token.name}, {"expired", token.is_expired(credentials::rights_now())}};
   told["tenant"] = assigned ? Json(assigned->tenant) : Json();
-  told["policy"] = assigned ? Json(assigned->policy->name) : Json();
+  told["policy"] = assigned ? Json(policies::name_of(*assigned->policy)) : Json();
   told["created"] = token.created ? Json(credentials::wall_time_text(*token.created)) : Json();
   told["expires"] = token.expires ? Json(credentials::wall_time_text(*token.expires)) : Json();
   return told;
@@ -99,7 +100,7 @@ Result<int> add_token(const ParsedCommand& given) {
     print_json({{"name", name},
                 {"token", token},
                 {"tenant", assigned.tenant},
-                {"policy", assigned.policy->name},
+                {"policy", policies::name_of(*assigned.policy)},
                 {"expires", entry.contains("expires") ? entry["expires"] : Json()},
                 {"file", files.file_of(name)},
                 {"reloaded", runs}});
@@ -107,7 +108,7 @@ Result<int> add_token(const ParsedCommand& given) {
   }
   cli::print_text(stderr,
                   fmt::format("{}: tenant {}, policy {}, {}; the token is shown only now:\n", name, assigned.tenant,
-                              assigned.policy->name,
+                              policies::name_of(*assigned.policy),
                               entry.contains("expires") ? "expires " + text(entry, "expires") : "never expires"));
   cli::print_text(stdout, token + "\n");
   if (!runs) say_not_reloaded("the token is good");
@@ -127,7 +128,7 @@ Result<int> list_tokens(const ParsedCommand& given) {
     const auto assigned = files.assignment_of(token.name);
     const bool is_expired = token.is_expired(credentials::rights_now());
     lines.push_back({token.name, assigned ? assigned->tenant : "- (no rule fits)",
-                     assigned ? assigned->policy->name : "-",
+                     assigned ? policies::name_of(*assigned->policy) : "-",
                      token.created ? credentials::wall_time_text(*token.created) : "-",
                      expiry_text(token) + (is_expired ? " (expired)" : "")});
   }
@@ -181,12 +182,12 @@ Result<int> check_token(const ParsedCommand& given) {
   if (given.json) {
     print_json(token_json(*token, files));
   } else {
-    cli::print_text(
-        stdout,
-        fmt::format("{}: {}, expires {}{}\n", token->name,
-                    assigned ? fmt::format("tenant {}, policy {}", assigned->tenant, assigned->policy->name)
-                             : assigned.error().what,
-                    expiry_text(*token), token->is_expired(credentials::rights_now()) ? ": it has expired" : ""));
+    cli::print_text(stdout, fmt::format("{}: {}, expires {}{}\n", token->name,
+                                        assigned ? fmt::format("tenant {}, policy {}", assigned->tenant,
+                                                               policies::name_of(*assigned->policy))
+                                                 : assigned.error().what,
+                                        expiry_text(*token),
+                                        token->is_expired(credentials::rights_now()) ? ": it has expired" : ""));
   }
   return is_good ? 0 : 1;
 }

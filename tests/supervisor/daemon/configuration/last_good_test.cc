@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "policies/policy.h"
 #include "tests/supervisor/daemon/configuration/scene.h"
 
 using namespace configuration;

@@ -1,5 +1,7 @@
 #include "supervisor/executions/runs/answer_advice.h"
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
 #include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 

@@ -1,6 +1,8 @@
 // The answer of execute_code: which keys it has for which end of a program, and what counts as the tool's error.
 #include "supervisor/executions/runs/execute_answer.h"
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
 #include "supervisor/base/json/json.h"
 #include "tests/catch.h"
 

@@ -2,6 +2,7 @@
 #include "supervisor/executions/runs/execute.h"
 
 #include "supervisor/executions/runs/named_execution.h"
+#include "supervisor/tenants/tenant.h"
 #include "tests/supervisor/executions/runs/scene.h"
 
 using Catch::Matchers::Contains;

@@ -5,6 +5,7 @@
 #include "supervisor/base/json/json.h"
 #include "supervisor/protocol/mcp/written_result.h"
 #include "supervisor/tenants/executions.h"
+#include "supervisor/tenants/tenant.h"
 #include "tests/supervisor/executions/runs/scene.h"
 
 using Catch::Matchers::Contains;

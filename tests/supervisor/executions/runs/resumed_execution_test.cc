@@ -2,6 +2,8 @@
 // back.
 #include "supervisor/executions/runs/resumed_execution.h"
 
+#include "policies/policy.h"
+#include "policies/tenant_rules.h"
 #include "supervisor/base/json/json.h"
 #include "tests/catch.h"
 

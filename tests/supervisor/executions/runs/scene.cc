@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "policies/store.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/path.h"
 #include "supervisor/executions/runs/execute.h"

@@ -19,6 +19,7 @@
 #include "supervisor/protocol/mcp/server.h"
 #include "supervisor/records/journal/task_rows.h"
 #include "supervisor/records/journal/workflow_rows.h"
+#include "supervisor/tenants/tenant.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
 #include "tests/supervisor/protocol/mcp/harness.h"

@@ -1,6 +1,8 @@
 // The verdict of a compile check: it comes from a jail, so it is not trusted.
 #include "supervisor/executions/skill_stores/compile_check.h"
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
 #include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 

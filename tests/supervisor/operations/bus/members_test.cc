@@ -1,6 +1,9 @@
 #include "supervisor/operations/bus/members.h"
 
+#include "policies/policy.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/base/path.h"
+#include "supervisor/tenants/tenant.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"
 

@@ -6,6 +6,8 @@
 #include <iostream>
 #include <map>
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
 #include "supervisor/operations/metrics/tenant_numbers.h"
 #include "supervisor/operations/metrics/text.h"
 #include "tests/catch.h"

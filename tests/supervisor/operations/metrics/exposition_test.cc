@@ -6,6 +6,8 @@
 #include <sstream>
 #include <vector>
 
+#include "jail/execution/execution.h"
+#include "jail/execution/outcome.h"
 #include "supervisor/operations/metrics/daemon_numbers.h"
 #include "supervisor/operations/metrics/text.h"
 #include "tests/catch.h"

@@ -4,6 +4,8 @@
 
 #include "supervisor/base/json/json.h"
 #include "supervisor/base/json/json_value.h"
+#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/protocol/mcp/elicitation.h"
 
 namespace {
 

@@ -4,6 +4,9 @@
 
 #include <stdexcept>
 
+#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/protocol/mcp/elicitation.h"
+
 namespace {
 
 using namespace std::chrono_literals;

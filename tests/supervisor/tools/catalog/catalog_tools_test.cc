@@ -3,6 +3,7 @@
 #include "supervisor/tools/catalog/catalog_tools.h"
 
 #include "catalog/did_you_mean.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/upstream/discovery/catalog_watch.h"
 #include "tests/catalog/library.h"

@@ -1,5 +1,6 @@
 #include "supervisor/tools/execution/shown_limits.h"
 
+#include "policies/policy.h"
 #include "supervisor/base/json/json_value.h"
 #include "tests/catch.h"
 

@@ -4,8 +4,11 @@
 
 #include <filesystem>
 
+#include "policies/policy.h"
 #include "supervisor/base/path.h"
+#include "supervisor/protocol/mcp/context.h"
 #include "supervisor/tenants/privacy/pii_response_filter.h"
+#include "supervisor/tenants/tenant.h"
 #include "tests/catch.h"
 #include "tests/fresh_meter.h"
 #include "tests/supervisor/protocol/mcp/portability.h"

@@ -1,7 +1,11 @@
 #include "supervisor/tools/workspace/workspace_tools.h"
 
+#include "policies/policy.h"
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/tenants/executions.h"
+#include "supervisor/tenants/tenant.h"
 #include "tests/supervisor/protocol/mcp/portability.h"
 #include "tests/supervisor/tenants/scene.h"
 

@@ -4,6 +4,9 @@
 #include <uv.h>
 
 #include "supervisor/base/system_time.h"
+#include "supervisor/protocol/mcp/context.h"
+#include "supervisor/protocol/mcp/jsonrpc.h"
+#include "supervisor/protocol/mcp/protocol.h"
 #include "tests/catch.h"
 
 using calls::Approval;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "policies/policy_parts.h"
 #include "supervisor/base/json/json.h"
 #include "supervisor/programs/cli/admin/command.h"
 #include "supervisor/programs/cli/admin/policies/policy_documents.h"
@@ -74,16 +75,16 @@ Result<int> show_policy(const ParsedCommand& given) {
   TRY(const ChosenPolicy chosen, choose_policy(store, given));
   if (!chosen.policy)
     return fail(Code::denied, "no rule of " + chosen.file + " fits this client", "warder policy explain says more");
-  TRY(const auto documents, documents_of(store.folders(), chosen.policy->name));
+  TRY(const auto documents, documents_of(store.folders(), policies::name_of(*chosen.policy)));
   const Json all = merged(documents);
   if (given.json) {
-    Json out = {{"policy", chosen.policy->name}, {"document", all}};
+    Json out = {{"policy", policies::name_of(*chosen.policy)}, {"document", all}};
     if (!chosen.tenant.empty()) out["tenant"] = chosen.tenant;
     print_json(out);
     return 0;
   }
-  cli::print_text(stdout, fmt::format("policy {}{}{}\n", chosen.policy->name, chosen.tenant.empty() ? "" : ", tenant ",
-                                      chosen.tenant));
+  cli::print_text(stdout, fmt::format("policy {}{}{}\n", policies::name_of(*chosen.policy),
+                                      chosen.tenant.empty() ? "" : ", tenant ", chosen.tenant));
   print_keys(all, "", documents);
   return 0;
 }
@@ -96,7 +97,7 @@ Result<int> explain_policy(const ParsedCommand& given) {
     Json list = Json::array();
     for (const auto& answer : answers) list.push_back(told(answer));
     Json out = {{"answers", std::move(list)}};
-    if (chosen.policy) out["policy"] = chosen.policy->name;
+    if (chosen.policy) out["policy"] = policies::name_of(*chosen.policy);
     if (!chosen.tenant.empty()) out["tenant"] = chosen.tenant;
     print_json(out);
   } else {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "policies/former_keys.h"
+#include "policies/merged.h"
 #include "supervisor/base/json/json_file.h"
 
 namespace admin {
@@ -43,7 +45,7 @@ Result<std::vector<PolicyDocument>> documents_of(const std::vector<std::string>&
         parsed.error().code = Code::internal;  // the file is wrong, not the command line
         return tl::unexpected<Error>(std::move(parsed).error().within(file));
       }
-      policies::Problems told_by_the_store;
+      std::vector<Error> told_by_the_store;
       (void)policies::rename_former_keys(*parsed, told_by_the_store);
       next = admin::text(*parsed, "extends");
       documents.push_back({file, *std::move(parsed)});

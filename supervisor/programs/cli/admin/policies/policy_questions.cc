@@ -6,8 +6,14 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "policies/call_rules.h"
+#include "policies/egress_rules.h"
 #include "policies/host_name.h"
+#include "policies/limits.h"
+#include "policies/names.h"
+#include "policies/policy.h"
 #include "supervisor/base/json/json.h"
+#include "supervisor/base/work_meter.h"
 #include "supervisor/programs/cli/admin/policies/policy_documents.h"
 
 namespace admin {
